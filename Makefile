@@ -1,0 +1,57 @@
+# Everything from a bare machine with Python 3.11: `make demo` and `make test` set up .venv themselves.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+.PHONY: help demo test test-deep lint types format bench wheel-check ci clean
+
+help: ## what there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# pyproject.toml is all that the environment depends on; the stamp is written last, so half an install is redone.
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("toolgram needs Python 3.11 or newer: make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## watch every format stream through the parser
+	@$(BIN)/python examples/demo.py
+
+test: $(READY) ## all tests
+	$(BIN)/pytest -n $(WORKERS)
+
+test-deep: $(READY) ## all tests, with many more generated examples
+	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n $(WORKERS)
+
+lint: $(READY) ## ruff
+	$(BIN)/ruff check
+
+types: $(READY) ## mypy, strict
+	$(BIN)/mypy
+
+format: $(READY) ## ruff: mend and lay out
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(READY) ## measure
+	$(BIN)/python benchmarks/run.py
+
+wheel-check: $(READY) ## build the wheel, install it into an empty environment and parse something
+	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && set -e && \
+	$(BIN)/python -m hatchling build --target wheel --directory "$$scratch/dist" && \
+	$(PYTHON) -m venv "$$scratch/env" && \
+	"$$scratch/env/bin/pip" install --quiet --disable-pip-version-check "$$(echo "$$scratch"/dist/*.whl)[cli]" && \
+	cd "$$scratch" && \
+	printf '%s' '[TOOL_CALLS]add[ARGS]{"a": 3}' | env/bin/toolgram parse --format mistral_v11 | tee message.json && \
+	grep -q '"name": "add"' message.json && grep -q '"status": "complete"' message.json && \
+	echo "wheel-check: the installed wheel parses"
+
+ci: lint types test wheel-check demo ## everything a change must pass
+
+clean: ## remove everything that make made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

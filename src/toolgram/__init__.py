@@ -1,0 +1,51 @@
+"""toolgram: what a language model says, as typed events.
+
+    fmt = toolgram.get_format("mistral_v11")
+    parser = fmt.parser()
+    for delta in stream:
+        for event in parser.feed(delta):
+            ...
+    parser.close()
+    parser.message
+"""
+
+from toolgram.call_ids import random_call_ids
+from toolgram.errors import FormatError, ToolgramError, UnknownFormat
+from toolgram.events import (
+    Content,
+    Dropped,
+    Event,
+    Malformed,
+    Reasoning,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from toolgram.formats import Format, format_names, get_format, load_format
+from toolgram.message import Anomaly, Message, ToolCall
+from toolgram.runtime.parser import Parser
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Anomaly",
+    "Content",
+    "Dropped",
+    "Event",
+    "Format",
+    "FormatError",
+    "Malformed",
+    "Message",
+    "Parser",
+    "Reasoning",
+    "ToolCall",
+    "ToolCallDelta",
+    "ToolCallEnd",
+    "ToolCallStart",
+    "ToolgramError",
+    "UnknownFormat",
+    "format_names",
+    "get_format",
+    "load_format",
+    "random_call_ids",
+]

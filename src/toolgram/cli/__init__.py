@@ -1,0 +1,32 @@
+"""The `toolgram` command: a thin face over the library, and the only part that needs typer and rich.
+
+Strategy: the library must never pay for its command line, so everything that imports typer or rich stands in the
+modules beside this one and is imported when the command runs, not before.
+
+    app       the commands and their options; nothing but wiring
+    source    bytes from files and standard input to text, as they arrive
+    terminal  the way out: JSON, one-line complaints, and text that cannot command the terminal
+    parsing   one output: its message, its events as they happen, or its text coloured
+    rows      many outputs: JSON lines in, JSON lines out
+    paint     who owns each character, in colour or in labels
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+MISSING_EXTRA = 'toolgram: the command line needs typer and rich: pip install "toolgram[cli]"'
+
+
+def main() -> NoReturn:
+    """Run the command line on `sys.argv` and exit: 0 parsed, 1 nothing usable, 2 a mistake in the command."""
+    try:
+        from toolgram.cli.app import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"typer", "rich"}:
+            raise
+        print(MISSING_EXTRA, file=sys.stderr)
+        sys.exit(2)
+    app(prog_name="toolgram")
+    sys.exit(0)

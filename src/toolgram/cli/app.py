@@ -1,0 +1,212 @@
+"""The commands and their options; nothing but wiring.
+
+Strategy: help is plain text, because markup would swallow the brackets that models write (`[TOOL_CALLS]`). Mistakes
+in the command are one line on standard error and exit status 2; what an output says is never a mistake of the user's.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+import typer
+
+import toolgram
+from toolgram.cli.parsing import Reading, print_events, print_messages, print_painted
+from toolgram.cli.rows import print_rows
+from toolgram.cli.shipped import print_formats
+from toolgram.cli.terminal import complain, quiet_endings, refuse
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        try:
+            print(f"toolgram {version('toolgram')}")
+        except PackageNotFoundError:
+            print("toolgram (not installed: running from its source)")
+        raise typer.Exit
+
+
+@app.callback()
+def toolgram_command(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Read what language models write: reasoning, content and tool calls.
+
+    \b
+    toolgram formats                                what can be read
+    toolgram parse --format mistral_v11 output.txt  one output as JSON
+    """
+    # A locale that lacks a character must not end the program: the character is spelled out.
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")
+
+
+@app.command()
+def parse(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE", show_default=False, help="Raw model output. None, or -, is standard input."),
+    ] = None,
+    format_name: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="NAME",
+            help="A shipped format; `toolgram formats` lists them. Example: --format llama3_json",
+        ),
+    ] = None,
+    grammar: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X.lark",
+            help="The grammar of a format of your own; goes with --machine. "
+            "Example: --grammar my.lark --machine my.yaml",
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
+    ] = None,
+    events: Annotated[
+        bool,
+        typer.Option(
+            "--events",
+            help="One JSON line per event, as it happens. Example: model | toolgram parse -f mistral_v11 --events",
+        ),
+    ] = False,
+    pretty: Annotated[
+        bool,
+        typer.Option(
+            "--pretty",
+            help="The text itself, coloured by what each character was taken for; "
+            "labels where there is no colour. Example: toolgram parse -f mistral_v11 --pretty x.txt",
+        ),
+    ] = False,
+    jsonl: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="The input is JSON lines and FIELD holds the output text; a "
+            "dotted path goes deeper. One JSON line out per row. "
+            "Example: --jsonl choices.0.message.content",
+        ),
+    ] = None,
+    chunk: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Feed the parser N characters at a time instead of as they "
+            "are read. The result is the same: that is the point. Example: --chunk 1",
+        ),
+    ] = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The tools the model was offered: a JSON list of OpenAI tool dicts. Example: --tools tools.json",
+        ),
+    ] = None,
+    prefix: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            show_default=False,
+            help="What the chat template had already written for the model. Example: --prefix '[THINK]'",
+        ),
+    ] = "",
+    finish_reason: Annotated[
+        str | None,
+        typer.Option(metavar="REASON", help="Why the server stopped the model. Example: --finish-reason length"),
+    ] = None,
+) -> None:
+    """Parse raw model output and print the message as JSON.
+
+    \b
+    toolgram parse --format mistral_v11 output.txt             one JSON document per file
+    model | toolgram parse --format llama3_json --events       events while the model writes
+    toolgram parse -f llama4_pythonic --pretty output.txt      who owns each character
+    toolgram parse -f mistral_v3 --jsonl output log.jsonl      a whole log of outputs
+
+    Exit status: 0 parsed; 1 nothing usable (an empty output, nothing but malformed text, a file that cannot be
+    read), with the reason on standard error; 2 a mistake in the command.
+    """
+    modes = [name for name, on in (("--events", events), ("--pretty", pretty), ("--jsonl", jsonl is not None)) if on]
+    if len(modes) > 1:
+        refuse(f"{' and '.join(modes)} exclude one another: choose one")
+    inputs = files or ["-"]
+    if events and len(inputs) > 1:
+        refuse("--events reads one input: with several, nothing would say which of them an event belongs to")
+    if inputs.count("-") > 1:
+        refuse("standard input (-) can only be read once")
+    with quiet_endings():
+        reading = Reading(_format(format_name, grammar, machine), _tools(tools), prefix, finish_reason)
+        if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
+            complain("reading standard input; end it with Ctrl-D")
+        if jsonl is not None:
+            status = print_rows(reading, inputs, chunk, field=jsonl)
+        else:
+            show = print_events if events else print_painted if pretty else print_messages
+            status = show(reading, inputs, chunk)
+    raise typer.Exit(status)
+
+
+@app.command()
+def formats(
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON. Example: toolgram formats --json")] = False,
+) -> None:
+    """List the formats that ship: name, which models write it, an example.
+
+    \b
+    toolgram formats            a table on a terminal
+    toolgram formats | cut -f1  the names: in a pipe, one line each, separated by tabs
+    """
+    with quiet_endings():
+        print_formats(as_json)
+
+
+def _format(name: str | None, grammar: str | None, machine: str | None) -> toolgram.Format:
+    if (name is None) == (grammar is None and machine is None):
+        refuse(
+            "say how to read the output: either --format NAME (`toolgram formats` lists them), "
+            "or --grammar X.lark --machine X.yaml"
+        )
+    if name is None and (grammar is None or machine is None):
+        refuse("a format is two files: --grammar and --machine go together")
+    try:
+        if grammar is not None and machine is not None:
+            return toolgram.load_format(grammar, machine)
+        return toolgram.get_format(name or "")
+    except toolgram.ToolgramError as error:
+        refuse(str(error))
+    except OSError as error:
+        refuse(f"{error.filename}: cannot be read: {error.strerror or error}")
+
+
+def _tools(path: str | None) -> list[dict[str, Any]] | None:
+    if path is None:
+        return None
+    try:
+        with open(path, "rb") as stream:
+            tools = json.load(stream)
+    except OSError as error:
+        refuse(f"{path}: cannot be read: {error.strerror or error}")
+    except (ValueError, RecursionError) as error:
+        refuse(f"{path}: not JSON: {error}")
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        refuse(f"{path}: tools are a JSON list of objects, as the OpenAI API takes them")
+    return tools

@@ -1,0 +1,151 @@
+"""Who owns each character: in colour where there is colour, else with a label per stretch.
+
+Strategy: every event carries the characters it accounts for (conservation), so painting an output is writing each
+event's `source` in its owner's style, as it arrives. Blanks that were dropped are drawn, since a coloured blank is
+still invisible. All text is spelled out first: a model's escape sequences are shown and never obeyed.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rich.console import Console
+from rich.text import Text
+
+from toolgram import Message
+from toolgram.cli.terminal import spelled_out
+from toolgram.events import Event
+
+# owner: (style, what it means)
+OWNERS = {
+    "content": ("", "text for the user"),
+    "reasoning": ("italic magenta", "the model's thinking"),
+    "name": ("bold cyan", "the function a call names"),
+    "arguments": ("yellow", "what it is called with"),
+    "dropped": ("dim reverse", "markers, separators and blanks at a seam"),
+    "malformed": ("bold white on red", "meant as structure, not readable as such"),
+}
+OWNER_OF = {
+    "content": "content",
+    "reasoning": "reasoning",
+    "tool_call_start": "name",
+    "tool_call_delta": "arguments",
+    "tool_call_end": "dropped",
+    "dropped": "dropped",
+    "malformed": "malformed",
+}
+LONGEST_QUOTE = 40
+DRAWN_BREAKS = str.maketrans({"\t": "␉", "\n": "␤"})
+DRAWN_BLANKS = DRAWN_BREAKS | {ord(" "): "␠"}
+
+
+class Painter(Protocol):
+    """Colour and labels, behind one face."""
+
+    def legend(self) -> None:
+        """Say what the colours or labels mean."""
+
+    def heading(self, title: str) -> None:
+        """Announce the next output."""
+
+    def paint(self, event: Event) -> None:
+        """Show the characters of one event."""
+
+    def lift(self) -> None:
+        """The output is over."""
+
+    def notes(self, message: Message) -> None:
+        """Say what was odd about the whole."""
+
+
+def painter() -> Painter:
+    """Colour if standard output has it and nobody asked for none; labels otherwise."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    return Labels() if console.color_system is None or console.no_color else Colours(console)
+
+
+class Colours:
+    """Each character in its owner's colour, where it stood."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._at_line_start = True
+
+    def legend(self) -> None:
+        for owner, (style, meaning) in OWNERS.items():
+            self._line(Text.assemble((f"{owner:<9}", style), "  ", (meaning, "dim")))
+        self._line(Text())
+
+    def heading(self, title: str) -> None:
+        self._line(Text(spelled_out(title), "bold underline"))
+
+    def paint(self, event: Event) -> None:
+        if event.source:
+            owner = OWNER_OF[event.type]
+            text = spelled_out(event.source)
+            if owner == "dropped":
+                text = _with_drawn_blanks(text)
+            self._console.print(Text(text, OWNERS[owner][0]), end="", soft_wrap=True)
+            self._console.file.flush()
+            self._at_line_start = text.endswith("\n")
+
+    def lift(self) -> None:
+        if not self._at_line_start:
+            self._line(Text())
+        self._at_line_start = True
+
+    def notes(self, message: Message) -> None:
+        for note in _notes(message):
+            self._line(Text(note, "red"))
+
+    def _line(self, text: Text) -> None:
+        self._console.print(text, soft_wrap=True)
+
+
+class Labels:
+    """One line per stretch of one owner: `[name] add`. For pipes, dumb terminals and NO_COLOR."""
+
+    def __init__(self) -> None:
+        self._owner = ""
+        self._stretch: list[str] = []
+
+    def legend(self) -> None:
+        for owner, (_, meaning) in OWNERS.items():
+            print(f"{f'[{owner}]':<12} {meaning}")
+        print()
+
+    def heading(self, title: str) -> None:
+        print(f"== {spelled_out(title)}")
+
+    def paint(self, event: Event) -> None:
+        owner = OWNER_OF[event.type]
+        if event.source and owner != self._owner:
+            self.lift()
+            self._owner = owner
+        self._stretch.append(event.source)
+
+    def lift(self) -> None:
+        if text := spelled_out("".join(self._stretch)):
+            drawn = DRAWN_BLANKS if self._owner == "dropped" or text.isspace() else DRAWN_BREAKS
+            text = text.translate(drawn)
+            print(f"{f'[{self._owner}]':<12} {text}", flush=True)
+        self._owner = ""
+        self._stretch.clear()
+
+    def notes(self, message: Message) -> None:
+        for note in _notes(message):
+            print(note, flush=True)
+
+
+def _with_drawn_blanks(text: str) -> str:
+    """Draw blanks; a newline is drawn and still breaks the line."""
+    return text.translate(DRAWN_BLANKS).replace("␤", "␤\n")
+
+
+def _notes(message: Message) -> list[str]:
+    """One line for each anomaly; long text is cut, since it was just painted in full."""
+    return [spelled_out(f"{odd.kind} {_short(odd.text)!r}: {odd.why}") for odd in message.anomalies]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"

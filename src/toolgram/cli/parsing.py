@@ -1,0 +1,124 @@
+"""One output at a time: its message, its events as they happen, or its text coloured.
+
+Strategy: the three views share one loop. Text is fed as it arrives, events come back, the view is told of each one,
+and a verdict watches whether anything came out that a program could use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from toolgram import Format, Message
+from toolgram.cli.paint import painter
+from toolgram.cli.source import Unreadable, called, pieces
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, indent_for_terminal, write_json
+from toolgram.events import Event, event_to_dict
+
+
+@dataclass
+class Verdict:
+    """What a stream has held so far, and whether it is of use to anyone."""
+
+    usable: bool = False
+    malformed: str = ""
+    characters: int = 0
+
+    def watch(self, event: Event) -> None:
+        self.characters += len(event.source)
+        match event.type:
+            case "content" | "reasoning":
+                self.usable = self.usable or not event.text.isspace()
+            case "tool_call_end":
+                self.usable = self.usable or event.status != "malformed"
+            case "malformed":
+                self.malformed = self.malformed or event.why
+
+    @property
+    def complaint(self) -> str:
+        """Why there is nothing to use, in a few words."""
+        if self.malformed:
+            return f"nothing but malformed text: {self.malformed}"
+        return "nothing but markers and blanks" if self.characters else "the output is empty"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How every output is to be read: the format, and what else the parser is told."""
+
+    format: Format
+    tools: list[dict[str, Any]] | None = None
+    prefix: str = ""
+    finish_reason: str | None = None
+
+    def run(self, texts: Iterable[str], see: Callable[[Event], None]) -> Message:
+        """Feed the texts as they come and show each event as it happens."""
+        parser = self.format.parser(tools=self.tools, prefix=self.prefix)
+        for text in texts:
+            for event in parser.feed(text):
+                see(event)
+        for event in parser.close(finish_reason=self.finish_reason):
+            see(event)
+        return parser.message
+
+
+def print_messages(reading: Reading, files: list[str], chunk: int | None) -> int:
+    """One JSON document per file."""
+
+    def show(path: str, verdict: Verdict) -> None:
+        message = reading.run(pieces(path, chunk), verdict.watch)
+        write_json(message.to_dict(), indent=indent_for_terminal())
+
+    return _each(files, show)
+
+
+def print_events(reading: Reading, files: list[str], chunk: int | None) -> int:
+    """One JSON line per event, written before the next piece of text is read."""
+
+    def show(path: str, verdict: Verdict) -> None:
+        def see(event: Event) -> None:
+            verdict.watch(event)
+            write_json(event_to_dict(event))
+
+        reading.run(pieces(path, chunk), see)
+
+    return _each(files, show)
+
+
+def print_painted(reading: Reading, files: list[str], chunk: int | None) -> int:
+    """The text itself, every character marked with what it was taken for."""
+    brush = painter()
+    brush.legend()
+
+    def show(path: str, verdict: Verdict) -> None:
+        def see(event: Event) -> None:
+            verdict.watch(event)
+            brush.paint(event)
+
+        if len(files) > 1:
+            brush.heading(called(path))
+        try:
+            message = reading.run(pieces(path, chunk), see)
+        finally:
+            brush.lift()
+        brush.notes(message)
+
+    return _each(files, show)
+
+
+def _each(files: list[str], show: Callable[[str, Verdict], None]) -> int:
+    """Show every file. One that is of no use is complained of and does not keep the others from being read."""
+    status = USABLE
+    for path in files:
+        verdict = Verdict()
+        try:
+            show(path, verdict)
+        except Unreadable as error:
+            complain(str(error))
+            status = NOTHING_USABLE
+        else:
+            if not verdict.usable:
+                complain(f"{called(path)}: {verdict.complaint}")
+                status = NOTHING_USABLE
+    return status

@@ -1,0 +1,75 @@
+"""From bytes to text, as they arrive.
+
+Strategy: `read1` returns what is there instead of waiting for a full buffer, so a model that writes into a pipe is
+parsed token by token; an incremental decoder holds back half a character. Bytes that are not UTF-8 become U+FFFD:
+what a model says is never a reason to stop.
+"""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from io import BufferedReader
+from typing import cast
+
+READ_SIZE = 1 << 16
+
+
+class Unreadable(Exception):
+    """A file cannot be read; the message says which and why, on one line."""
+
+
+def pieces(path: str, chunk: int | None = None) -> Iterator[str]:
+    """The text of a file: as it is read, or in pieces of exactly `chunk` characters (the last may be shorter)."""
+    return _decoded(path) if chunk is None else cut(_decoded(path), chunk)
+
+
+def lines(path: str) -> Iterator[bytes]:
+    """The lines of a file, each as soon as it is whole."""
+    return _reads(path, lambda stream: stream.readline())
+
+
+def cut(texts: Iterable[str], size: int) -> Iterator[str]:
+    """Re-cut texts into pieces of `size` characters, wherever the cuts were before."""
+    rest = ""
+    for text in texts:
+        rest += text
+        whole = len(rest) - len(rest) % size
+        for start in range(0, whole, size):
+            yield rest[start : start + size]
+        rest = rest[whole:]
+    if rest:
+        yield rest
+
+
+def called(path: str) -> str:
+    """What to call a file in a message to people."""
+    return "standard input" if path == "-" else path
+
+
+def _decoded(path: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    for data in _reads(path, lambda stream: stream.read1(READ_SIZE)):
+        if text := decoder.decode(data):
+            yield text
+    if text := decoder.decode(b"", final=True):
+        yield text
+
+
+def _reads(path: str, read: Callable[[BufferedReader], bytes]) -> Iterator[bytes]:
+    """What `read` returns, again and again, until it returns nothing. `-` is standard input."""
+    try:
+        with _standard_input() if path == "-" else open(path, "rb") as stream:
+            while data := read(stream):
+                yield data
+    except OSError as error:
+        # `str(error)` would repeat the path and add a number.
+        raise Unreadable(f"{called(path)}: cannot be read: {error.strerror or error}") from error
+
+
+def _standard_input() -> nullcontext[BufferedReader]:
+    if sys.stdin is None:
+        raise OSError("it is closed")
+    return nullcontext(cast(BufferedReader, sys.stdin.buffer))

@@ -1,0 +1,47 @@
+"""Errors that teach: each names the file, the place, the thing, and the next step.
+
+Model text never raises (clause 6 of the contract).  What raises is a specification that does not hold together or a
+name that does not exist: a fault of the person at the keyboard, who can mend it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class ToolgramError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class FormatError(ToolgramError):
+    """A grammar or machine file cannot be used.
+
+    `path`, `line` (1-based, 0 when the whole file is meant) and `column` say where; `problem` what is wrong;
+    `remedy` what to write instead.
+    """
+
+    def __init__(self, path: str, problem: str, remedy: str, line: int = 0, column: int = 0) -> None:
+        self.path = path
+        self.problem = problem
+        self.remedy = remedy
+        self.line = line
+        self.column = column
+        place = path
+        if line:
+            place += f":{line}"
+            if column:
+                place += f":{column}"
+        super().__init__(f"{place}: {problem}\n  remedy: {remedy}")
+
+
+class UnknownFormat(ToolgramError, KeyError):
+    """No shipped format has this name. `names` lists those that do."""
+
+    def __init__(self, name: str, names: Iterable[str]) -> None:
+        self.name = name
+        self.names = tuple(names)
+        super().__init__(f"unknown format {name!r}; shipped formats: {', '.join(self.names)}. "
+                         "Load your own two files with toolgram.load_format(grammar, machine).")
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -1,0 +1,129 @@
+"""Formats: two files, loaded, compiled and ready to make parsers. Shipped formats load by name, yours by path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from toolgram.call_ids import CallIds, random_call_ids
+from toolgram.compile import Program, compile_spec
+from toolgram.errors import ToolgramError, UnknownFormat
+from toolgram.message import Message
+from toolgram.runtime.parser import Parser
+from toolgram.runtime.snapshots import VERSION
+from toolgram.runtime.stream import Trace
+from toolgram.spec import Spec, read_spec
+
+
+def _home() -> Path:
+    """Where `grammars/` and `machines/` are: in the installed package, or at the top of a checkout."""
+    package = Path(__file__).resolve().parent
+    return package if (package / "machines").is_dir() else package.parents[1]
+
+
+class Format:
+    """How one family of models writes reasoning, content and tool calls: a grammar and a machine, compiled.
+
+    Immutable and shared: any number of parsers, in any threads, may come from one format.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.title = spec.title
+        self.models = list(spec.models)
+        self.example = spec.example
+        self.notes = list(spec.notes)
+
+    def __repr__(self) -> str:
+        return f"<Format {self.name}>"
+
+    @property
+    def grammar_text(self) -> str:
+        """The grammar file, as it stands."""
+        return self.spec.grammar_text
+
+    @property
+    def machine_dict(self) -> dict[str, Any]:
+        """The machine file, as data: `format` says what it is, `machine` is the transitions markup."""
+        return self.spec.machine_dict
+
+    @cached_property
+    def program(self) -> Program:
+        """The compiled form that parsers run."""
+        return compile_spec(self.spec)
+
+    def parser(
+        self,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        prefix: str = "",
+        call_ids: CallIds | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+        trace: Trace | None = None,
+    ) -> Parser:
+        """A parser for one stream.
+
+        `tools` are OpenAI tool dicts; a call to none of them is forwarded and noted as an anomaly. `prefix` is what the
+        prompt has already written for the assistant (or any tail of the prompt): it moves the machine and gives no
+        events. `call_ids` makes ids for calls without one. `special_tokens` maps the text of special tokens to their
+        ids, for `feed(delta, token_ids=...)`. `trace` is called with (trigger, source, dest) at every transition.
+        """
+        return Parser(self.program, tools, prefix, call_ids or random_call_ids(self.spec.call_ids), special_tokens, trace)
+
+    def parse(
+        self,
+        text: str,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        prefix: str = "",
+        finish_reason: str | None = None,
+    ) -> Message:
+        """The message of a whole output: one `feed` and one `close`, nothing else. Never raises on any text."""
+        parser = self.parser(tools, prefix)
+        parser.feed(text)
+        parser.close(finish_reason)
+        return parser.message
+
+    def restore(
+        self,
+        state: Mapping[str, Any],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        call_ids: CallIds | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+    ) -> Parser:
+        """A parser that goes on where `Parser.snapshot` was taken. Its message begins there.
+
+        Raises ToolgramError for a state that is none, or of another format or version.
+        """
+        try:
+            if state["version"] != VERSION:
+                raise ToolgramError(f"snapshot version {state['version']!r} cannot be read; this package reads {VERSION}")
+            parser = self.parser(tools, "", call_ids, special_tokens)
+            parser.restore(state)
+        except (KeyError, TypeError, ValueError, IndexError, AssertionError) as error:
+            raise ToolgramError(f"not a snapshot of {self.name}: {type(error).__name__} {error}") from None
+        return parser
+
+
+def format_names() -> list[str]:
+    """The names of the shipped formats, sorted."""
+    return sorted(path.stem for path in (_home() / "machines").glob("*.yaml"))
+
+
+@lru_cache(maxsize=64)
+def get_format(name: str) -> Format:
+    """The shipped format of this name. Raises UnknownFormat, which lists the names."""
+    if name not in format_names():
+        raise UnknownFormat(name, format_names())
+    home = _home()
+    return _load(home / "grammars" / f"{name}.lark", home / "machines" / f"{name}.yaml")
+
+
+def load_format(grammar: str | Path, machine: str | Path) -> Format:
+    """A format from two files of your own. Raises FormatError, which says file, line and remedy."""
+    return _load(Path(grammar), Path(machine))
+
+
+def _load(grammar: Path, machine: Path) -> Format:
+    return Format(read_spec(grammar, machine, (str(_home() / "grammars"),)))

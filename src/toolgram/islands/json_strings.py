@@ -1,0 +1,112 @@
+r"""JSON written as a JSON string: `"{\"x\": 1}"`, whose inside is wanted.
+
+Strategy: one scanner walks the string as it stands, its escapes are decoded as they complete, and a second scanner
+checks the decoded text.  Only an unfinished escape (or half a surrogate pair) waits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from toolgram.islands.json_values import BROKEN, FIRST_KEY, JsonScanner
+
+_PIECE = re.compile(
+    r'[^"\\]+|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]'
+).match
+_BLANKS = " \t\r\n"
+# What may still become one piece: an escape that is not whole, or a high surrogate whose other half may follow.
+_UNFINISHED = re.compile(
+    r"\\(?:u[0-9a-fA-F]{0,3})?\Z|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?\Z"
+).match
+_BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
+
+
+class JsonStringScanner:
+    """The inside of a JSON string (its opening quote already read) that itself holds a JSON object.
+
+    `out` is the decoded JSON of the last `read`, `started` says that an object has certainly begun, `done` that the
+    closing quote was read after a whole object, `broken` that the character at the returned position does not fit.
+    """
+
+    __slots__ = ("broken", "done", "held", "inner", "mark", "out", "started")
+
+    def __init__(self) -> None:
+        self.inner = JsonScanner()
+        self.held = ""  # source of an unfinished escape
+        self.out = ""
+        self.mark = 0  # after the last character that produced some of `out`
+        self.started = False
+        self.done = False
+        self.broken = False
+
+    def read(self, text: str, pos: int) -> int:
+        """Read on from `pos`; returns the new position. Characters of an unfinished escape count as read."""
+        base = pos - len(self.held)
+        text = self.held + text[pos:]
+        self.held = ""
+        at = produced = 0
+        pieces: list[str] = []
+        while at < len(text):
+            if text[at] == '"':
+                self.done = self.inner.done
+                self.broken = not self.done
+                at += 1 if self.done else 0
+                break
+            if _UNFINISHED(text, at):
+                self.held = text[at:]
+                at = len(text)
+                break
+            match = _PIECE(text, at)
+            if match is None:
+                begun = _BEGUN(text, at)
+                at = begun.end() if begun else at
+                self.broken = True
+                break
+            piece = match.group()
+            plain = piece[0] != "\\"
+            decoded = piece if plain else _decode(piece)
+            fitting, productive = self._take(decoded, pieces)
+            if productive:
+                produced = at + productive if plain else match.end()
+            if fitting < len(decoded):
+                at = at + fitting if plain else match.end()
+                self.broken = True
+                break
+            at = match.end()
+        self.out = "".join(pieces)
+        self.mark = max(base + produced, pos)
+        return max(base + at, pos)
+
+    def _take(self, decoded: str, pieces: list[str]) -> tuple[int, int]:
+        """Check decoded text with the inner scanner; returns how many of its characters fit, and how many produced."""
+        inner = self.inner
+        end = 0
+        if not inner.done:
+            blank = len(decoded) - len(decoded.lstrip(_BLANKS))
+            if not inner.stack and decoded[blank : blank + 1] not in ("", "{"):
+                return blank, 0
+            end = inner.run(decoded, 0, 0)
+            pieces.append(inner.out)
+            self.started = self.started or inner.done or (bool(inner.stack) and inner.state not in (FIRST_KEY, BROKEN))
+            if not inner.done:
+                return end, end
+        return len(decoded) - len(decoded[end:].lstrip(_BLANKS)), end
+
+    def dump(self) -> list[Any]:
+        """The state as JSON-able data."""
+        return [self.inner.dump(), self.held, self.started, self.done, self.broken]
+
+    @classmethod
+    def load(cls, data: list[Any]) -> JsonStringScanner:
+        """The inverse of `dump`."""
+        scanner = cls()
+        inner, scanner.held, scanner.started, scanner.done, scanner.broken = data
+        scanner.inner = JsonScanner.load(inner)
+        return scanner
+
+
+def _decode(escape: str) -> str:
+    decoded: str = json.loads(f'"{escape}"')
+    return decoded

@@ -1,0 +1,135 @@
+"""Readers of arguments: a JSON object as it stands, one written as a JSON string, and Python keyword arguments."""
+
+from __future__ import annotations
+
+import re
+
+from toolgram.islands.json_envelope import MAX_TOKEN
+from toolgram.islands.json_values import AFTER_VALUE, CLOSE, FIRST_KEY, JsonScanner
+from toolgram.runtime.stream import Stream
+
+JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
+
+
+def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """After the brace of arguments: it is believed when a key or the closing brace follows."""
+    pos = skip_blanks_after_opening(stream, text, pos)
+    if pos == len(text):
+        return pos
+    if text[pos] not in '"}' or len(stream.opening) > MAX_TOKEN:
+        stream.misfit()
+        return pos
+    stream.scanner = JsonScanner()
+    stream.scanner.stack.append("{")
+    stream.scanner.state = FIRST_KEY
+    opening, stream.opening, stream.doubt = stream.opening, "", False
+    stream.fire("object_start", "")
+    stream.delta(opening, opening)
+    return pos
+
+
+def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
+    """Blanks after a bracket that is not believed yet."""
+    blank = JSON_BLANKS(text, pos)
+    assert blank is not None
+    if blank.end() > pos:
+        stream.opening += stream.take(text, pos, blank.end())
+    return blank.end()
+
+
+def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """A JSON object: the model's own bytes, as far as they are JSON."""
+    env = stream.env
+    if env is None:
+        scanner, floor = stream.scanner, 0
+    else:
+        scanner, floor = env.scanner, env.depth
+    assert scanner is not None
+    end = scanner.run(text, pos, floor)
+    if end > pos:
+        stream.delta(scanner.out, stream.take(text, pos, end))
+    if scanner.broken:
+        stream.misfit()
+    elif scanner.kind == CLOSE and len(scanner.stack) == floor:
+        if env is None:
+            stream.scanner = None
+            stream.fire("object_end", "")
+        else:
+            env.push("}")
+            env.settle()
+            stream.reader = "envelope"
+            stream.fire(f"end_map {stream.same(env.path)}", "")
+    return end
+
+
+def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Arguments as a JSON string: decoded, and streamed as the object that they hold."""
+    env, strings = stream.env, stream.strings
+    assert env is not None and strings is not None
+    end = strings.read(text, pos)
+    _collect(stream, strings.out, text, pos, strings.mark, end)
+    if stream.doubt and strings.started:
+        opening = env.source + stream.opening
+        env.source, stream.opening, stream.doubt = "", "", False
+        stream.fire(f"string {stream.same(env.path)}", opening)
+        stream.reader = "encoded"
+    if not stream.doubt:
+        _flush(stream)
+    if strings.broken:
+        stream.misfit()
+    elif strings.done:
+        closing = "".join(stream.pending)
+        stream.pending.clear()
+        stream.strings = None
+        env.scanner.state = AFTER_VALUE
+        env.push('""')
+        env.settle()
+        stream.fire(f"end_map {stream.same(env.path)}", closing)
+    return end
+
+
+def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Python keyword arguments: transcoded to JSON while they arrive."""
+    python = stream.python
+    assert python is not None
+    end = python.read(text, pos)
+    _collect(stream, python.out, text, pos, python.mark, end)
+    if python.done and not python.started and "object_empty" in stream.state.row:
+        source = stream.opening + "".join(stream.ready + stream.pending)
+        stream.opening, stream.doubt, stream.python = "", False, None
+        for pieces in (stream.ready, stream.pending, stream.early):
+            pieces.clear()
+        stream.fire("object_empty", source)
+        return end
+    if stream.doubt and (python.started or python.done):
+        stream.ready.insert(0, stream.opening)
+        stream.opening, stream.doubt = "", False
+        stream.fire("object_start", "")
+        stream.reader = "python"
+    if not stream.doubt:
+        _flush(stream)
+    if python.broken:
+        stream.misfit()
+    elif python.done:
+        stream.python = None
+        stream.fire("object_end", "")
+    return end
+
+
+def _collect(stream: Stream, out: str, text: str, pos: int, mark: int, end: int) -> None:
+    """What was transcoded: source up to `mark` has produced `out`, the rest nothing so far and waits for its meaning."""
+    if out:
+        stream.ready += stream.pending
+        stream.pending.clear()
+        stream.early.append(out)
+        stream.ready.append(stream.take(text, pos, mark))
+        pos = mark
+    if end > pos:
+        stream.pending.append(stream.take(text, pos, end))
+
+
+def _flush(stream: Stream) -> None:
+    if stream.early:
+        stream.delta("".join(stream.early), "".join(stream.ready))
+        stream.early.clear()
+        stream.ready.clear()

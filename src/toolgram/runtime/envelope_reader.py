@@ -1,0 +1,336 @@
+"""Reader of the JSON around a call: its tokens become ijson's events, and those the machine's triggers.
+
+What cannot be the next token of a call is refused at its first character: a key that begins no known one, a value of a
+kind that no transition takes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+import ijson
+
+from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
+from toolgram.islands.json_strings import JsonStringScanner
+from toolgram.islands.json_values import (
+    AFTER_VALUE,
+    CLOSE,
+    CONTROL,
+    FIRST_ITEM,
+    OPEN,
+    PUNCTUATION,
+    SCALAR_END,
+    STRING,
+    STRING_END,
+    STRING_PART,
+    VALUE,
+    escape_controls,
+)
+from toolgram.islands.python_literals import PythonScanner
+from toolgram.runtime.argument_readers import JSON_BLANKS, read_arguments, read_encoded, skip_blanks_after_opening
+from toolgram.runtime.stream import Stream, reader_of
+
+Reader: TypeAlias = Callable[[Stream, str, int, bool], int]
+
+_UNFINISHED_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_KINDS = {
+    '"': "string",
+    "{": "start_map",
+    "[": "start_array",
+    "n": "null",
+    "t": "boolean",
+    "f": "boolean",
+    **dict.fromkeys("-0123456789", "number"),
+}
+
+
+def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """One token of the envelope, or as much of it as there is."""
+    env = stream.env
+    assert env is not None
+    scanner = env.scanner
+    if stream.doubt:
+        return _believe(stream, env, text, pos)
+    if scanner.state <= AFTER_VALUE:
+        blank = JSON_BLANKS(text, pos)
+        assert blank is not None
+        if blank.end() > pos:
+            env.source += stream.take(text, pos, blank.end())
+            pos = blank.end()
+            if pos == len(text):
+                return pos
+        if scanner.state == AFTER_VALUE and scanner.stack == ["["] and text[pos] == "{":
+            env.push(",")
+            scanner.state = VALUE
+            stream.notes.append(("missing_comma", text[pos]))
+        if scanner.state <= FIRST_ITEM and not _may_stand(stream, env, text[pos]):
+            return pos
+        if stream.reader == "encoded":
+            return pos + 1
+    end = scanner.step(text, pos)
+    if scanner.broken or len(env.source) > MAX_TOKEN:
+        stream.misfit()
+        return end
+    piece = text[pos:end]
+    source = stream.take(text, pos, end)
+    try:
+        _take_token(stream, env, piece, source)
+    except ijson.JSONError:
+        env.source += source
+        stream.misfit()
+    return end
+
+
+def _may_stand(stream: Stream, env: Envelope, character: str) -> bool:
+    """Whether a value that begins with `character` may stand here; refuses it if not."""
+    kind = _KINDS.get(character)
+    if kind is None:
+        if character != "]" or env.scanner.state != FIRST_ITEM:
+            stream.misfit()
+            return False
+        return True
+    if stream.state.meaning == "ignored":
+        return True
+    row = stream.state.row
+    path = stream.same(env.path)
+    if kind == "start_array":
+        fits = not env.path and "start_array" in row
+    else:
+        fits = f"{kind} {path}" in row or (kind == "string" and path in stream.state.values)
+    if not fits:
+        stream.misfit(quote=env.scanner)
+        return False
+    if kind == "string" and f"string {path}" in row and row[f"string {path}"].dest.meaning == "arguments":
+        stream.strings = JsonStringScanner()
+        env.scanner.state, env.scanner.in_key = STRING, False
+        stream.doubt = True
+        stream.opening = stream.take(character, 0, 1)
+        stream.reader = "encoded"
+    return True
+
+
+def _believe(stream: Stream, env: Envelope, text: str, pos: int) -> int:
+    """After an opening brace: a key or the closing brace must follow before it is an object."""
+    pos = skip_blanks_after_opening(stream, text, pos)
+    if pos == len(text):
+        return pos
+    if text[pos] == "'" and stream.program.python_json and env.python is None and not env.parents:
+        env.python = PythonScanner(keywords=False)
+        known = "[{" if env.in_list else "{"
+        env.python.read(known, 0)
+        env.skip = len(known) - len(env.python.out.strip())
+        stream.notes.append(("python_quotes", text[pos]))
+        stream.source = ""
+        stream.reader = "transcoded"
+        return pos
+    if text[pos] not in '"}' or len(stream.opening) > MAX_TOKEN:
+        stream.misfit()
+        return pos
+    opening, stream.opening, stream.doubt = stream.opening, "", False
+    trigger = f"start_map {stream.same(env.path)}"
+    env.push("{")
+    env.parents.append(env.path)
+    if stream.state.row[trigger].dest.meaning == "arguments":
+        env.parents.pop()
+        source, env.source = env.source, ""
+        stream.fire(trigger, source)
+        stream.delta(opening, opening)
+    else:
+        source, env.source = env.source + opening, ""
+        stream.fire(trigger, source)
+    return pos
+
+
+def _take_token(stream: Stream, env: Envelope, piece: str, source: str) -> None:
+    """What `scanner.step` has just read."""
+    scanner = env.scanner
+    kind = scanner.kind
+    if kind == OPEN:
+        if piece == "{":
+            stream.doubt = True
+            stream.opening = source
+        else:
+            env.push(piece)
+            env.path = "item"
+            stream.fire("start_array", env.source + source)
+            env.source = ""
+    elif kind == PUNCTUATION:
+        env.source += source
+        env.push(piece)
+        if piece == "," and not env.parents:
+            env.path = "item"
+    elif kind == CLOSE:
+        _close(stream, env, piece, source)
+    elif kind in (STRING_PART, CONTROL, STRING_END):
+        env.token += escape_controls(piece) if kind == CONTROL else piece
+        _take_string(stream, env, source, kind == STRING_END)
+    else:
+        env.source += source
+        env.token += piece
+        if kind == SCALAR_END and piece:
+            _take_scalar(stream, env)
+
+
+def _close(stream: Stream, env: Envelope, piece: str, source: str) -> None:
+    """A closing bracket of the envelope: of the list, of the call's object, or of an object in it."""
+    text = env.source + source
+    if piece == "]":
+        trigger = "end_array"
+    else:
+        trigger = f"end_map {stream.same(env.parents[-1])}"
+    if trigger not in stream.state.row:
+        env.source = text
+        stream.misfit(quote=env.scanner)
+        return
+    env.push(piece)
+    if piece == "}":
+        env.path = env.parents.pop()
+    over = env.scanner.done
+    if not over:
+        env.settle()
+    env.source = ""
+    if over:
+        stream.env = None
+    stream.fire(trigger, text)
+    if over and piece == "}" and "end_array" in stream.state.row:
+        stream.fire("end_array", "")
+
+
+def _take_string(stream: Stream, env: Envelope, source: str, whole: bool) -> None:
+    env.source += source
+    if env.scanner.in_key:
+        _take_key(stream, env, whole)
+        return
+    path = stream.same(env.path)
+    plain = f"string {path}"
+    if whole:
+        token, env.token = env.token, ""
+        ((_, _, value),) = env.push(token)
+        trigger = f"string {path} {value}"
+        if trigger not in stream.state.row:
+            trigger = plain
+        if trigger not in stream.state.row:
+            stream.misfit(quote=env.scanner)
+            return
+        env.settle()
+        text, env.source = env.source, ""
+        stream.fire(trigger, text, value=value)
+    elif plain not in stream.state.row:
+        partial = _decoded(env.token)
+        if not any(value.startswith(partial) for value in stream.state.values[path]):
+            stream.misfit(quote=env.scanner)
+
+
+def _take_key(stream: Stream, env: Envelope, whole: bool) -> None:
+    state = stream.state
+    parent = env.parents[-1]
+    if not whole:
+        partial = f"{parent}.{_decoded(env.token)}"
+        if not state.any_key and not any(path.startswith(partial) for path in state.key_paths):
+            stream.misfit(quote=env.scanner)
+        return
+    token, env.token = env.token, ""
+    ((_, _, key),) = env.push(token)
+    env.path = f"{parent}.{key}"
+    trigger = f"map_key {stream.same(env.path)}"
+    if trigger not in state.row:
+        trigger = "map_key"
+    if trigger not in state.row:
+        stream.misfit(quote=env.scanner)
+        return
+    text, env.source = env.source, ""
+    stream.fire(trigger, text)
+
+
+def _take_scalar(stream: Stream, env: Envelope) -> None:
+    token, env.token = env.token, ""
+    trigger = f"{_KINDS[token[0]]} {stream.same(env.path)}"
+    env.push(token)
+    env.settle()
+    text, env.source = env.source, ""
+    stream.fire(trigger, text)
+
+
+def _decoded(token: str) -> str:
+    """An unfinished JSON string as far as it can be decoded: without an escape that is not whole yet."""
+    if "\\" not in token:
+        return token[1:]
+    decoded: str = json.loads(_UNFINISHED_ESCAPE.sub("", token) + '"')
+    return decoded
+
+
+def read_ignored(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """The value of a member that belongs to no call: dropped as one piece."""
+    env = stream.env
+    assert env is not None
+    scanner = env.scanner
+    start = pos
+    while pos < len(text):
+        pos = scanner.step(text, pos)
+        if scanner.broken:
+            stream.pending.append(stream.take(text, start, pos))
+            stream.misfit()
+            return pos
+        if scanner.state == AFTER_VALUE and len(scanner.stack) == env.depth:
+            env.push("0")
+            env.settle()
+            value = env.source + "".join(stream.pending) + stream.take(text, start, pos)
+            env.source = ""
+            stream.pending.clear()
+            stream.fire("value_end", value)
+            return pos
+    stream.pending.append(stream.take(text, start, pos))
+    return pos
+
+
+def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """An envelope in Python's spelling: one character at a time through the transcoder, its JSON to the readers."""
+    env = stream.env
+    assert env is not None and env.python is not None
+    character = text[pos]
+    stream.reread = False
+    stream.source = (stream.source or "") + character
+    if env.python.read(character, 0) == 0:
+        stream.reader = env.inner
+        stream.misfit()
+        return pos if stream.reread else pos + 1
+    written = env.python.out
+    if env.skip:
+        at = min(env.skip, len(written))
+        env.skip -= at
+        written = written[at:]
+    at = 0
+    while at < len(written):
+        stream.reader = env.inner
+        at = READERS[env.inner](stream, written, at, False)
+        if stream.env is not env or stream.reader == "malformed":
+            stream.source = None
+            return pos if stream.reread else pos + 1
+        env.inner = stream.reader
+    stream.reader = "transcoded"
+    return pos + 1
+
+
+def read_quoted(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """A value that is JSON but no call: text to its end, or to where it is not JSON any more."""
+    scanner = stream.scanner
+    assert scanner is not None
+    end = scanner.run(text, pos, 0)
+    if end > pos:
+        meaning, why = stream.quoted
+        stream.sink.say(meaning, text[pos:end], why)
+    if scanner.broken or scanner.done:
+        stream.scanner = None
+        stream.reader = reader_of(stream.state)
+    return end
+
+
+READERS: dict[str, Reader] = {
+    "envelope": read_envelope,
+    "arguments": read_arguments,
+    "encoded": read_encoded,
+    "ignored": read_ignored,
+}

@@ -1,0 +1,209 @@
+"""The public face of a stream: deltas in, events out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolgram.call_ids import CallIds, random_call_ids
+from toolgram.compile import Program
+from toolgram.errors import ToolgramError
+from toolgram.events import Event, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.message import Anomaly, Message, MessageBuilder
+from toolgram.runtime.argument_readers import read_arguments, read_encoded, read_object, read_python
+from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored, read_quoted, read_transcoded
+from toolgram.runtime.sink import SYNTAX
+from toolgram.runtime.snapshots import dump_stream, load_stream
+from toolgram.runtime.stream import Stream, Trace
+from toolgram.runtime.text_readers import read_text, read_token
+from toolgram.runtime.wreckage_reader import read_wreckage
+from toolgram.spec import END
+
+READERS: dict[str, Reader] = {
+    "text": read_text,
+    "token": read_token,
+    "object": read_object,
+    "arguments": read_arguments,
+    "encoded": read_encoded,
+    "python": read_python,
+    "envelope": read_envelope,
+    "ignored": read_ignored,
+    "transcoded": read_transcoded,
+    "quoted": read_quoted,
+    "malformed": read_wreckage,
+}
+
+_TOLERATED = {
+    "missing_comma": "items of a list of calls without a comma between them",
+    "python_quotes": "a call in Python's spelling where JSON was expected",
+}
+
+
+class Parser:
+    """One stream of one format. Make it with `Format.parser`; feed it deltas; close it.
+
+    `feed` and `close` never raise on any text. The cost per character is constant, whatever the length and the cutting;
+    the memory is what is held back, plus the events so far, from which `message` is built.
+    """
+
+    __slots__ = ("_builder", "_closed", "_debt", "_special", "_stream")
+
+    def __init__(
+        self,
+        program: Program,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        prefix: str = "",
+        call_ids: CallIds | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        self._stream = Stream(program, call_ids or random_call_ids(), trace)
+        self._builder = MessageBuilder(tools)
+        self._special = _triggers_by_id(program, special_tokens) if special_tokens else {}
+        self._closed = False
+        self._debt: list[Event] = []  # what a prefix has begun and the first events must say
+        if prefix:
+            self._skip(prefix)
+
+    @property
+    def state(self) -> str:
+        """The name of the machine state that the stream is in."""
+        return self._stream.state.name
+
+    @property
+    def message(self) -> Message:
+        """The message so far. Costs as much as the message is long."""
+        return self._builder.message()
+
+    def feed(self, delta: str, token_ids: Sequence[int] | None = None) -> list[Event]:
+        """The events that `delta`, the next characters of the output, makes certain.
+
+        With `token_ids`, the ids behind `delta`, and `special_tokens` given to `Format.parser`, the text of a special
+        token counts as a marker only where its id was emitted; without ids, the text decides. Raises ToolgramError
+        after `close`, and nothing on any text.
+        """
+        if self._closed:
+            raise ToolgramError("the parser is closed; make a new one with Format.parser for the next output")
+        stream = self._stream
+        if token_ids is not None and self._special:
+            stream.credit(token_ids, self._special)
+        out: list[Event] = self._debt
+        self._debt = []
+        stream.sink.out = out
+        text = stream.buffer + delta if stream.buffer else delta
+        stream.buffer = ""
+        _read(stream, text, False)
+        if out:
+            self._builder.add(out)
+        if stream.notes:
+            self._note()
+        return out
+
+    def close(self, finish_reason: str | None = None) -> list[Event]:
+        """The events that the end of the output makes certain.
+
+        `finish_reason` is the server's ("stop", "length", "tool_calls", ...). A second close gives no events.
+        """
+        if self._closed:
+            return []
+        self._closed = True
+        stream = self._stream
+        stream.sink.out = out = self._debt
+        stream.closing = finish_reason or ""
+        text, stream.buffer = stream.buffer, ""
+        _read(stream, text, True)
+        _end(stream)
+        self._builder.add(out)
+        self._note()
+        self._builder.finish(finish_reason)
+        return out
+
+    def snapshot(self) -> dict[str, Any]:
+        """The stream as JSON-able data, as small as what is held back; `Format.restore` goes on from there.
+
+        The message so far, `tools`, `call_ids` and `special_tokens` are not part of it.
+        """
+        return {**dump_stream(self._stream), "closed": self._closed}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `snapshot` was taken. Used by `Format.restore`."""
+        load_stream(self._stream, state)
+        self._closed = state["closed"]
+
+    def _note(self) -> None:
+        for kind, text in self._stream.notes:
+            self._builder.note(Anomaly(kind, text, _TOLERATED[kind]))
+        self._stream.notes.clear()
+
+    def _skip(self, prefix: str) -> None:
+        """Move through what the prompt has already written; its events are nobody's."""
+        stream = self._stream
+        stream.sink.out = events = []
+        _read(stream, prefix, False)
+        if stream.buffer:
+            text, stream.buffer = stream.buffer, ""
+            _read(stream, text, True)
+        _forget_sources(stream)
+        if stream.call is not None:
+            self._debt = _begun(events, stream.call)
+            stream.call = 0
+        stream.calls = len(self._debt[:1])
+        stream.notes.clear()
+
+
+def _read(stream: Stream, text: str, final: bool) -> None:
+    pos, end = 0, len(text)
+    while 0 <= pos < end:
+        pos = READERS[stream.reader](stream, text, pos, final)
+
+
+def _end(stream: Stream) -> None:
+    """The end of the output: what is held is decided, what is open is closed."""
+    sink = stream.sink
+    if sink.queue is not None:
+        inside = stream.doubt or stream.env is not None
+        if END in stream.state.row and not inside and stream.closing != "length":
+            stream.fire(END, "")
+            if stream.call is None:
+                sink.drop_blanks()
+            return
+        stream.refute()
+    rest = stream.leftover()
+    meaning = stream.state.meaning
+    if rest:
+        sink.drop(rest, "cut off")
+    if stream.call is not None:
+        sink.put(ToolCallEnd(stream.call, "truncated"))
+        stream.call = None
+    sink.end_text(meaning if meaning in ("content", "reasoning") else "content")
+    if END in stream.state.row:
+        stream.fire(END, "")
+
+
+def _forget_sources(stream: Stream) -> None:
+    sink = stream.sink
+    for event in sink.queue or ():
+        event.source = ""
+    sink.blanks.clear()
+    sink.has = {"content": False, "reasoning": False}
+    sink.gap = {"content": False, "reasoning": False}
+    stream.opening = ""
+    stream.pending.clear()
+    stream.ready.clear()
+    if stream.env:
+        stream.env.source = ""
+
+
+def _begun(events: list[Event], index: int) -> list[Event]:
+    """The open call of a prefix, said anew: its start, and its arguments so far, for no characters."""
+    begun: list[Event] = []
+    for event in events:
+        if isinstance(event, ToolCallStart) and event.index == index:
+            begun.append(ToolCallStart(0, event.id, event.name, ""))
+        elif isinstance(event, ToolCallDelta) and event.index == index:
+            begun.append(ToolCallDelta(0, event.arguments, ""))
+    return begun
+
+
+def _triggers_by_id(program: Program, special_tokens: Mapping[str, int]) -> dict[int, str]:
+    return {special_tokens[text]: trigger for trigger, text in program.special.items() if text in special_tokens}

@@ -1,0 +1,122 @@
+"""Where events go: the seam rule, and held regions.
+
+Two things are decided late.  A *blank run* is dropped next to a marker or a call and kept inside text, so it waits for
+what follows it.  A *held region* is a call that is not certain yet: its events queue up, and are either committed in
+order or released as the text they were made from.  All else goes out at once.
+"""
+
+from __future__ import annotations
+
+from toolgram.events import Content, Dropped, Event, Malformed, Reasoning
+
+SEAM = "whitespace at a seam"
+MARKER = "marker"
+SYNTAX = "syntax"
+
+
+class Sink:
+    """The events of the current delta (`out`), the open blank run, and the held region (`queue`, or None)."""
+
+    __slots__ = ("blanks", "gap", "has", "out", "queue", "seam")
+
+    def __init__(self) -> None:
+        self.out: list[Event] = []
+        self.queue: list[Event] | None = None
+        self.blanks: list[str] = []
+        self.seam = False  # a marker or a call was last, so blanks that follow are dropped
+        self.has = {"content": False, "reasoning": False}  # some was sent
+        self.gap = {"content": False, "reasoning": False}  # some was sent, then a marker: a blank joins what follows
+
+    def say(self, meaning: str, text: str, why: str = "") -> None:
+        """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule."""
+        body = text.rstrip()
+        if not body:
+            self.blanks.append(text)
+            return
+        trailing = text[len(body) :]
+        if self.seam:
+            bare = body.lstrip()
+            self.blanks.append(body[: len(body) - len(bare)])
+            self.drop_blanks()
+            body = bare
+            self.seam = False
+        elif self.blanks:
+            body = "".join(self.blanks) + body
+            self.blanks.clear()
+        channel = "reasoning" if meaning == "reasoning" else "content"
+        shown = " " + body if self.gap[channel] else body
+        self.gap[channel] = False
+        self.has[channel] = True
+        if meaning == "content":
+            self.out.append(Content(shown, body))
+        elif meaning == "reasoning":
+            self.out.append(Reasoning(shown, body))
+        else:
+            self.out.append(Malformed(shown, why, body))
+        if trailing:
+            self.blanks.append(trailing)
+
+    def drop_blanks(self) -> None:
+        """The open blank run touches a marker or a call, or nothing at all."""
+        blanks = "".join(self.blanks)
+        self.blanks.clear()
+        if blanks:
+            self.out.append(Dropped(blanks, SEAM, blanks))
+
+    def put(self, event: Event) -> None:
+        """An event that is not text: into the held region, or out, which makes a seam."""
+        queue = self.queue
+        if queue is None:
+            self.make_seam()
+            self.out.append(event)
+        else:
+            queue.append(event)
+
+    def drop(self, text: str, why: str) -> None:
+        """Characters without meaning of their own. Neighbours in a held region become one event, however they came."""
+        if not text:
+            return
+        if self.queue:
+            last = self.queue[-1]
+            if isinstance(last, Dropped) and last.why == why == SYNTAX:
+                last.text += text
+                last.source += text
+                return
+        self.put(Dropped(text, why, text))
+
+    def make_seam(self) -> None:
+        """What follows is not text: the blanks before it are dropped, and text after it is a new segment."""
+        if self.blanks:
+            self.drop_blanks()
+        self.seam = True
+        self.gap["content"] = self.has["content"]
+        self.gap["reasoning"] = self.has["reasoning"]
+
+    def hold(self) -> None:
+        """From here on, nothing is certain."""
+        if self.queue is None:
+            self.queue = []
+
+    def commit(self) -> None:
+        """The held region is certain."""
+        queue = self.queue
+        self.queue = None
+        if queue:
+            self.make_seam()
+            self.out.extend(queue)
+
+    def release(self) -> tuple[str, bool]:
+        """The held region is refuted: the text it was made from, and whether a complete marker was part of it."""
+        queue = self.queue or []
+        self.queue = None
+        marked = any(isinstance(event, Dropped) and event.why == MARKER for event in queue)
+        return "".join(event.source for event in queue), marked
+
+    def end_text(self, meaning: str) -> None:
+        """The output is over: blanks that touch no marker and follow text belong to it."""
+        channel = "reasoning" if meaning == "reasoning" else "content"
+        if self.blanks and not self.seam and self.has[channel]:
+            blanks = "".join(self.blanks)
+            self.blanks.clear()
+            self.out.append(Reasoning(blanks, blanks) if meaning == "reasoning" else Content(blanks, blanks))
+        self.drop_blanks()

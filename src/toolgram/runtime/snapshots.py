@@ -1,0 +1,67 @@
+"""A stream as JSON-able data, and back.
+
+What is written is what is held back and where the machine stands; what went by is not there. Objects that are shared
+between slots (the start of a held call is also in the queue) are written once and found again by place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolgram.events import ToolCallStart, event_from_dict, event_to_dict
+from toolgram.islands.json_envelope import Envelope
+from toolgram.islands.json_strings import JsonStringScanner
+from toolgram.islands.json_values import JsonScanner
+from toolgram.islands.python_literals import PythonScanner
+from toolgram.islands.wreckage import Wreckage
+from toolgram.runtime.stream import Stream
+
+VERSION = 1
+_PLAIN = ("reader", "buffer", "calls", "call", "given_id", "credits", "doubt", "opening", "source", "reread", "quoted")
+_LISTS = ("pending", "early", "ready")
+
+
+def dump_stream(stream: Stream) -> dict[str, Any]:
+    """Everything that a continuation of the stream depends on."""
+    sink = stream.sink
+    queue = sink.queue
+    data: dict[str, Any] = {name: getattr(stream, name) for name in _PLAIN}
+    data["version"] = VERSION
+    data["state"], data["origin"] = stream.state.name, stream.origin.name
+    data["queue"] = None if queue is None else [event_to_dict(event) for event in queue]
+    data["name"] = next((at for at, event in enumerate(queue or ()) if event is stream.name), None)
+    data["blanks"] = "".join(sink.blanks)
+    data["seam"], data["has"], data["gap"] = sink.seam, dict(sink.has), dict(sink.gap)
+    for name in _LISTS:
+        data[name] = "".join(getattr(stream, name))
+    data["env"] = stream.env.dump() if stream.env else None
+    data["scanner"] = stream.scanner.dump() if stream.scanner else None
+    data["strings"] = stream.strings.dump() if stream.strings else None
+    data["python"] = stream.python.state() if stream.python else None
+    data["wreckage"] = stream.wreckage.dump() if stream.wreckage else None
+    return data
+
+
+def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
+    """The inverse of `dump_stream`, into a fresh stream of the same format."""
+    sink = stream.sink
+    for name in _PLAIN:
+        setattr(stream, name, data[name])
+    stream.state = stream.program.states[data["state"]]
+    stream.origin = stream.program.states[data["origin"]]
+    sink.queue = None if data["queue"] is None else [event_from_dict(event) for event in data["queue"]]
+    if data["name"] is not None and sink.queue is not None:
+        start = sink.queue[data["name"]]
+        assert isinstance(start, ToolCallStart)
+        stream.name = start
+    sink.blanks = [data["blanks"]] if data["blanks"] else []
+    sink.seam, sink.has, sink.gap = data["seam"], dict(data["has"]), dict(data["gap"])
+    stream.quoted = (data["quoted"][0], data["quoted"][1])
+    for name in _LISTS:
+        setattr(stream, name, [data[name]] if data[name] else [])
+    stream.env = Envelope.load(data["env"]) if data["env"] else None
+    stream.scanner = JsonScanner.load(data["scanner"]) if data["scanner"] else None
+    stream.strings = JsonStringScanner.load(data["strings"]) if data["strings"] else None
+    stream.python = PythonScanner.restore(data["python"]) if data["python"] else None
+    stream.wreckage = Wreckage.load(data["wreckage"]) if data["wreckage"] else None

@@ -1,0 +1,309 @@
+"""The machine's position in one stream: transitions, their actions, and what happens to text that does not fit.
+
+Theory of operation
+===================
+
+A stream is in one *state* of its machine and has one *reader*, the function that takes the next characters there.  A
+reader *fires* triggers; a fired transition performs its actions and chooses the next reader.  Every character leaves in
+exactly one event: a reader passes its characters on with the event it makes, and nothing else makes events.
+
+A state may be *held*: a call is not certain yet, and its events queue up in the sink.  Reaching a state that is not
+held commits them.  Text that does not fit *refutes* them: what the queue was made from becomes text of the state in
+which holding began (its origin), and reading resumes at the character that did not fit.  Nothing is read twice, so the
+work stays linear.  Where what was refuted is valid JSON all the same, the value is *quoted*: it stays text to its
+closing bracket, so that no object inside it is taken for a call.
+
+Text that does not fit where nothing is held fires `malformed`, and the machine says where that leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from toolgram.call_ids import CallIds
+from toolgram.compile import Move, Program, StateProgram, Symbol
+from toolgram.events import Dropped, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.islands.json_envelope import Envelope
+from toolgram.islands.json_strings import JsonStringScanner
+from toolgram.islands.json_values import JsonScanner
+from toolgram.islands.python_literals import PythonScanner
+from toolgram.islands.wreckage import Wreckage
+from toolgram.runtime.sink import MARKER, SYNTAX, Sink
+from toolgram.spec import END, TEXT
+
+Trace: TypeAlias = Callable[[str, str, str], None]
+
+WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
+
+
+class Stream:
+    """Everything that one stream remembers, and the moves it can make. Readers and the parser work on it."""
+
+    __slots__ = (
+        "buffer", "call", "doubt", "ready", "call_ids", "calls", "closing", "credits", "early", "env", "name", "opening",
+        "origin", "pending", "program", "python", "quoted", "reader", "reread", "scanner", "sink", "source", "state", "strings",
+        "trace", "wreckage", "given_id", "notes",
+    )  # fmt: skip
+
+    def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None) -> None:
+        self.program = program
+        self.call_ids = call_ids
+        self.trace = trace
+        self.sink = Sink()
+        self.state = program.initial
+        self.origin = program.initial  # where holding began
+        self.reader = reader_of(program.initial)
+        self.buffer = ""  # the prefix of a token that may still grow
+        self.calls = 0  # how many calls are certain
+        self.call: int | None = None  # the index of the open one
+        self.name: ToolCallStart | None = None  # of the held call
+        self.given_id: str | None = None  # the id that the model wrote for it
+        self.closing: str | None = None  # while closing: the finish reason, "" for none
+        self.credits: dict[str, int] | None = None  # special tokens emitted by id, and not yet seen as text
+        # islands
+        self.env: Envelope | None = None  # the JSON around a call
+        self.scanner: JsonScanner | None = None  # JSON arguments without one, or quoted JSON
+        self.strings: JsonStringScanner | None = None  # arguments written as a JSON string
+        self.python: PythonScanner | None = None  # Python keyword arguments
+        self.wreckage: Wreckage | None = None
+        self.doubt = False  # an opening bracket is not believed yet
+        self.opening = ""  # its characters, and blanks
+        self.pending: list[str] = []  # source that has produced nothing so far
+        self.early: list[str] = []  # arguments transcoded before they were certain ...
+        self.ready: list[str] = []  # ... and their source
+        self.source: str | None = None  # while transcoding: the source of what is being read
+        self.reread = False  # the transcoded character that did not fit is to be read again
+        self.quoted = ("", "")  # what quoted text means, and why it is no call
+        self.notes: list[tuple[str, str]] = []  # deviations that were tolerated: kind, text
+
+    # --- transitions ----------------------------------------------------------------------------------------------
+
+    def fire(self, trigger: str, text: str, why: str = SYNTAX, value: str | None = None) -> None:
+        """Follow the transition of `trigger`, whose characters are `text`. Its actions use `value` (or the text)."""
+        state = self.state
+        move = state.row[trigger]
+        sink = self.sink
+        dest = move.dest
+        if dest.held and sink.queue is None:
+            sink.hold()
+            self.origin = state
+        if self.trace:
+            self.trace(trigger, state.name, dest.name)
+        if move.actions:
+            self.act(move, text, why, text if value is None else value)
+        elif text:
+            sink.drop(text, why)
+        self.state = dest
+        if sink.queue is not None and not dest.held:
+            sink.commit()
+        self.reader = reader_of(dest) if self.env is None else "envelope"
+        if dest.meaning in ("arguments", "ignored", "malformed"):
+            self.reader = dest.meaning
+
+    def act(self, move: Move, text: str, why: str, value: str) -> None:
+        """Perform a transition's actions in order; what no action accounts for is dropped."""
+        for action in move.actions:
+            if action == "name":
+                self.name = ToolCallStart(self.calls, "", value, text)
+                self.sink.put(self.name)
+                text = ""
+            elif action == "call_id":
+                self.given_id = value or None
+            elif action == "no_arguments":
+                self.delta("{}", text)
+                text = ""
+            else:
+                if text:
+                    self.sink.drop(text, why)
+                    text = ""
+                if action == "start_call":
+                    self.start_call()
+                else:
+                    self.end_call(action)
+        if text:
+            self.sink.drop(text, "call id" if "call_id" in move.actions else why)
+
+    def start_call(self) -> None:
+        """The call is certain. Where its arguments came before its name, the start still comes before them."""
+        start = self.name
+        queue = self.sink.queue
+        assert start is not None
+        start.id = self.given_id or self.call_ids()
+        if queue is not None:
+            first = next((at for at, event in enumerate(queue) if isinstance(event, ToolCallDelta)), None)
+            place = next((at for at, event in enumerate(queue) if event is start), None)
+            if first is not None and place is not None and first < place:
+                queue[place] = Dropped(start.source, "name", start.source)
+                start.source = ""
+                queue.insert(first, start)
+        self.call = self.calls
+        self.calls += 1
+        self.name = self.given_id = None
+
+    def end_call(self, action: str) -> None:
+        """`end_call` or `fail_call`. A call that only the end of the output ended is complete only if it says so."""
+        if self.call is None:
+            return
+        if action == "fail_call":
+            status = "malformed"
+        else:
+            status = "truncated" if self.closing is not None and self.closing not in ("stop", "tool_calls") else "complete"
+        self.sink.put(ToolCallEnd(self.call, status))  # type: ignore[arg-type]
+        self.call = None
+
+    def delta(self, arguments: str, source: str) -> None:
+        """Arguments of the open or held call."""
+        index = self.calls if self.call is None else self.call
+        self.sink.put(ToolCallDelta(index, arguments, source))
+
+    # --- text -----------------------------------------------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """Free text of the current state."""
+        assert self.state.meaning is not None
+        self.sink.say(self.state.meaning, text)
+
+    def leave_for_text(self) -> None:
+        """Text has come in a state that text leaves."""
+        move = self.state.row[TEXT]
+        if move.dest is not self.state:
+            if self.trace:
+                self.trace(TEXT, self.state.name, move.dest.name)
+            self.state = move.dest
+        self.reader = reader_of(self.state)
+
+    # --- what does not fit ----------------------------------------------------------------------------------------
+
+    def misfit(self, quote: JsonScanner | None = None) -> None:
+        """The next character does not fit.
+
+        With `quote`, the scanner of an envelope that is valid JSON and no call, the rest of that value is text.
+        """
+        if self.sink.queue is not None:
+            self.refute(quote)
+        elif TEXT in self.state.row:
+            self.leave_for_text()
+        else:
+            self.fail()
+
+    def refute(self, quote: JsonScanner | None = None) -> None:
+        """Release the held region as text of its origin, and go on there."""
+        held, origin = self.state, self.origin
+        text, marked = self.sink.release()
+        self.name = self.given_id = None
+        self.state = origin
+        if self.trace:
+            self.trace("refuted", held.name, origin.name)
+        if origin.meaning == "malformed":
+            self.reader = "malformed"
+            self.sink.say("malformed", text + self.leftover(), held.why)
+            self.leave_islands()
+            return
+        if not origin.is_text:
+            self.fail(text, held.why)
+            return
+        text += self.leftover()
+        self.leave_islands()
+        if TEXT in held.row and held.row[TEXT].dest.meaning == origin.meaning:
+            if self.trace:
+                self.trace("text", origin.name, held.row[TEXT].dest.name)
+            self.state = held.row[TEXT].dest
+            self.reader = reader_of(self.state)
+        else:
+            self.leave_for_text()
+        meaning = "malformed" if marked and origin.meaning == "content" else origin.meaning or "content"
+        if text:
+            self.sink.say(meaning, text, held.why)
+        if quote is not None and not quote.done:
+            self.scanner, self.quoted, self.reader = quote, (meaning, held.why), "quoted"
+
+    def fail(self, text: str = "", why: str = "") -> None:
+        """What was certain turns out broken: `text`, and as much more as the machine says, is malformed."""
+        why = why or self.state.why
+        wreckage = self.survey()
+        text += self.leftover()
+        self.leave_islands()
+        self.fire("malformed", "")
+        self.wreckage = wreckage if self.state.meaning == "malformed" else None
+        if text:
+            self.sink.say("malformed", text, why)
+
+    def leftover(self) -> str:
+        """What was taken since the last event, in order, and is nobody's yet."""
+        source = self.source[:-1] if self.source else ""
+        self.reread = bool(self.source)
+        text = (self.env.source if self.env else "") + self.opening + "".join(self.ready + self.pending) + source
+        if self.env:
+            self.env.source = ""
+        self.opening = ""
+        self.doubt = False
+        self.pending.clear()
+        self.early.clear()
+        self.ready.clear()
+        self.source = None
+        return text
+
+    def leave_islands(self) -> None:
+        """No embedded value is open any more."""
+        self.env = self.scanner = self.strings = self.python = None
+
+    def survey(self) -> Wreckage:
+        """How deep in brackets, and in which string, the broken value stands."""
+        if self.env is not None:
+            scanner = self.env.scanner
+            quote = '"' if self.strings is not None or scanner.in_string else ""
+            return Wreckage(len(scanner.stack), quote, self.env.in_list, self.env.python is not None)
+        if self.python is not None:
+            return Wreckage(self.python.depth, self.python.quote, python=True)
+        if self.scanner is not None:
+            return Wreckage(len(self.scanner.stack), '"' if self.scanner.in_string else "")
+        return Wreckage(1)
+
+    def same(self, path: str) -> str:
+        """The path under which the machine knows a JSON path."""
+        return self.program.same_path.get(path, path)
+
+    def take(self, text: str, begin: int, end: int) -> str:
+        """The source of the characters that a reader takes: themselves, or what they were transcoded from."""
+        if self.source is None:
+            return text[begin:end]
+        source, self.source = self.source, ""
+        return source
+
+    # --- special tokens by id -------------------------------------------------------------------------------------
+
+    def was_emitted(self, symbol: Symbol) -> bool:
+        """Whether the text of a special token is the token: always without ids, else once per emitted id."""
+        if self.credits is None:
+            return True
+        left = self.credits.get(symbol.trigger, 0)
+        if left:
+            self.credits[symbol.trigger] = left - 1
+        return left > 0
+
+    def credit(self, token_ids: Sequence[int], triggers: Mapping[int, str]) -> None:
+        """Note the special tokens among the ids of a delta."""
+        if self.credits is None:
+            self.credits = {}
+        for token_id in token_ids:
+            trigger = triggers.get(token_id)
+            if trigger is not None:
+                self.credits[trigger] = self.credits.get(trigger, 0) + 1
+
+
+def reader_of(state: StateProgram) -> str:
+    """The reader of a state outside any island."""
+    if state.meaning in ("arguments", "ignored", "malformed"):
+        return state.meaning
+    return "text" if state.loops else "token"
+
+
+def end_move(state: StateProgram) -> Move | None:
+    """The transition at the end of the output, if the state has one."""
+    return state.row.get(END)
+
+
+def symbol_why(symbol: Symbol) -> str:
+    """What a dropped symbol was: a marker, if its text is a special token."""
+    return MARKER if symbol.special else SYNTAX

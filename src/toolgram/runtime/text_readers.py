@@ -1,0 +1,87 @@
+"""Readers outside any island: free text up to a marker, and one token where a token must stand."""
+
+from __future__ import annotations
+
+import re
+
+from toolgram.compile import ENVELOPE, TERMINAL, Symbol
+from toolgram.islands.json_envelope import Envelope
+from toolgram.islands.python_literals import PythonScanner
+from toolgram.runtime.stream import WAIT, Stream, symbol_why
+
+_BLANKS = re.compile(r"\s*+").match
+
+
+def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Free text: everything up to the next symbol. One search per delta; a possible prefix of a marker waits."""
+    state = stream.state
+    find = state.find_final if final else state.find
+    assert find is not None
+    start = pos
+    while True:
+        match = find(text, pos)
+        begin = match.start() if match else len(text)
+        symbol = state.symbols[match.lastindex - 1] if match and match.lastindex else None
+        if match and symbol and symbol.special and not stream.was_emitted(symbol):
+            pos = match.end()
+            continue
+        if begin > start:
+            stream.say(text[start:begin])
+        if match is None:
+            return begin
+        if symbol is None:
+            stream.buffer = text[begin:]
+            return WAIT
+        return _found(stream, symbol, text, begin, match.end())
+
+
+def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """One token; in a state that free text would leave, blanks before it."""
+    state = stream.state
+    if state.is_text:
+        blank = _BLANKS(text, pos)
+        assert blank is not None
+        if blank.end() > pos:
+            stream.sink.blanks.append(text[pos : blank.end()])
+            pos = blank.end()
+            if pos == len(text):
+                return pos
+    assert state.match is not None
+    match = state.match(text, pos)
+    if match is not None:
+        assert match.lastindex is not None
+        symbol = state.symbols[match.lastindex - 1]
+        end = match.end()
+        if end == len(text) and not final:
+            grows = end - pos < symbol.most if symbol.most else state.may_become(text[pos:])
+            if grows:
+                stream.buffer = text[pos:]
+                return WAIT
+        if not symbol.special or stream.was_emitted(symbol):
+            return _found(stream, symbol, text, pos, end)
+    elif not final and state.may_become(text[pos:]):
+        stream.buffer = text[pos:]
+        return WAIT
+    stream.misfit()
+    return pos
+
+
+def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> int:
+    if symbol.kind == TERMINAL:
+        stream.fire(symbol.trigger, text[begin:end], symbol_why(symbol))
+        return end
+    if stream.sink.queue is None:
+        stream.sink.hold()
+        stream.origin = stream.state
+    if symbol.kind == ENVELOPE:
+        stream.env = Envelope(in_list=text[begin] == "[")
+        stream.reader = "envelope"
+        return begin
+    stream.doubt = True
+    stream.opening = text[begin:end]
+    if stream.state.row["object_start"].dest.python:
+        stream.python = PythonScanner(keywords=True)
+        stream.reader = "python"
+    else:
+        stream.reader = "object"
+    return end

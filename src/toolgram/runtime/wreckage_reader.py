@@ -1,0 +1,44 @@
+"""Reader of what is left of a broken call: malformed text, up to where its brackets balance or a marker stands."""
+
+from __future__ import annotations
+
+from toolgram.islands.json_envelope import Envelope
+from toolgram.islands.wreckage import MARKER, OVER
+from toolgram.runtime.sink import MARKER as MARKER_WHY
+from toolgram.runtime.stream import WAIT, Stream
+
+WHY = "the rest of a call that could not be read"
+
+
+def read_wreckage(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Malformed text; nothing in it is taken for a call."""
+    wreckage, pattern = stream.wreckage, stream.state.wreck
+    assert wreckage is not None and pattern is not None
+    reason, end, match = wreckage.read(text, pos, pattern, final)
+    if end > pos:
+        stream.sink.say("malformed", text[pos:end], WHY)
+    if reason == OVER:
+        _resume(stream)
+    elif reason == MARKER:
+        assert match is not None
+        marker = match.group()
+        trigger = next(name for name, literal in stream.program.literals.items()
+                       if literal == marker and name in stream.state.row)
+        stream.fire(trigger, marker, MARKER_WHY)
+        return match.end()
+    elif end < len(text):
+        stream.buffer = text[end:]
+        return WAIT
+    return end
+
+
+def _resume(stream: Stream) -> None:
+    wreckage = stream.wreckage
+    stream.wreckage = None
+    in_list = wreckage is not None and wreckage.in_list
+    if in_list:
+        stream.env = Envelope(in_list=True)
+        stream.env.resume_list()
+    stream.fire("recovered", "")
+    if not in_list and "end_array" in stream.state.row:
+        stream.fire("end_array", "")

@@ -1,0 +1,121 @@
+"""The collected failure modes of other parsers, row by row.
+
+Strategy: each row is run whole, one character at a time, in its own chunks and in pieces of 2, 3 and 5; all of them
+agree with each other and with what the row expects. A truncated call is compared by completing its honest prefix as a
+reader would. Rows that this project judges wrong are listed with the page that says why, and what holds instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.json_prefix import complete
+from tests.streams import CUT_SIZES, ROOT, SHARED, check_events, cut, merged, run
+
+DATA = SHARED / "data" / "failure-modes.jsonl"
+FORMATS = ("llama3_json", "llama4_pythonic", "mistral_v3", "mistral_v11")
+
+# The decision page for these rows; each maps to the message that holds here instead.
+DECISION = "docs/decisions/0007-rows-judged-wrong.md"
+JUDGED_WRONG: dict[str, dict[str, Any]] = {
+    # A call cut at its 22nd argument is a truncated call like any other, not text.
+    "pyth-011": {
+        "reasoning": "",
+        "content": "",
+        "tool_calls": [{"name": "search", "arguments": {f"a{i}": 1 for i in range(22)}}],
+    },
+    # The blank after the closing bracket stands at a seam: dropped, as after every other call.
+    "mist-013": {
+        "reasoning": "",
+        "content": "Here's the weather info",
+        "tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}],
+    },
+}
+
+# Two pieces of text around a call: we join them with one space, the row with the blanks it found.
+JOINED = {"pyth-009", "mist-016"}
+
+
+def rows() -> list[dict[str, Any]]:
+    if not DATA.exists():
+        return []
+    found = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines() if line]
+    return [row for row in found if row["format"] in FORMATS]
+
+
+ROWS = rows()
+needs_data = pytest.mark.skipif(
+    not ROWS, reason="needs the case file ../shared/data/failure-modes.jsonl, which is absent"
+)
+
+
+def chunkings_of(row: dict[str, Any]) -> dict[str, list[str]]:
+    text = row["output_text"]
+    cuttings = {f"pieces of {size}" if size else "whole": cut(text, size) for size in CUT_SIZES}
+    if "chunks" in row:
+        assert "".join(row["chunks"]) == text
+        cuttings["its own chunks"] = row["chunks"]
+    return cuttings
+
+
+def content_matches(row: dict[str, Any], content: str | None, expected: str) -> bool:
+    found = content or ""
+    if row["content_match"] == "exact":
+        return found == expected
+    if row["id"] in JOINED:
+        return re.sub(r"\s+", " ", found).strip() == re.sub(r"\s+", " ", expected).strip()
+    return found.strip() == expected.strip()
+
+
+def arguments_shown(call: toolgram.ToolCall) -> Any:
+    return json.loads(call.arguments) if call.status == "complete" else complete(call.arguments)
+
+
+def is_as_expected(row: dict[str, Any], message: toolgram.Message, expected: dict[str, Any]) -> bool:
+    if len(message.tool_calls) != len(expected["tool_calls"]):
+        return False
+    calls = [{"name": call.name, "arguments": arguments_shown(call)} for call in message.tool_calls]
+    return (
+        json.dumps(calls)
+        == json.dumps([{"name": c["name"], "arguments": c["arguments"]} for c in expected["tool_calls"]])
+        and (message.reasoning or "").strip() == expected["reasoning"].strip()
+        and content_matches(row, message.content, expected["content"])
+    )
+
+
+@needs_data
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+def test_row(row: dict[str, Any]) -> None:
+    fmt = toolgram.get_format(row["format"])
+    prefix = "[THINK]" if row.get("initial_state") == "reasoning" else ""
+    whole, message = run(fmt, [row["output_text"]], tools=row.get("tools"), prefix=prefix)
+    for cutting, chunks in chunkings_of(row).items():
+        events, streamed = run(fmt, chunks, tools=row.get("tools"), prefix=prefix)
+        check_events(events, row["output_text"])
+        assert merged(events) == merged(whole), cutting
+        assert streamed == message, cutting
+    if row["id"] in JUDGED_WRONG:
+        accepted = [JUDGED_WRONG[row["id"]]]
+        row = {**row, "content_match": "exact"}
+    else:
+        accepted = [row["expected"], *(row.get("also_ok", []) if row.get("doubtful") else [])]
+    assert any(is_as_expected(row, message, expected) for expected in accepted), (
+        f"{row['title']}\n text: {row['output_text'][:400]!r}\n found: {message}\n expected: {accepted}"
+    )
+
+
+@needs_data
+def test_the_four_formats_are_all_there() -> None:
+    assert {row["format"] for row in ROWS} == set(FORMATS)
+    assert len(ROWS) == 80
+
+
+def test_rows_judged_wrong_have_a_page() -> None:
+    page = (ROOT / DECISION).read_text(encoding="utf-8")
+    for row in JUDGED_WRONG:
+        assert row in page, f"{DECISION} does not say why {row} is judged wrong"

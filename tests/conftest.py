@@ -1,0 +1,31 @@
+"""What all tests share: how hard Hypothesis tries, and where the data beside the repository is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# No deadline: a slow moment of the machine is not a fault of the parser.
+settings.register_profile("ci", max_examples=100, deadline=None)
+settings.register_profile("deep", max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of recorded data that stands beside the repository; where it is absent, tests that need it skip."""
+    place = ROOT.parent / "shared"
+    if not place.is_dir():
+        pytest.skip("no ../shared beside this repository: the recorded outputs are not part of it")
+    return place

@@ -1,0 +1,242 @@
+"""Clause 5, by brute force: what is held back is what some continuation could still change, and nothing more.
+
+Strategy: after a beginning `t`, every continuation of a few tokens is tried, the end of the output among them. What
+*all* of them say is certain, and a prompt parser has told it. The events are compared as rows of small items (one
+per character of payload), so that half an event that is certain counts as well. Two things may wait although their
+meaning is known: the blanks of a seam, which are told together, and the rest of a marker or key that began before.
+The tokens of each format hold the completions that could change a meaning (a whole call, a closing marker), so that
+three of them reach every outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+
+import pytest
+
+import toolgram
+from tests.streams import run
+from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+
+Item = tuple[str, ...]
+
+DEPTH = 3
+
+TOKENS: dict[str, tuple[str, ...]] = {
+    "llama3_json": (
+        "x",
+        " ",
+        ";",
+        "{",
+        "}",
+        '"',
+        '": ',
+        '{"name": "f", "parameters": {}}',
+        '"name": "g", "arguments": {"a": 1}}',
+        'arameters": {"',
+        'ame": "h"',
+        "<|python_tag|>",
+        "<|eot_id|>",
+    ),
+    "llama4_pythonic": (
+        "x",
+        " ",
+        ",",
+        "[",
+        "]",
+        "(",
+        ")",
+        "=",
+        "1",
+        "'",
+        "[f(a=1)]",
+        "f(b=2)]",
+        "<|python_start|>",
+        "<|python_end|>",
+    ),
+    "mistral_v3": (
+        "x",
+        " ",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        '"',
+        "[TOOL_CALLS]",
+        "[/TOOL_CALLS]",
+        '[{"name": "f", "arguments": {}}]',
+        '"name": "g", "arguments": {"a": 1}}',
+    ),
+    "mistral_v11": (
+        "x",
+        " ",
+        "{",
+        "}",
+        '"',
+        '": 1}',
+        "[TOOL_CALLS]",
+        "[ARGS]",
+        "[CALL_ID]",
+        "[THINK]",
+        "[/THINK]",
+        "f[ARGS]{}",
+    ),
+}
+
+SCENES: dict[str, tuple[str, ...]] = {
+    "llama3_json": (
+        'I used {searchTool} for {"a": 1}. ',
+        'Hi {"name": "f", "parameters": {"a": [1, "x"]}}; {"id": "1", "name": "g", "arguments": {}} bye',
+        '<|python_tag|>{"type": "function", "parameters": {"a": {}}, "name": "f"}<|eom_id|>',
+        '{"name": "Bingo", "age": 30}',
+        '{"name": "f", "parameters": "{\\"x\\": \\"a\\\\n\\"}"} ; x',
+        '{"result": {"name": "f", "parameters": {}}} y',
+        '{"name": "f", "parameters": {"a": tru}} z',
+        "a < b <| c <|python_tag|>print(1)",
+    ),
+    "llama4_pythonic": (
+        "see items[0] and [1, 2] or [x](y) ",
+        "Hi [f(a=1, b='x\\n\\x41', c=[1, {'k': None}]), g.h()] bye",
+        "<|python_start|>[f(a=-1.5, b=(1, 2), c=\"p\" 'q', d=true)]<|python_end|>x",
+        "[f(a=b)] [g(1)] [h(a=1, 2)]",
+        "a < b <| c [f",
+    ),
+    "mistral_v3": (
+        'Hi [TOOL_CALLS] [{"name": "f", "arguments": {"a": "x\\n"}, "id": "abc"}, {"arguments": {}, "name": "g"}] bye',
+        '[TOOL_CALLS]{"name": "f", "arguments": "{\\"a\\": 1}"}[/TOOL_CALLS] x',
+        "the [TOOL and [TOOL_CALLS] docs",
+        '[TOOL_CALLS] [{"name": "f", "arguments": null}] [TOOL_CALLS]x',
+        '[TOOL_CALLS] [{"x": 1}] [TOOL_CALLS] [{"name": "f", "arguments": {"a": b}}] x',
+    ),
+    "mistral_v11": (
+        'Hi [TOOL_CALLS]f[ARGS]{"a": "x\\n", "b": [1]} and [TOOL_CALLS]g{"a": 1}x',
+        "[THINK] hm [TOOL [/THINK] so [TOOL_CALLS]f [ARGS] {} ",
+        '[TOOL_CALLS]f[CALL_ID]abc123def[ARGS]{"a": tru}} x',
+        "the [TOOL_CALLS] docs [ARGS] {} ",
+        '[THINK]a[TOOL_CALLS]f[ARGS]{"a": 1}',
+    ),
+}
+
+
+def items_of(events: Sequence[Event]) -> Iterator[Item]:
+    """The events as one item per character told, so that events cut in two compare as one."""
+    for event in events:
+        match event:
+            case Content() | Reasoning() | Malformed():
+                yield from ((event.type, character) for character in event.text)
+            case Dropped():
+                yield from (("dropped", character) for character in event.text)
+            case ToolCallStart():
+                yield ("start", str(event.index), event.name)
+            case ToolCallDelta():
+                yield from (("delta", str(event.index), character) for character in event.arguments)
+            case ToolCallEnd():
+                yield ("end", str(event.index), event.status)
+
+
+@lru_cache(maxsize=200_000)
+def _outcome(name: str, text: str) -> tuple[Item, ...]:
+    return tuple(items_of(run(toolgram.get_format(name), [text])[0]))
+
+
+def _told(name: str, text: str) -> tuple[Item, ...]:
+    return tuple(items_of(toolgram.get_format(name).parser().feed(text)))
+
+
+def _common(first: tuple[Item, ...], second: tuple[Item, ...]) -> tuple[Item, ...]:
+    for at, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a != b:
+            return first[:at]
+    return min(first, second, key=len)
+
+
+def certain_but_held(name: str, beginning: str) -> tuple[Item, ...]:
+    """Items that every continuation agrees on and that `beginning` has not told; empty where holding is justified."""
+    told = _told(name, beginning)
+    certain = _outcome(name, beginning)
+    for depth in range(1, DEPTH + 1):
+        assert certain[: len(told)] == told, f"{beginning!r}: told {told}, and a continuation means {certain}"
+        if len(certain) == len(told) or _may_wait(certain[len(told)]):
+            return ()
+        for continuation in product(TOKENS[name], repeat=depth):
+            certain = _common(certain, _outcome(name, beginning + "".join(continuation)))
+            if len(certain) <= len(told):
+                break
+    return () if _may_wait(certain[len(told)]) else certain[len(told) :]
+
+
+def _may_wait(item: Item) -> bool:
+    return item[0] == "dropped"
+
+
+def _explain(name: str, beginning: str, held: tuple[Item, ...]) -> str:
+    return (
+        f"after {beginning!r} all {len(TOKENS[name])}^{DEPTH} continuations and the end agree on {held[:12]}, "
+        "yet it was not told"
+    )
+
+
+@pytest.mark.parametrize(("name", "scene"), [(n, s) for n, scenes in SCENES.items() for s in scenes])
+def test_nothing_certain_is_held_back(name: str, scene: str) -> None:
+    failures = []
+    for end in range(1, len(scene) + 1):
+        if held := certain_but_held(name, scene[:end]):
+            failures.append(_explain(name, scene[:end], held))
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_nothing_certain_is_held_back_after_any_two_tokens(name: str) -> None:
+    failures = []
+    for tokens in [*((t,) for t in TOKENS[name]), *product(TOKENS[name], repeat=2)]:
+        if held := certain_but_held(name, "".join(tokens)):
+            failures.append(_explain(name, "".join(tokens), held))
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_nothing_told_is_ever_changed(name: str) -> None:
+    """The other half: what was told is a beginning of what every continuation means."""
+    for tokens in product(TOKENS[name], repeat=DEPTH):
+        text = "".join(tokens)
+        for end in range(1, len(text)):
+            told = _told(name, text[:end])
+            assert _outcome(name, text)[: len(told)] == told, f"{text[:end]!r} then {text[end:]!r}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "held"),
+    [
+        ("llama3_json", "Hello", ""),
+        ("llama3_json", "Hello ", " "),
+        ("llama3_json", "I used {", " {"),
+        ("llama3_json", "I used {s", ""),
+        ("llama3_json", '{"a": 1} is a dict', ""),
+        ("llama3_json", '{"name": "Bingo", "a', '{"name": "Bingo", "a'),
+        ("llama3_json", '{"name": "Bingo", "ag', ""),
+        ("llama3_json", "1 <", " <"),
+        ("llama3_json", "1 < 2", ""),
+        ("llama3_json", '{"name": "f", "parameters": {', '{"name": "f", "parameters": {'),
+        ("llama3_json", '{"name": "f", "parameters": {"', ""),
+        ("llama3_json", '{"name": "f", "parameters": {"a": "some te', ""),
+        ("llama4_pythonic", "see [1", ""),
+        ("llama4_pythonic", "see [f", " [f"),
+        ("llama4_pythonic", "see [f]", ""),
+        ("llama4_pythonic", "[f(a=", "[f(a="),
+        ("llama4_pythonic", "[f(a='some te", ""),
+        ("mistral_v3", "Hi [TOOL", " [TOOL"),
+        ("mistral_v3", "Hi [TOOLS", ""),
+        ("mistral_v3", '[TOOL_CALLS] [{"name": "f", "arguments": {"a": "x', ""),
+        ("mistral_v11", "Hi [TOOL", " [TOOL"),
+        ("mistral_v11", "[TOOL_CALLS]get_wea", "[TOOL_CALLS]get_wea"),
+        ("mistral_v11", '[TOOL_CALLS]f[ARGS]{"a": "x', ""),
+        ("mistral_v11", "[THINK]because", ""),
+    ],
+)
+def test_what_is_held(name: str, text: str, held: str) -> None:
+    parser = toolgram.get_format(name).parser()
+    told = "".join(event.source for character in text for event in parser.feed(character))
+    assert text[len(told) :] == held

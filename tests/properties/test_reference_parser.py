@@ -1,0 +1,42 @@
+"""The grammar's own parse against the runtime.
+
+Strategy: Lark reads a complete well-formed output with the very grammar that the runtime was compiled from, and its
+tree becomes a message with no help of the machine. The two must say the same. Free text around bare JSON is ambiguous
+by nature, so some grammars are Earley ones, and the outputs stay short.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import assume, given, note, settings
+from hypothesis import strategies as st
+
+import toolgram
+from tests.strategies import well_formed
+
+FORMATS = toolgram.format_names()
+
+
+def _meaning(message: toolgram.Message) -> tuple[object, ...]:
+    calls = [(call.name, json.dumps(json.loads(call.arguments)), call.status) for call in message.tool_calls]
+    return message.content, message.reasoning, calls
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_grammar_and_runtime_agree(name: str, data: st.DataObject) -> None:
+    fmt = toolgram.get_format(name)
+    text = data.draw(well_formed(name, small=True)).text
+    assume(len(text) < 150)
+    note(f"text: {text!r}")
+    assert _meaning(fmt.reference_parse(text)) == _meaning(fmt.parse(text))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_example_is_in_the_language(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    assert _meaning(fmt.reference_parse(fmt.example)) == _meaning(fmt.parse(fmt.example))
+    assert fmt.parse(fmt.example).tool_calls, "an example shows a call"

@@ -1,0 +1,209 @@
+"""Running a format over text cut in every way, and the checks that hold for each run.
+
+Strategy: a test says what a text means once, and `assert_parses` asks for it from the whole text and from every
+cutting, with the conservation, order and honesty of the events checked on the way. Call ids come from a seeded
+factory, so that two runs can be compared event by event.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import toolgram
+from tests.json_prefix import JsonPrefix
+from toolgram.call_ids import random_call_ids
+from toolgram.events import (
+    Content,
+    Dropped,
+    Event,
+    Malformed,
+    Reasoning,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+
+WHOLE = 0
+CUT_SIZES = (WHOLE, 1, 2, 3, 5)
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+
+
+def cut(text: str, size: int) -> list[str]:
+    """`text` in pieces of `size` characters; WHOLE is one piece."""
+    if size == WHOLE:
+        return [text]
+    return [text[i : i + size] for i in range(0, len(text), size)]
+
+
+def run(
+    fmt: toolgram.Format,
+    chunks: Iterable[str],
+    *,
+    tools: Sequence[dict[str, Any]] | None = None,
+    prefix: str = "",
+    finish_reason: str | None = None,
+) -> tuple[list[Event], toolgram.Message]:
+    """All events of one stream, and its message."""
+    parser = fmt.parser(tools=tools, prefix=prefix, call_ids=random_call_ids(seed=7))
+    events: list[Event] = []
+    for chunk in chunks:
+        events += parser.feed(chunk)
+    events += parser.close(finish_reason)
+    return events, parser.message
+
+
+def merged(events: Iterable[Event]) -> list[Event]:
+    """The events with adjacent deltas of one kind made one."""
+    result: list[Event] = []
+    for event in events:
+        last = result[-1] if result else None
+        match last, event:
+            case (Content(), Content()) | (Reasoning(), Reasoning()):
+                result[-1] = dataclasses.replace(last, text=last.text + event.text, source=last.source + event.source)
+            case (Dropped(), Dropped()) | (Malformed(), Malformed()) if last.why == event.why:
+                result[-1] = dataclasses.replace(last, text=last.text + event.text, source=last.source + event.source)
+            case (ToolCallDelta(), ToolCallDelta()) if last.index == event.index:
+                result[-1] = dataclasses.replace(
+                    last, arguments=last.arguments + event.arguments, source=last.source + event.source
+                )
+            case _:
+                result.append(event)
+    return result
+
+
+def without_ids(events: Iterable[Event]) -> list[Event]:
+    """The events with every call id blanked, for runs whose ids come from different factories."""
+    return [dataclasses.replace(e, id="") if isinstance(e, ToolCallStart) else e for e in events]
+
+
+def sources(events: Iterable[Event]) -> str:
+    return "".join(event.source for event in events)
+
+
+def calls_of(message: toolgram.Message) -> list[tuple[str, str, str]]:
+    """Name, arguments and status of each call: all of a call but its id."""
+    return [(call.name, call.arguments, call.status) for call in message.tool_calls]
+
+
+def content_of(events: Iterable[Event]) -> str | None:
+    """What `Message.content` has to be, from the events alone."""
+    text = "".join(e.text for e in events if isinstance(e, (Content, Malformed)))
+    return text if text.strip() else None
+
+
+def reasoning_of(events: Iterable[Event]) -> str | None:
+    text = "".join(e.text for e in events if isinstance(e, Reasoning))
+    return text if text.strip() else None
+
+
+def check_events(events: Sequence[Event], text: str) -> None:
+    """What is true of the events of any closed stream: conserved, each call opened, filled and ended in order."""
+    assert sources(events) == text
+    opened: list[str] = []
+    arguments: list[JsonPrefix] = []
+    ended: list[int] = []
+    for event in events:
+        match event:
+            case ToolCallStart():
+                assert event.index == len(opened), "calls are numbered from 0, and each starts once"
+                assert len(ended) == len(opened), "a call starts after the one before it has ended"
+                opened.append(event.name)
+                arguments.append(JsonPrefix())
+            case ToolCallDelta():
+                assert event.index == len(opened) - 1, "arguments belong to the call that was opened last"
+                assert event.index not in ended, "nothing follows the end of a call"
+                reader = arguments[event.index].read(event.arguments)
+                assert reader.error is None, f"not a JSON prefix: {''.join(arguments_of(events, event.index))!r}"
+            case ToolCallEnd():
+                assert event.index == len(opened) - 1
+                assert event.index not in ended, "a call ends once"
+                assert event.status in ("complete", "truncated", "malformed")
+                ended.append(event.index)
+                if event.status == "complete":
+                    whole = "".join(arguments_of(events, event.index))
+                    assert isinstance(json.loads(whole), dict), f"complete, and not an object: {whole!r}"
+                    assert arguments[event.index].is_whole
+            case Dropped():
+                assert event.why, "a Dropped event says why"
+                assert event.text == event.source
+            case Malformed():
+                assert event.why, "a Malformed event says why"
+    assert ended == list(range(len(opened))), "every call ends, with a status"
+
+
+def arguments_of(events: Iterable[Event], index: int) -> list[str]:
+    return [e.arguments for e in events if isinstance(e, ToolCallDelta) and e.index == index]
+
+
+def check_message(message: toolgram.Message, events: Sequence[Event]) -> None:
+    """The message is the fold of its events."""
+    assert message.content == content_of(events)
+    assert message.reasoning == reasoning_of(events)
+    starts = [e for e in events if isinstance(e, ToolCallStart)]
+    ends = [e for e in events if isinstance(e, ToolCallEnd)]
+    assert [(c.id, c.name) for c in message.tool_calls] == [(e.id, e.name) for e in starts]
+    assert [c.status for c in message.tool_calls] == [e.status for e in ends]
+    assert [c.arguments for c in message.tool_calls] == ["".join(arguments_of(events, e.index)) for e in starts]
+
+
+def assert_parses(
+    name: str,
+    text: str,
+    content: str | None = None,
+    calls: Sequence[tuple[str, Any]] = (),
+    *,
+    reasoning: str | None = None,
+    tools: Sequence[dict[str, Any]] | None = None,
+    prefix: str = "",
+    finish_reason: str | None = None,
+) -> toolgram.Message:
+    """`text` means this content, reasoning and these complete calls, whole and in every cutting."""
+    fmt = toolgram.get_format(name)
+    message = assert_same_in_every_cutting(fmt, text, tools=tools, prefix=prefix, finish_reason=finish_reason)
+    assert message.content == content
+    assert message.reasoning == reasoning
+    assert [
+        (c.name, json.loads(c.arguments) if c.status == "complete" else c.arguments) for c in message.tool_calls
+    ] == [(n, a) for n, a in calls]
+    assert [c.status for c in message.tool_calls] == ["complete"] * len(calls)
+    return message
+
+
+def assert_same_in_every_cutting(
+    fmt: toolgram.Format,
+    text: str,
+    *,
+    tools: Sequence[dict[str, Any]] | None = None,
+    prefix: str = "",
+    finish_reason: str | None = None,
+) -> toolgram.Message:
+    """The one message that `text` has, whole and streamed."""
+    whole, message = run(fmt, [text], tools=tools, prefix=prefix, finish_reason=finish_reason)
+    check_events(whole, text)
+    check_message(message, whole)
+    for size in CUT_SIZES[1:]:
+        events, streamed = run(fmt, cut(text, size), tools=tools, prefix=prefix, finish_reason=finish_reason)
+        check_events(events, text)
+        assert merged(events) == merged(whole), f"cut every {size}"
+        assert streamed == message, f"cut every {size}"
+    parsed = fmt.parse(text, tools=tools, prefix=prefix, finish_reason=finish_reason)
+    assert (parsed.content, parsed.reasoning, calls_of(parsed)) == (
+        message.content,
+        message.reasoning,
+        calls_of(message),
+    )
+    return message
+
+
+def held_after(name: str, text: str, *, size: int = 1) -> str:
+    """What a parser that was fed `text` has not told yet."""
+    parser = toolgram.get_format(name).parser()
+    told = sources(event for chunk in cut(text, size) for event in parser.feed(chunk))
+    assert text.startswith(told)
+    return text[len(told) :]
