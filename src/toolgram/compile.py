@@ -52,6 +52,7 @@ class StateProgram:
     loops: bool = False  # text keeps the machine here
     symbols: list[Symbol] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
+    longest: int = 0  # of the literals
     find: FindMatch | None = None  # free text: the next symbol, or a suffix that may become one
     find_final: FindMatch | None = None  # the same at the end of the output, when nothing can become anything
     match: FindMatch | None = None  # a symbol at this place
@@ -61,9 +62,13 @@ class StateProgram:
     values: dict[str, list[str]] = field(default_factory=dict)  # JSON path -> the only strings that may stand there
     why: str = ""
 
-    def may_become(self, rest: str) -> bool:
-        """Whether some fixed text of this state begins with `rest` and is longer."""
-        return any(literal.startswith(rest) and len(literal) > len(rest) for literal in self.literals)
+    def may_become(self, text: str, pos: int) -> bool:
+        """Whether some fixed text of this state begins with all that `text` has from `pos` on, and is longer."""
+        left = len(text) - pos
+        if left >= self.longest:
+            return False
+        rest = text[pos:]
+        return any(literal.startswith(rest) and len(literal) > left for literal in self.literals)
 
 
 @dataclass(slots=True, eq=False)
@@ -109,6 +114,7 @@ def _compile_state(spec: Spec, state: StateProgram) -> None:
         if isinstance(shape, Run):
             pattern = f"(?:{shape.pattern}){{{shape.least},{shape.most}}}+"
             alternatives.append((pattern, Symbol(shape.name, TERMINAL, most=shape.most)))
+    state.longest = max(map(len, state.literals), default=0)
     state.symbols = [symbol for _, symbol in alternatives]
     groups = "|".join(f"({pattern})" for pattern, _ in alternatives)
     partial = partial_pattern(state.literals)

@@ -66,7 +66,7 @@ class Envelope:
     list. Where the model quotes like Python, `python` transcodes, and `skip` brackets of what it says are known.
     """
 
-    __slots__ = ("feed", "in_list", "inner", "parents", "path", "python", "scanner", "skip", "source", "token")
+    __slots__ = ("feed", "in_list", "inner", "parents", "path", "python", "scanner", "skip", "source", "token", "token_at")
 
     def __init__(self, in_list: bool = False) -> None:
         self.scanner = JsonScanner()
@@ -77,6 +77,7 @@ class Envelope:
         self.inner = "envelope"  # while transcoding: the reader of what is transcoded
         self.source = ""
         self.token = ""
+        self.token_at = 0  # where in `source` it begins
         self.path = "" if in_list else "item"
         self.parents: list[str] = []
 
@@ -118,6 +119,7 @@ class Envelope:
             "skip": self.skip,
             "inner": self.inner,
             "token": self.token,
+            "token_at": self.token_at,
             "path": self.path,
             "parents": self.parents,
         }
@@ -130,6 +132,6 @@ class Envelope:
         envelope.feed = IjsonFeed(data["trail"]) if data["trail"] is not None else None
         envelope.python = PythonScanner.restore(data["python"]) if data["python"] is not None else None
         envelope.skip, envelope.inner = data["skip"], data["inner"]
-        envelope.source, envelope.token = data["source"], data["token"]
+        envelope.source, envelope.token, envelope.token_at = data["source"], data["token"], data["token_at"]
         envelope.path, envelope.parents = data["path"], list(data["parents"])
         return envelope

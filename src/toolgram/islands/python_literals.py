@@ -449,9 +449,7 @@ class PythonScanner:
     def _body(self, text: str, pos: int) -> int:
         if m := _RUN[self._quote].match(text, pos):
             self._parts.append(encode_basestring(m[0])[1:-1])
-            pos = m.end()
-            if pos == len(text):
-                return pos
+            return m.end()
         self._held = text[pos]
         if self._held == "\\":
             self._state = "escape"
@@ -483,7 +481,8 @@ class PythonScanner:
         elif end < size and window[1] in "xuU":
             self.broken = True
         else:
-            self._parts.append(_unescape(window[:end]))
+            if unescaped := _unescape(window[:end]):
+                self._parts.append(unescaped)
             self._state = "body"
         return pos + end - held
 

@@ -31,11 +31,12 @@ from toolgram.islands.json_values import (
 )
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.runtime.argument_readers import JSON_BLANKS, read_arguments, read_encoded, skip_blanks_after_opening
+from toolgram.runtime.sink import SYNTAX
 from toolgram.runtime.stream import Stream, reader_of
 
 Reader: TypeAlias = Callable[[Stream, str, int, bool], int]
 
-_UNFINISHED_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
 _KINDS = {
     '"': "string",
     "{": "start_map",
@@ -165,6 +166,8 @@ def _take_token(stream: Stream, env: Envelope, piece: str, source: str) -> None:
     elif kind == CLOSE:
         _close(stream, env, piece, source)
     elif kind in (STRING_PART, CONTROL, STRING_END):
+        if not env.token:
+            env.token_at = len(env.source)
         env.token += escape_controls(piece) if kind == CONTROL else piece
         _take_string(stream, env, source, kind == STRING_END)
     else:
@@ -216,7 +219,8 @@ def _take_string(stream: Stream, env: Envelope, source: str, whole: bool) -> Non
             stream.misfit(quote=env.scanner)
             return
         env.settle()
-        text, env.source = env.source, ""
+        before, text, env.source = env.source[: env.token_at], env.source[env.token_at :], ""
+        stream.sink.drop(before, SYNTAX)
         stream.fire(trigger, text, value=value)
     elif plain not in stream.state.row:
         partial = _decoded(env.token)
@@ -256,9 +260,9 @@ def _take_scalar(stream: Stream, env: Envelope) -> None:
 
 def _decoded(token: str) -> str:
     """An unfinished JSON string as far as it can be decoded: without an escape that is not whole yet."""
-    if "\\" not in token:
-        return token[1:]
-    decoded: str = json.loads(_UNFINISHED_ESCAPE.sub("", token) + '"')
+    match = _WHOLE_ESCAPES(token)
+    assert match is not None
+    decoded: str = json.loads(match.group() + '"')
     return decoded
 
 

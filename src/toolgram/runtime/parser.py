@@ -160,6 +160,9 @@ def _read(stream: Stream, text: str, final: bool) -> None:
 def _end(stream: Stream) -> None:
     """The end of the output: what is held is decided, what is open is closed."""
     sink = stream.sink
+    if stream.source is not None:
+        stream.pending.append(stream.source)
+        stream.source = None
     if sink.queue is not None:
         inside = stream.doubt or stream.env is not None
         if END in stream.state.row and not inside and stream.closing != "length":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolgram.compile import ENVELOPE, TERMINAL, Symbol
+from toolgram.compile import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
@@ -52,18 +52,23 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         assert match.lastindex is not None
         symbol = state.symbols[match.lastindex - 1]
         end = match.end()
-        if end == len(text) and not final:
-            grows = end - pos < symbol.most if symbol.most else state.may_become(text[pos:])
-            if grows:
-                stream.buffer = text[pos:]
-                return WAIT
+        if not final and _may_grow(state, symbol, text, pos, end):
+            stream.buffer = text[pos:]
+            return WAIT
         if not symbol.special or stream.was_emitted(symbol):
             return _found(stream, symbol, text, pos, end)
-    elif not final and state.may_become(text[pos:]):
+    elif not final and state.may_become(text, pos):
         stream.buffer = text[pos:]
         return WAIT
     stream.misfit()
     return pos
+
+
+def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int) -> bool:
+    """Whether characters to come could make this a longer run, or a longer marker."""
+    if symbol.most:
+        return end == len(text) and end - pos < symbol.most
+    return state.may_become(text, pos)
 
 
 def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> int:
