@@ -20,6 +20,8 @@ from toolgram.islands.json_values import (
     CLOSE,
     CONTROL,
     FIRST_ITEM,
+    FIRST_KEY,
+    KEY,
     OPEN,
     PUNCTUATION,
     SCALAR_END,
@@ -71,8 +73,16 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
             return pos
         if stream.reader == "encoded":
             return pos + 1
+    refuting = _refuting(stream, env, text, pos)
+    if refuting >= 0:
+        if refuting > pos:
+            scanner.step(text[pos:refuting], 0)
+            env.source += stream.take(text, pos, refuting)
+        stream.misfit(quote=scanner)
+        return refuting
     end = scanner.step(text, pos)
     if scanner.broken or len(env.source) > MAX_TOKEN:
+        env.source += stream.take(text, pos, end)
         stream.misfit()
         return end
     piece = text[pos:end]
@@ -80,7 +90,6 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     try:
         _take_token(stream, env, piece, source)
     except ijson.JSONError:
-        env.source += source
         stream.misfit()
     return end
 
@@ -111,6 +120,32 @@ def _may_stand(stream: Stream, env: Envelope, character: str) -> bool:
         stream.opening = stream.take(character, 0, 1)
         stream.reader = "encoded"
     return True
+
+
+def _refuting(stream: Stream, env: Envelope, text: str, pos: int) -> int:
+    """The position of the first character of a key (or of a prescribed string) that no known one has there, or -1."""
+    scanner, state = env.scanner, stream.state
+    inside = scanner.state == STRING
+    if not inside and text[pos] != '"':
+        return -1
+    if scanner.in_key if inside else scanner.state in (FIRST_KEY, KEY):
+        if state.any_key:
+            return -1
+        known, candidates = f"{env.parents[-1]}.", state.key_paths
+    else:
+        path = stream.same(env.path)
+        if path not in state.values or f"string {path}" in state.row:
+            return -1
+        known, candidates = "", state.values[path]
+    if inside:
+        known += _decoded(env.token)
+    for at in range(pos if inside else pos + 1, len(text)):
+        if text[at] in '"\\' or text[at] < " ":
+            return -1
+        known += text[at]
+        if not any(candidate.startswith(known) for candidate in candidates):
+            return at
+    return -1
 
 
 def _believe(stream: Stream, env: Envelope, text: str, pos: int) -> int:
@@ -154,10 +189,11 @@ def _take_token(stream: Stream, env: Envelope, piece: str, source: str) -> None:
             stream.doubt = True
             stream.opening = source
         else:
+            env.source += source
             env.push(piece)
             env.path = "item"
-            stream.fire("start_array", env.source + source)
-            env.source = ""
+            text, env.source = env.source, ""
+            stream.fire("start_array", text)
     elif kind == PUNCTUATION:
         env.source += source
         env.push(piece)
@@ -179,13 +215,12 @@ def _take_token(stream: Stream, env: Envelope, piece: str, source: str) -> None:
 
 def _close(stream: Stream, env: Envelope, piece: str, source: str) -> None:
     """A closing bracket of the envelope: of the list, of the call's object, or of an object in it."""
-    text = env.source + source
+    env.source += source
     if piece == "]":
         trigger = "end_array"
     else:
         trigger = f"end_map {stream.same(env.parents[-1])}"
     if trigger not in stream.state.row:
-        env.source = text
         stream.misfit(quote=env.scanner)
         return
     env.push(piece)
@@ -194,7 +229,7 @@ def _close(stream: Stream, env: Envelope, piece: str, source: str) -> None:
     over = env.scanner.done
     if not over:
         env.settle()
-    env.source = ""
+    text, env.source = env.source, ""
     if over:
         stream.env = None
     stream.fire(trigger, text)
@@ -279,7 +314,7 @@ def read_ignored(stream: Stream, text: str, pos: int, final: bool) -> int:
             stream.misfit()
             return pos
         if scanner.state == AFTER_VALUE and len(scanner.stack) == env.depth:
-            env.push("0")
+            env.push(":null")
             env.settle()
             value = env.source + "".join(stream.pending) + stream.take(text, start, pos)
             env.source = ""

@@ -197,6 +197,7 @@ class Stream:
             self.trace("refuted", held.name, origin.name)
         if origin.meaning == "malformed":
             self.reader = "malformed"
+            self.deepen()
             self.sink.say("malformed", text + self.leftover(), held.why)
             self.leave_islands()
             return
@@ -247,6 +248,13 @@ class Stream:
     def leave_islands(self) -> None:
         """No embedded value is open any more."""
         self.env = self.scanner = self.strings = self.python = None
+
+    def deepen(self) -> None:
+        """A candidate inside wreckage was none: its brackets and strings are part of the wreckage."""
+        if self.wreckage is not None and (self.env or self.scanner or self.python):
+            inner = self.survey()
+            self.wreckage.depth += inner.depth
+            self.wreckage.quote = inner.quote
 
     def survey(self) -> Wreckage:
         """How deep in brackets, and in which string, the broken value stands."""
