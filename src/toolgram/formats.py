@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.compile import Program, compile_spec
@@ -15,6 +15,11 @@ from toolgram.runtime.parser import Parser
 from toolgram.runtime.snapshots import VERSION
 from toolgram.runtime.stream import Trace
 from toolgram.spec import Spec, read_spec
+
+if TYPE_CHECKING:
+    from lark import Lark
+
+    from toolgram.reference import ReferenceMachine
 
 
 def _home() -> Path:
@@ -54,6 +59,27 @@ class Format:
     def program(self) -> Program:
         """The compiled form that parsers run."""
         return compile_spec(self.spec)
+
+    def reference_machine(self) -> ReferenceMachine:
+        """The real `transitions` machine, to drive trigger by trigger; for tests, `explain`, and callbacks."""
+        from toolgram.reference import ReferenceMachine
+
+        return ReferenceMachine(self.spec)
+
+    @cached_property
+    def _reference_grammar(self) -> Lark:
+        from toolgram.reference import reference_grammar
+
+        return reference_grammar(self.spec)
+
+    def reference_parse(self, text: str) -> Message:
+        """The message of a complete, well-formed output, by Lark's own parse of it. Slow; for tests.
+
+        Raises ToolgramError where the grammar does not accept the text.
+        """
+        from toolgram.reference import reference_parse
+
+        return reference_parse(self.spec, self._reference_grammar, text)
 
     def parser(
         self,

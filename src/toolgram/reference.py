@@ -1,0 +1,172 @@
+"""The slow, obvious reading of a format's two files: Lark parses the text, `transitions` runs the machine.
+
+Strategy: use the libraries as they are, and interpret nothing twice.  The reference parser turns Lark's tree of a
+*complete, well-formed* output into a message; the reference machine is the real `transitions` machine, whose actions
+only leave a record.  Neither is used to serve text: both are what the default driver is compared with, by the property
+tests and by `toolgram check`.
+
+A tree is read by names: `text` and the terminal TEXT are content, THOUGHT is reasoning, `call`, `bare_call`,
+`function`, `envelope` and `bare_envelope` are calls; inside a call, `NAME` or `name_field` is its name, `arguments` or
+`arguments_field` its arguments, `ID` or `id_field` its id.  Everything else is structure, and makes a seam.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
+from transitions.extensions.markup import MarkupMachine
+from transitions.extensions.states import Tags, add_state_features
+
+from toolgram.errors import ToolgramError
+from toolgram.islands.python_literals import PythonScanner
+from toolgram.message import Message, ToolCall
+from toolgram.spec import ACTIONS, Spec
+
+_CALLS = {"call", "bare_call", "function", "envelope", "bare_envelope"}
+Node = Tree[Token] | Token
+
+
+@add_state_features(Tags)
+class _TaggedMachine(MarkupMachine):
+    """`transitions` with states that carry tags, as the machine files declare them."""
+
+
+class ReferenceMachine:
+    """The real `transitions` machine of a format, as a model that can be driven trigger by trigger.
+
+    `state` is where it stands, `actions` what its transitions have asked for. `trigger` raises
+    `transitions.MachineError` (or AttributeError) where the machine has no such transition. Costs ~1 ms to make and
+    ~13 us per trigger.
+    """
+
+    state: str
+
+    def __init__(self, spec: Spec) -> None:
+        self.actions: list[str] = []
+        for action in ACTIONS:
+            setattr(self, action, lambda action=action: self.actions.append(action))
+        markup = copy.deepcopy(spec.machine_dict["machine"])
+        self.machine = _TaggedMachine(model=self, **{**markup, "auto_transitions": False})
+
+    def set_state(self, state: str) -> None:
+        """Stand in `state`: what a refuted region does, which no transition can say."""
+        self.machine.set_state(state, self)
+
+    def triggers(self) -> list[str]:
+        """The triggers that lead on from here."""
+        return list(self.machine.get_triggers(self.state))
+
+    def trigger(self, name: str) -> bool:  # replaced by transitions on the instance; here for readers and type checkers
+        """Follow the transition of this name."""
+        raise NotImplementedError(name)
+
+
+del ReferenceMachine.trigger
+
+
+def reference_grammar(spec: Spec) -> Lark:
+    """The grammar as Lark itself builds it. Earley grammars are slow: keep texts short."""
+    options: dict[str, Any] = {"parser": spec.parser, "propagate_positions": True, "maybe_placeholders": False}
+    path = Path(spec.grammar_path)
+    return Lark(spec.grammar_text, source_path=str(path), import_paths=[*spec.import_paths, str(path.parent)], **options)
+
+
+def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
+    """The message of a complete, well-formed output. Raises ToolgramError where the grammar does not accept it."""
+    try:
+        tree = grammar.parse(text)
+    except UnexpectedInput as error:
+        raise ToolgramError(f"{spec.name}: the grammar does not accept this text at {error.line}:{error.column}") from None
+    content: list[str] = []
+    reasoning: list[str] = []
+    calls: list[ToolCall] = []
+    seam = {"content": False, "reasoning": False}
+    for kind, value in _pieces(tree, text):
+        if kind == "seam" or kind == "call":
+            seam = {"content": True, "reasoning": True}
+            for segments in (content, reasoning):
+                if segments:
+                    segments[-1] = segments[-1].rstrip()
+            if isinstance(value, ToolCall):
+                calls.append(value)
+            continue
+        segments = content if kind == "content" else reasoning
+        piece = str(value)
+        if seam[kind]:
+            piece = piece.lstrip()
+        if piece and (seam[kind] or not segments):
+            segments.append("")
+        if piece:
+            segments[-1] += piece
+            seam[kind] = False
+    finish = "tool_calls" if any(call.status == "complete" for call in calls) else "stop"
+    return Message(_joined(content), _joined(reasoning), calls, [], finish)
+
+
+def _joined(segments: list[str]) -> str | None:
+    text = " ".join(segment for segment in segments if segment.strip())
+    return text if text.strip() else None
+
+
+def _pieces(tree: Tree[Token], text: str) -> Iterator[tuple[str, str | ToolCall]]:
+    pending: list[Node] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Token):
+            if node.type in ("TEXT", "THOUGHT"):
+                yield ("content" if node.type == "TEXT" else "reasoning"), str(node)
+            else:
+                yield "seam", str(node)
+        elif _short(node.data) in _CALLS:
+            yield "call", _call(node, text)
+        elif _short(node.data) == "text":
+            yield "content", "".join(str(token) for token in node.scan_values(lambda value: isinstance(value, Token)))
+        else:
+            pending.extend(reversed(node.children))
+
+
+def _short(name: str) -> str:
+    """A rule's or terminal's own name, without what an import puts before it."""
+    return str(name).rpartition("__")[2]
+
+
+def _call(tree: Tree[Token], text: str) -> ToolCall:
+    call = ToolCall("", "", "{}", "truncated" if _short(tree.data) == "bare_call" else "complete")
+    pending: list[Node] = list(reversed(tree.children))
+    while pending:
+        node = pending.pop()
+        name = _short(node.type if isinstance(node, Token) else node.data)
+        if isinstance(node, Token):
+            if name in ("NAME", "ID"):
+                setattr(call, name.lower(), str(node))
+        elif name in ("name_field", "id_field"):
+            setattr(call, name.removesuffix("_field"), json.loads(_last(node)))
+        elif name == "arguments":
+            call.arguments = _arguments(text[node.meta.start_pos : node.meta.end_pos])
+        elif name == "arguments_field" and isinstance(node.children[-1], Token):
+            call.arguments = json.loads(_last(node)) or "{}"
+        elif name == "function_field" and isinstance(node.children[-1], Token):
+            call.name = json.loads(_last(node))
+        elif name != "type_field":
+            pending.extend(reversed(node.children))
+    return call
+
+
+def _last(tree: Tree[Token]) -> str:
+    token = tree.children[-1]
+    assert isinstance(token, Token)
+    return str(token)
+
+
+def _arguments(source: str) -> str:
+    if source[0] == "{":
+        return source
+    scanner = PythonScanner(keywords=True)
+    scanner.read(source, 1)
+    return scanner.out
