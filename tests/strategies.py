@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -319,6 +319,13 @@ def _python_call(draw: st.DrawFn, small: bool) -> tuple[str, str, dict[str, Json
     return f"{name}({edge}{inner}{edge})", name, arguments
 
 
+def _until_certain(text: str, call: Call) -> Call:
+    """`[f()` in prose is not a call yet: without arguments, the comma or bracket after a call decides."""
+    if call.arguments:
+        return call
+    return replace(call, end=re.compile(r"[,\]]").search(text, call.end - 1).end())  # type: ignore[union-attr]
+
+
 @st.composite
 def _llama4_pythonic(draw: st.DrawFn, small: bool) -> Output:
     page = _Page()
@@ -338,6 +345,7 @@ def _llama4_pythonic(draw: st.DrawFn, small: bool) -> Output:
             page.write(draw(st.sampled_from([", ", ",", ",\n"])) if item else "")
             page.call(*draw(_python_call(small)))
         page.write(edge + "]")
+        page.calls = [_until_certain(page.text, call) for call in page.calls]
         page.write("<|python_end|>" if tagged else "")
     if lists and draw(st.booleans()):
         page.write(draw(_LEAST_ONE_BLANK))

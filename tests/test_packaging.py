@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import toolgram
+
 pytestmark = pytest.mark.slow
 
 
@@ -72,6 +74,7 @@ def test_dependencies_are_the_promised_ones(wheel: Path) -> None:
         "typer>=0.15; extra == 'cli'",
     ]
     assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["Version"] == toolgram.__version__
 
 
 def test_wheel_parses_away_from_the_repository(wheel: Path, tmp_path: Path) -> None:

@@ -78,6 +78,10 @@ class MessageBuilder:
         self._finish_reason: str | None = None
         self._finished = False
 
+    def append(self, event: Event) -> None:
+        """Add one event."""
+        self._events.append(event)
+
     def add(self, events: Iterable[Event]) -> None:
         """Add events, in order."""
         self._events.extend(events)

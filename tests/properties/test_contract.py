@@ -156,8 +156,8 @@ def test_what_was_told_stays(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)
     _, final = run(fmt, [text])
     parser = fmt.parser(call_ids=toolgram.call_ids.random_call_ids(seed=7))
-    for character in text:
-        parser.feed(character)
+    for piece in cut(text, 1 + len(text) // 40):
+        parser.feed(piece)
         so_far = parser.message
         assert (final.content or "").startswith(so_far.content or "")
         assert (final.reasoning or "").startswith(so_far.reasoning or "")
@@ -169,10 +169,12 @@ def test_what_was_told_stays(name: str, data: st.DataObject) -> None:
 
 @every_format
 @given(data=st.data())
-def test_arguments_are_json_at_every_delta(name: str, data: st.DataObject) -> None:
-    text = drawn(data, name)
-    events, message = run(toolgram.get_format(name), cut(text, 1))
+def test_the_name_comes_once_and_arguments_are_json_at_every_delta(name: str, data: st.DataObject) -> None:
+    events, message = run(toolgram.get_format(name), cut(drawn(data, name), 1))
+    assert [e.index for e in events if isinstance(e, ToolCallStart)] == list(range(len(message.tool_calls)))
     for index, call in enumerate(message.tool_calls):
+        of_call = [e for e in events if isinstance(e, (ToolCallStart, ToolCallDelta)) and e.index == index]
+        assert isinstance(of_call[0], ToolCallStart), "the name comes before the arguments"
         assert is_json_prefix("".join(arguments_of(events, index)))
         if call.status == "complete":
             assert isinstance(json.loads(call.arguments), dict)
@@ -184,22 +186,12 @@ def test_json_arguments_are_the_models_own_bytes(name: str, data: st.DataObject)
     """Where a delta's source is an object already, its text is the source: nothing is written anew."""
     text = data.draw(well_formed(name)).text
     note(f"text: {text!r}")
+    at = 0
     for event in merged(run(toolgram.get_format(name), [text])[0]):
-        if isinstance(event, ToolCallDelta) and event.source.startswith("{"):
+        written_as_string = text[at - 1 : at] == '"'
+        if isinstance(event, ToolCallDelta) and event.source.startswith("{") and not written_as_string:
             assert event.arguments == event.source
-
-
-@every_format
-@given(data=st.data())
-def test_the_name_comes_once_and_first(name: str, data: st.DataObject) -> None:
-    events, _ = run(toolgram.get_format(name), cut(drawn(data, name), 1))
-    seen: set[int] = set()
-    for event in events:
-        if isinstance(event, ToolCallStart):
-            assert event.index not in seen
-            seen.add(event.index)
-        elif isinstance(event, ToolCallDelta):
-            assert event.index in seen
+        at += len(event.source)
 
 
 # ------------------------------------------------------------------------------------------------------------- 6 total
@@ -259,7 +251,7 @@ def test_a_call_cut_anywhere_is_never_complete(name: str, data: st.DataObject) -
     fmt = toolgram.get_format(name)
     _, final = run(fmt, [output.text])
     reason = data.draw(st.sampled_from([None, "length"]))
-    step = max(1, len(output.text) // 60)
+    step = max(1, len(output.text) // 25)
     places = {*range(0, len(output.text), step), *(c.end - 1 for c in output.calls), *(c.end for c in output.calls)}
     for at in sorted(places):
         events, message = run(fmt, [output.text[:at]], finish_reason=reason)

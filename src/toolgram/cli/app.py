@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
 import typer
@@ -30,10 +29,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        try:
-            print(f"toolgram {version('toolgram')}")
-        except PackageNotFoundError:
-            print("toolgram (not installed: running from its source)")
+        print(f"toolgram {toolgram.__version__}")
         raise typer.Exit
 
 

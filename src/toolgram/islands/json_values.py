@@ -26,17 +26,18 @@ _TOKEN = re.compile(
     r"""[ \t\r\n]*+(?:
         ("[^"\\\x00-\x1f]*+")        # 1 a whole string without escapes
       | (")                          # 2 a string begins
-      | ([{\[])                      # 3
-      | ([}\]])                      # 4
-      | (,)                          # 5
-      | (:)                          # 6
+      | (,)                          # 3
+      | (:)                          # 4
+      | ([{\[])                      # 5
+      | ([}\]])                      # 6
       | ((?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)(?=[ \t\r\n,}\]]))  # 7 a whole scalar
       | ([-0-9])                     # 8 a number begins
       | ([tfn])                      # 9 a word begins
       | )""",
     re.VERBOSE,
 ).match
-_STRING_RUN = re.compile(r'[^"\\\x00-\x1f]*+("?)').match
+_STRING_RUN = re.compile(r'[^"\\\x00-\x1f]*+(")?').match
+_PLAIN = re.compile(r'[^"\\\x00-\x1f]++').fullmatch
 _CONTROL_RUN = re.compile(r"[\x00-\x1f]+").match
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 _WORDS = {"t": "rue", "f": "alse", "n": "ull"}
@@ -98,68 +99,73 @@ class JsonScanner:
         """The next character is inside a string."""
         return self.state in (STRING, ESCAPE, HEX)
 
+    def in_plain_string(self, text: str) -> bool:
+        """Whether all of `text` is ordinary characters of the string that is being read."""
+        return self.state == STRING and _PLAIN(text) is not None
+
     def run(self, text: str, pos: int, floor: int) -> int:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.
 
         Returns the new position; `out` is what those characters are as JSON. Cost: one regular expression match per
         run of string characters or per token.
         """
-        start = pos
-        escaped = ""
-        end = len(text)
-        stack = self.stack
-        while pos < end:
-            if self.state == STRING:
-                match = _STRING_RUN(text, pos)
-                assert match is not None
-                pos = match.end()
-                if match.end(1) > match.start(1):
-                    self.state = COLON if self.in_key else AFTER_VALUE
-                elif pos < end:
-                    begin = pos
-                    pos = self._string_special(text, pos)
-                    if self.kind == CONTROL:
-                        escaped += text[start:begin] + escape_controls(text[begin:pos])
-                        start = pos
-                continue
-            pos = self.step(text, pos)
-            if self.state == BROKEN or (self.kind == CLOSE and len(stack) == floor):
-                break
-        self.out = escaped + text[start:pos] if escaped else text[start:pos]
-        return pos
+        return self._scan(text, pos, floor, False)
 
     def step(self, text: str, pos: int) -> int:
         """Read one token, or as much of one as there is; `kind` says what it was. Returns the new position.
 
         A number ends only at the character after it: that step reads nothing and has kind SCALAR_END.
         """
-        state = self.state
-        if state <= AFTER_VALUE:
-            return self._token(text, pos)
-        if state == STRING:
-            return self._string(text, pos)
-        if state == NUMBER:
-            return self._number(text, pos)
-        if state == WORD:
-            return self._word(text, pos)
-        if state in (ESCAPE, HEX):
-            return self._string_special(text, pos)
-        self.state = BROKEN
-        self.kind = NOTHING
+        return self._scan(text, pos, -1, True)
+
+    def _scan(self, text: str, pos: int, floor: int, once: bool) -> int:
+        """The loop behind `run` and `step`. Two matches cover nearly every character: a run inside a string, a token."""
+        start = pos
+        escaped = ""
+        end = len(text)
+        while pos < end:
+            state = self.state
+            if state == STRING:
+                match = _STRING_RUN(text, pos)
+                assert match is not None
+                pos = match.end()
+                if match.lastindex:
+                    self.state, self.kind = (COLON if self.in_key else AFTER_VALUE), STRING_END
+                elif pos == match.start():
+                    pos = self._string_special(text, pos)
+                    if self.kind == CONTROL:
+                        escaped += text[start : match.start()] + escape_controls(text[match.start() : pos])
+                        start = pos
+                else:
+                    self.kind = STRING_PART
+            elif state <= AFTER_VALUE:
+                match = _TOKEN(text, pos)
+                assert match is not None
+                pos = self._token(text, match, state)
+                if self.kind == CLOSE and len(self.stack) == floor:
+                    break
+            elif state <= HEX:
+                pos = self._string_special(text, pos)
+            elif state == NUMBER:
+                pos = self._number(text, pos)
+            elif state == WORD:
+                pos = self._word(text, pos)
+            else:
+                self.state, self.kind = BROKEN, NOTHING
+            if once or self.state == BROKEN:
+                break
+        self.out = escaped + text[start:pos] if escaped else text[start:pos]
         return pos
 
-    def _token(self, text: str, pos: int) -> int:
-        match = _TOKEN(text, pos)
-        assert match is not None
+    def _token(self, text: str, match: re.Match[str], state: int) -> int:
+        """One token between strings; `match` says which. Returns its end, or where it does not fit."""
         which = match.lastindex
         end = match.end()
         if which is None:
             self.kind = BLANK
             if end < len(text):
                 self.state, self.kind = BROKEN, NOTHING
-            return end
-        state = self.state
-        if which <= 2:
+        elif which <= 2:
             if state > KEY:
                 return self._break(match.start(which))
             self.in_key = state >= FIRST_KEY
@@ -167,16 +173,16 @@ class JsonScanner:
                 self.state, self.kind = (COLON if self.in_key else AFTER_VALUE), STRING_END
             else:
                 self.state, self.kind = STRING, STRING_PART
-        elif which == 5 or which == 6:
-            if state != (AFTER_VALUE if which == 5 else COLON):
+        elif which <= 4:
+            if state != (AFTER_VALUE if which == 3 else COLON):
                 return self._break(end - 1)
-            self.state = VALUE if which == 6 or self.stack[-1] == "[" else KEY
+            self.state = VALUE if which == 4 or self.stack[-1] == "[" else KEY
             self.kind = PUNCTUATION
-        elif which == 4:
+        elif which == 6:
             return self._close(text[end - 1], end)
         elif state > FIRST_ITEM:
             return self._break(match.start(which))
-        elif which == 3:
+        elif which == 5:
             return self._open(text[end - 1], end)
         elif which == 7:
             self.state, self.kind = AFTER_VALUE, SCALAR_END
@@ -203,17 +209,6 @@ class JsonScanner:
             return self._break(end - 1)
         self.stack.pop()
         self.state, self.kind = (AFTER_VALUE if self.stack else DONE), CLOSE
-        return end
-
-    def _string(self, text: str, pos: int) -> int:
-        match = _STRING_RUN(text, pos)
-        assert match is not None
-        end = match.end()
-        self.kind = STRING_PART
-        if match.end(1) > match.start(1):
-            self.state, self.kind = (COLON if self.in_key else AFTER_VALUE), STRING_END
-        elif end == pos and pos < len(text):
-            return self._string_special(text, pos)
         return end
 
     def _string_special(self, text: str, pos: int) -> int:

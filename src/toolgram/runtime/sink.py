@@ -17,12 +17,13 @@ SYNTAX = "syntax"
 class Sink:
     """The events of the current delta (`out`), the open blank run, and the held region (`queue`, or None)."""
 
-    __slots__ = ("blanks", "gap", "has", "out", "queue", "seam")
+    __slots__ = ("blanks", "fresh", "gap", "has", "out", "queue", "seam")
 
     def __init__(self) -> None:
         self.out: list[Event] = []
         self.queue: list[Event] | None = None
         self.blanks: list[str] = []
+        self.fresh = True  # the next text begins a segment
         self.seam = False  # a marker or a call was last, so blanks that follow are dropped
         self.has = {"content": False, "reasoning": False}  # some was sent
         self.gap = {"content": False, "reasoning": False}  # some was sent, then a marker: a blank joins what follows
@@ -45,7 +46,7 @@ class Sink:
             self.blanks.clear()
         channel = "reasoning" if meaning == "reasoning" else "content"
         shown = " " + body if self.gap[channel] else body
-        self.gap[channel] = False
+        self.gap[channel] = self.fresh = False
         self.has[channel] = True
         if meaning == "content":
             self.out.append(Content(shown, body))
@@ -88,7 +89,7 @@ class Sink:
         """What follows is not text: the blanks before it are dropped, and text after it is a new segment."""
         if self.blanks:
             self.drop_blanks()
-        self.seam = True
+        self.seam = self.fresh = True
         self.gap["content"] = self.has["content"]
         self.gap["reasoning"] = self.has["reasoning"]
 

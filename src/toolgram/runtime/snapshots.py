@@ -32,6 +32,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
     data["queue"] = None if queue is None else [event_to_dict(event) for event in queue]
     data["name"] = next((at for at, event in enumerate(queue or ()) if event is stream.name), None)
     data["blanks"] = "".join(sink.blanks)
+    data["fresh"] = sink.fresh
     data["seam"], data["has"], data["gap"] = sink.seam, dict(sink.has), dict(sink.gap)
     for name in _LISTS:
         data[name] = "".join(getattr(stream, name))
@@ -56,6 +57,7 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
         assert isinstance(start, ToolCallStart)
         stream.name = start
     sink.blanks = [data["blanks"]] if data["blanks"] else []
+    sink.fresh = data["fresh"]
     sink.seam, sink.has, sink.gap = data["seam"], dict(data["has"]), dict(data["gap"])
     stream.quoted = (data["quoted"][0], data["quoted"][1])
     for name in _LISTS:
