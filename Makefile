@@ -38,7 +38,7 @@ format: $(READY) ## ruff: mend and lay out
 	$(BIN)/ruff format
 
 bench: $(READY) ## measure
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/streaming.py
 
 wheel-check: $(READY) ## build the wheel, install it into an empty environment and parse something
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && set -e && \

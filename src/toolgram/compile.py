@@ -112,22 +112,21 @@ def _compile_state(spec: Spec, state: StateProgram) -> None:
         alternatives.append((re.escape(opener), symbol))
     for shape in shapes:
         if isinstance(shape, Run):
-            pattern = f"(?:{shape.pattern}){{{shape.least},{shape.most}}}+"
-            alternatives.append((pattern, Symbol(shape.name, TERMINAL, most=shape.most)))
+            alternatives.append((f"(?>{shape.pattern})", Symbol(shape.name, TERMINAL, most=shape.most)))
     state.longest = max(map(len, state.literals), default=0)
     state.symbols = [symbol for _, symbol in alternatives]
     groups = "|".join(f"({pattern})" for pattern, _ in alternatives)
     partial = partial_pattern(state.literals)
+    markers = f"(?P<partial>(?:{partial})\\Z)|(?P<marker>{'|'.join(map(re.escape, state.literals))})|" if partial else ""
+    if state.is_text or state.meaning == "malformed":
+        state.wreck = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
     if state.loops:
         found = "|".join(filter(None, (f"(?:{partial})\\Z" if partial else "", groups)))
         state.find = re.compile(found or r"(?!)").search
         state.find_final = re.compile(groups or r"(?!)").search
-    elif state.meaning == "malformed":
-        markers = f"(?P<partial>(?:{partial})\\Z)|(?P<marker>{'|'.join(map(re.escape, state.literals))})|" if partial else ""
-        state.wreck = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
-    else:
+    elif state.meaning != "malformed":
         state.match = re.compile(groups or r"(?!)").match
-    state.why = _why(state)
+    state.why = _why(spec, state)
 
 
 def _openers(state: StateProgram) -> Iterable[tuple[str, Symbol]]:
@@ -158,6 +157,31 @@ def partial_pattern(literals: Iterable[str]) -> str:
     return "|".join(re.escape(prefix) for prefix in prefixes)
 
 
-def _why(state: StateProgram) -> str:
-    wanted = [trigger for trigger in state.row if trigger not in (END, TEXT, "malformed", "recovered")]
-    return f"{state.name}: expected {' or '.join(wanted)}" if wanted else f"{state.name}: nothing could follow"
+def _why(spec: Spec, state: StateProgram) -> str:
+    """What a state was waiting for, in plain words."""
+    wanted: list[str] = []
+    for trigger in state.row:
+        words = _in_words(spec, trigger)
+        if words and words not in wanted:
+            wanted.append(words)
+    if not wanted:
+        return "nothing could follow"
+    listed = wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
+    return f"expected {listed}"
+
+
+def _in_words(spec: Spec, trigger: str) -> str:
+    shape = spec.terminals.get(trigger)
+    if isinstance(shape, Literal):
+        return repr(shape.text)
+    if isinstance(shape, Run):
+        return "a blank" if re.match(shape.first, " ") else f"a {trigger.lower().replace('_', ' ')}"
+    event, _, path = trigger.partition(" ")
+    key = path.rpartition(".")[2]
+    if event == "map_key":
+        return f'the key "{key}"' if key else "another key"
+    if event in ("start_map", "start_array", "string", "null"):
+        what = {"start_map": "an object", "start_array": "a list", "string": "a string", "null": "null"}[event]
+        return f'{what} for "{key}"' if "." in path else what
+    return {"object_start": "arguments", "object_end": "the end of the arguments", "end_map": "the end of the object",
+            "end_array": "the end of the list"}.get(event, "")

@@ -28,7 +28,7 @@ from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Message, ToolCall
 from toolgram.spec import ACTIONS, Spec
 
-_CALLS = {"call", "bare_call", "function", "envelope", "bare_envelope"}
+_CALLS = {"call", "bare_call", "function", "envelope", "bare_envelope", "inner_envelope"}
 Node = Tree[Token] | Token
 
 

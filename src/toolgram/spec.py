@@ -60,11 +60,14 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A terminal that is a bounded run of one character class; `pattern` is that class as a regular expression."""
+    """A terminal that is a bounded run of one character class, its first character perhaps of another one.
+
+    `pattern` is the whole as a regular expression, `first` the class of its first character, `most` its longest length.
+    """
 
     name: str
     pattern: str
-    least: int
+    first: str
     most: int
 
 
@@ -260,7 +263,8 @@ def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
             return run
     raise FormatError(path, f"terminal {name} is too complex for a trigger: {pattern.to_regexp()}",
                       f'write it as one fixed text ("...", at most {MAX_MARKER} characters) or as one bounded run of a character '
-                      f"class (/[...]{{1,64}}/, at most {MAX_RUN}), or build it from several such terminals", line)
+                      f"class (/[...]{{1,64}}/ or /[...][...]{{0,63}}/, at most {MAX_RUN}), or build it from several such "
+                      "terminals", line)
 
 
 def _as_run(name: str, pattern: str) -> Literal | Run | None:
@@ -268,28 +272,36 @@ def _as_run(name: str, pattern: str) -> Literal | Run | None:
         parsed = _parser.parse(pattern)
     except re.error:
         return None
-    if len(parsed) == 1 and parsed[0][0] is _constants.SUBPATTERN and parsed[0][1][0] is None:
-        parsed = parsed[0][1][-1]
     if parsed and all(op is _constants.LITERAL for op, _ in parsed):
         return Literal(name, "".join(chr(code) for _, code in parsed))
-    if len(parsed) != 1:
+    if not 1 <= len(parsed) <= 2:
         return None
-    op, argument = parsed[0]
-    if op is _constants.MAX_REPEAT:
-        least, most, inner = argument
-        if len(inner) != 1 or not 1 <= least <= int(most) <= MAX_RUN:
-            return None
-        if inner[0][0] is _constants.IN or inner[0][0] is _constants.LITERAL:
-            return Run(name, _strip_repeat(pattern), int(least), int(most))
-    elif op is _constants.IN:
-        return Run(name, pattern, 1, 1)
-    return None
+    tail, tail_argument = parsed[-1]
+    head = _class_end(pattern)
+    if len(parsed) == 2 and (parsed[0][0] not in _CLASSES or tail is not _constants.MAX_REPEAT):
+        return None
+    if tail in _CLASSES:
+        return Run(name, pattern, pattern, 1)
+    if tail is not _constants.MAX_REPEAT:
+        return None
+    least, most, inner = tail_argument
+    if len(inner) != 1 or inner[0][0] not in _CLASSES or int(most) > MAX_RUN or (least < 1 and len(parsed) == 1):
+        return None
+    return Run(name, pattern, pattern[:head], int(most) + len(parsed) - 1)
 
 
-def _strip_repeat(pattern: str) -> str:
-    """`[a-z]{1,8}` without its repetition, as one atomic class."""
-    inner = pattern.removeprefix("(?:").removesuffix(")") if pattern.startswith("(?:") else pattern
-    return re.sub(r"(?:\{\d+(?:,\d*)?\}|[*+?])\Z", "", inner)
+_CLASSES = (_constants.IN, _constants.LITERAL, _constants.NOT_LITERAL)
+
+
+def _class_end(pattern: str) -> int:
+    """Where the first atom of a pattern ends: a class in brackets, an escape, or one character."""
+    if not pattern.startswith("["):
+        return 2 if pattern.startswith("\\") else 1
+    at = 2 if pattern[1:2] == "^" else 1
+    at += 1  # a bracket that comes first is an ordinary character
+    while at < len(pattern) and pattern[at] != "]":
+        at += 2 if pattern[at] == "\\" else 1
+    return at + 1
 
 
 # --- the machine --------------------------------------------------------------------------------------------------
@@ -443,7 +455,7 @@ def _check_prefixes(spec: Spec, state: State, row: dict[str, Transition]) -> Non
     openers = {"{": "start_map item"} if "start_map item" in row else {}
     for shape in shapes:
         if isinstance(shape, Run):
-            pattern = re.compile(shape.pattern)
+            pattern = re.compile(shape.first)
             for other in shapes:
                 first = other.text[0] if isinstance(other, Literal) else None
                 clash = (first is not None and pattern.match(first)) or (
@@ -469,5 +481,5 @@ def _check_prefixes(spec: Spec, state: State, row: dict[str, Transition]) -> Non
 
 
 def _overlap(one: Run, other: Run) -> bool:
-    first, second = re.compile(one.pattern), re.compile(other.pattern)
+    first, second = re.compile(one.first), re.compile(other.first)
     return any(first.match(chr(code)) and second.match(chr(code)) for code in range(0x250))

@@ -134,7 +134,7 @@ def test_an_empty_list_is_no_call() -> None:
 
 def test_later_calls_are_found_after_a_marker_that_was_mentioned() -> None:
     parses(f"The [TOOL_CALLS] marker. [TOOL_CALLS] [{F}]", "The [TOOL_CALLS] marker.", [CALL_F])
-    parses(f"[TOOL_CALLS][TOOL_CALLS] [{F}]", "[TOOL_CALLS]", [CALL_F])
+    parses(f"[TOOL_CALLS][TOOL_CALLS] [{F}]", None, [CALL_F])
 
 
 def test_null_arguments_are_none() -> None:

@@ -164,8 +164,8 @@ class PythonScanner:
     * `out`: the JSON text that the last `read` produced. Concatenated over all reads it is valid JSON once `done`, and
       a prefix of valid JSON at any time. It may come before `started`.
     * `started`: this is no prose and no expression so far. For keyword arguments, the first value has begun as a
-      literal: a quote, an opening bracket, a digit, or a word with the character that ends it; in a sole dict, the
-      first key is whole. For a bare value, the first character inside has been read. Sticky; never set by `f()`.
+      literal: a quote, an opening bracket, a digit, or a word with the character that ends it; a sole dict must be
+      read to the closing bracket. For a bare value, the first character inside has been read. Never set by `f()`.
     * `mark`: the position after the last character that has produced some of `out`.
     * `done`: the closing bracket has been read. `empty`: there were no arguments in front of it, as in `f()`.
     * `broken`: the character at the returned position does not fit. Everything before it has been consumed.
@@ -217,6 +217,8 @@ class PythonScanner:
             pos = _READERS[self._state](self, text, pos)
             if len(parts) > written:
                 self.mark = pos
+        if self._stack[:1] == "d" or self._state in _SOLE:
+            self.started = self.done  # a second argument would still make it prose
         self.out = "".join(parts)
         return pos
 
@@ -239,9 +241,9 @@ class PythonScanner:
         return self
 
     @property
-    def depth(self) -> int:
-        """How many brackets are open, that of the arguments included."""
-        return len(self._stack)
+    def brackets(self) -> str:
+        """The brackets that are open, that of the arguments first."""
+        return self._stack.replace("k", "(").replace("d", "({")
 
     @property
     def quote(self) -> str:

@@ -16,19 +16,23 @@ MORE = "more"
 _IN_STRING = {'"': re.compile(r'[^"\\]*+').match, "'": re.compile(r"[^'\\]*+").match}
 
 
-class Wreckage:
-    """The rest of a broken value: its bracket `depth`, and the `quote` of the string it is in, if any.
+_OPENING = {"}": "{", "]": "[", ")": "("}
+MAX_OPEN = 4096
 
-    It is over when the depth falls to `floor`; in a list (`in_list`) before the next separator at depth 1.
+
+class Wreckage:
+    """The rest of a broken value: its open brackets (`stack`), and the `quote` of the string it is in, if any.
+
+    A closing bracket closes everything up to its partner; one without a partner closes nothing. The wreckage is over
+    when nothing is open; in a list (`in_list`), before the next separator of that list.
     """
 
-    __slots__ = ("depth", "escaped", "floor", "in_list", "python", "quote")
+    __slots__ = ("escaped", "in_list", "python", "quote", "stack")
 
-    def __init__(self, depth: int, quote: str = "", in_list: bool = False, python: bool = False) -> None:
-        self.depth = depth
+    def __init__(self, stack: str, quote: str = "", in_list: bool = False, python: bool = False) -> None:
+        self.stack = list(stack)
         self.quote = quote
         self.escaped = False
-        self.floor = 0
         self.in_list = in_list
         self.python = python
 
@@ -78,24 +82,28 @@ class Wreckage:
         if character == '"' or (character == "'" and self.python):
             self.quote = character
         elif character in "{[" or (character == "(" and self.python):
-            self.depth += 1
+            if len(self.stack) < MAX_OPEN:
+                self.stack.append(character)
         elif character in "}]" or (character == ")" and self.python):
-            if self.in_list and self.depth <= 1:
+            if self.in_list and len(self.stack) <= 1:
                 return character == "]"
-            self.depth -= 1
-            return not self.in_list and self.depth <= self.floor
+            opening = _OPENING[character]
+            if opening in self.stack[1 if self.in_list else 0 :]:
+                while self.stack.pop() != opening:
+                    pass
+            return not self.in_list and not self.stack
         elif character == "," and self.in_list:
-            return self.depth <= 1
+            return len(self.stack) <= 1
         return False
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return [self.depth, self.quote, self.escaped, self.in_list, self.python]
+        return ["".join(self.stack), self.quote, self.escaped, self.in_list, self.python]
 
     @classmethod
     def load(cls, data: list[Any]) -> Wreckage:
         """The inverse of `dump`."""
-        depth, quote, escaped, in_list, python = data
-        wreckage = cls(depth, quote, in_list, python)
+        stack, quote, escaped, in_list, python = data
+        wreckage = cls(stack, quote, in_list, python)
         wreckage.escaped = escaped
         return wreckage

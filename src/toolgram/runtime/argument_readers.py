@@ -111,8 +111,10 @@ def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
     if python.broken:
         stream.misfit()
     elif python.done:
+        closing = "".join(stream.pending)
+        stream.pending.clear()
         stream.python = None
-        stream.fire("object_end", "")
+        stream.fire("object_end", closing)
     return end
 
 

@@ -16,7 +16,7 @@ from toolgram.runtime.sink import SYNTAX
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace
 from toolgram.runtime.text_readers import read_text, read_token
-from toolgram.runtime.wreckage_reader import read_wreckage
+from toolgram.runtime.wreckage_reader import read_debris, read_wreckage
 from toolgram.spec import END
 
 READERS: dict[str, Reader] = {
@@ -30,6 +30,7 @@ READERS: dict[str, Reader] = {
     "ignored": read_ignored,
     "transcoded": read_transcoded,
     "quoted": read_quoted,
+    "debris": read_debris,
     "malformed": read_wreckage,
 }
 

@@ -11,7 +11,8 @@ A state may be *held*: a call is not certain yet, and its events queue up in the
 held commits them.  Text that does not fit *refutes* them: what the queue was made from becomes text of the state in
 which holding began (its origin), and reading resumes at the character that did not fit.  Nothing is read twice, so the
 work stays linear.  Where what was refuted is valid JSON all the same, the value is *quoted*: it stays text to its
-closing bracket, so that no object inside it is taken for a call.
+closing bracket, so that no object inside it is taken for a call; where it breaks inside the value of a member, what
+is left of the value is *debris*, and text until its brackets balance, for the same reason.
 
 Text that does not fit where nothing is held fires `malformed`, and the machine says where that leads.
 """
@@ -193,8 +194,9 @@ class Stream:
         text, marked = self.sink.release()
         self.name = self.given_id = None
         self.state = origin
+        coded = TEXT in held.row and held.row[TEXT].dest.meaning == origin.meaning
         if self.trace:
-            self.trace("refuted", held.name, origin.name)
+            self.trace("refuted", held.name, held.row[TEXT].dest.name if coded else origin.name)
         if origin.meaning == "malformed":
             self.reader = "malformed"
             self.deepen()
@@ -204,11 +206,12 @@ class Stream:
         if not origin.is_text:
             self.fail(text, held.why)
             return
+        debris = None
+        if quote is None and self.env is not None and len(self.env.scanner.stack) - self.env.in_list > 1:
+            debris = self.survey()
         text += self.leftover()
         self.leave_islands()
-        if TEXT in held.row and held.row[TEXT].dest.meaning == origin.meaning:
-            if self.trace:
-                self.trace("text", origin.name, held.row[TEXT].dest.name)
+        if coded:
             self.state = held.row[TEXT].dest
             self.reader = reader_of(self.state)
         else:
@@ -216,7 +219,10 @@ class Stream:
         meaning = "malformed" if marked and origin.meaning == "content" else origin.meaning or "content"
         if text:
             self.sink.say(meaning, text, held.why)
-        if quote is not None and not quote.done:
+        if debris is not None:
+            debris.in_list = False
+            self.wreckage, self.quoted, self.reader = debris, (meaning, held.why), "debris"
+        elif quote is not None and not quote.done:
             self.scanner, self.quoted, self.reader = quote, (meaning, held.why), "quoted"
 
     def fail(self, text: str = "", why: str = "") -> None:
@@ -253,20 +259,20 @@ class Stream:
         """A candidate inside wreckage was none: its brackets and strings are part of the wreckage."""
         if self.wreckage is not None and (self.env or self.scanner or self.python):
             inner = self.survey()
-            self.wreckage.depth += inner.depth
+            self.wreckage.stack += inner.stack
             self.wreckage.quote = inner.quote
 
     def survey(self) -> Wreckage:
-        """How deep in brackets, and in which string, the broken value stands."""
+        """The brackets and the string in which the broken value stands."""
         if self.env is not None:
             scanner = self.env.scanner
             quote = '"' if self.strings is not None or scanner.in_string else ""
-            return Wreckage(len(scanner.stack), quote, self.env.in_list, self.env.python is not None)
+            return Wreckage("".join(scanner.stack), quote, self.env.in_list, self.env.python is not None)
         if self.python is not None:
-            return Wreckage(self.python.depth, self.python.quote, python=True)
+            return Wreckage(self.python.brackets, self.python.quote, python=True)
         if self.scanner is not None:
-            return Wreckage(len(self.scanner.stack), '"' if self.scanner.in_string else "")
-        return Wreckage(1)
+            return Wreckage("".join(self.scanner.stack), '"' if self.scanner.in_string else "")
+        return Wreckage("{")
 
     def same(self, path: str) -> str:
         """The path under which the machine knows a JSON path."""

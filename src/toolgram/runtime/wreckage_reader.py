@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.wreckage import MARKER, OVER
 from toolgram.runtime.sink import MARKER as MARKER_WHY
-from toolgram.runtime.stream import WAIT, Stream
+from toolgram.runtime.stream import WAIT, Stream, reader_of
 
 WHY = "the rest of a call that could not be read"
 
@@ -26,6 +26,23 @@ def read_wreckage(stream: Stream, text: str, pos: int, final: bool) -> int:
                        if literal == marker and name in stream.state.row)
         stream.fire(trigger, marker, MARKER_WHY)
         return match.end()
+    elif end < len(text):
+        stream.buffer = text[end:]
+        return WAIT
+    return end
+
+
+def read_debris(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """What is left of a value that was refuted inside a member: text of the state, up to where its brackets balance."""
+    wreckage, pattern = stream.wreckage, stream.state.wreck
+    assert wreckage is not None and pattern is not None
+    reason, end, _ = wreckage.read(text, pos, pattern, final)
+    meaning, why = stream.quoted
+    if end > pos:
+        stream.sink.say(meaning, text[pos:end], why)
+    if reason in (OVER, MARKER):
+        stream.wreckage = None
+        stream.reader = reader_of(stream.state)
     elif end < len(text):
         stream.buffer = text[end:]
         return WAIT
