@@ -23,12 +23,16 @@ Json = Any
 
 @dataclass(frozen=True)
 class Call:
-    """A call as it was written: what it means, and where its text stands."""
+    """A call as it was written: what it means, and where its text stands.
+
+    `end` is where all its text has been written, `certain` where nothing but a call can have been meant.
+    """
 
     name: str
     arguments: dict[str, Json]
     start: int
     end: int
+    certain: int
     id: str | None = None  # the id the message must have; None where any will do
 
 
@@ -64,8 +68,9 @@ class _Page:
         self.text += text
 
     def call(self, text: str, name: str, arguments: dict[str, Json], id: str | None = None) -> None:
-        self.calls.append(Call(name, arguments, len(self.text), len(self.text) + len(text), id))
+        start = len(self.text)
         self.text += text
+        self.calls.append(Call(name, arguments, start, len(self.text), len(self.text), id))
 
     def output(self) -> Output:
         content = " ".join(self.segments)
@@ -323,7 +328,7 @@ def _until_certain(text: str, call: Call) -> Call:
     """`[f()` in prose is not a call yet: without arguments, the comma or bracket after a call decides."""
     if call.arguments:
         return call
-    return replace(call, end=re.compile(r"[,\]]").search(text, call.end - 1).end())  # type: ignore[union-attr]
+    return replace(call, certain=1 + min(at for at in (text.find(c, call.end) for c in ",]") if at >= 0))
 
 
 @st.composite

@@ -62,19 +62,27 @@ def merged(events: Iterable[Event]) -> list[Event]:
     """The events with adjacent deltas of one kind made one."""
     result: list[Event] = []
     for event in events:
-        last = result[-1] if result else None
-        match last, event:
-            case (Content(), Content()) | (Reasoning(), Reasoning()):
-                result[-1] = dataclasses.replace(last, text=last.text + event.text, source=last.source + event.source)
-            case (Dropped(), Dropped()) | (Malformed(), Malformed()) if last.why == event.why:
-                result[-1] = dataclasses.replace(last, text=last.text + event.text, source=last.source + event.source)
-            case (ToolCallDelta(), ToolCallDelta()) if last.index == event.index:
-                result[-1] = dataclasses.replace(
-                    last, arguments=last.arguments + event.arguments, source=last.source + event.source
-                )
-            case _:
-                result.append(event)
+        both = _joined(result[-1], event) if result else None
+        if both is None:
+            result.append(event)
+        else:
+            result[-1] = both
     return result
+
+
+def _joined(one: Event, next: Event) -> Event | None:
+    """The two as one event; None where they are of different kinds, reasons or calls."""
+    if isinstance(one, Content) and isinstance(next, Content):
+        return Content(one.text + next.text, one.source + next.source)
+    if isinstance(one, Reasoning) and isinstance(next, Reasoning):
+        return Reasoning(one.text + next.text, one.source + next.source)
+    if isinstance(one, Dropped) and isinstance(next, Dropped) and one.why == next.why:
+        return Dropped(one.text + next.text, one.why, one.source + next.source)
+    if isinstance(one, Malformed) and isinstance(next, Malformed) and one.why == next.why:
+        return Malformed(one.text + next.text, one.why, one.source + next.source)
+    if isinstance(one, ToolCallDelta) and isinstance(next, ToolCallDelta) and one.index == next.index:
+        return ToolCallDelta(one.index, one.arguments + next.arguments, one.source + next.source)
+    return None
 
 
 def without_ids(events: Iterable[Event]) -> list[Event]:

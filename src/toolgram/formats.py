@@ -118,7 +118,7 @@ class Format:
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
     ) -> Parser:
-        """A parser that goes on where `Parser.snapshot` was taken. Its message begins there.
+        """A parser that goes on where `Parser.snapshot` was taken. Its message begins there (with the call that is open, if one is).
 
         Raises ToolgramError for a state that is none, or of another format or version.
         """

@@ -330,6 +330,9 @@ def test_inner_objects_of_a_failed_call_are_never_promoted() -> None:
         '<|python_tag|>foo.call(payload={"name":"bar","parameters":{}}',
         '{"name": "outer", "parameters": {bad: {"name": "inner", "parameters": {}}}}',
         '{"name": "outer", "x": {"name": "inner", "parameters": {}}}',
+        '{"name": "outer" "parameters": {"name": "inner", "parameters": {}}}',
+        '{"name": "outer", "parameters": 1 {"name": "inner", "parameters": {}}}',
+        '{"name": "outer", "parameters": "{bad} {\\"name\\": \\"inner\\", \\"parameters\\": {}}"}',
         '{"name": "outer", "parameters": [{"name": "inner", "parameters": {}}]}',
         '[{"a": {"name": "inner", "parameters": {}}}]',
     ):

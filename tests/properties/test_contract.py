@@ -220,6 +220,32 @@ def test_any_prefix(name: str, data: st.DataObject) -> None:
     assert merged(streamed) == merged(events)
 
 
+@pytest.mark.parametrize(
+    ("name", "prefix", "text"),
+    [
+        ("mistral_v11", "[TOOL_CALLS]", 'f[ARGS]{"a": 1}'),
+        ("mistral_v11", "[INST]Hi[/INST][TOOL_CALLS]f[ARGS]", '{"a": 1}'),
+        ("mistral_v11", '[TOOL_CALLS]f[ARGS]{"', 'a": 1}'),
+        ("mistral_v3", "[TOOL_CALLS]", ' [{"name": "f", "arguments": {"a": 1}}]'),
+        ("mistral_v3", "[TOOL_CALLS] [", '{"name": "f", "arguments": {"a": 1}}]'),
+        ("mistral_v3", '[TOOL_CALLS] [{"name": "f", "arguments": ', '{"a": 1}}]'),
+        ("llama3_json", "<|python_tag|>", '{"name": "f", "parameters": {"a": 1}}'),
+        ("llama3_json", '{"name": "f", "parameters": {', '"a": 1}}'),
+        ("llama4_pythonic", "<|python_start|>[", "f(a=1)]<|python_end|>"),
+        ("llama4_pythonic", "[f(", "a=1)]"),
+    ],
+)
+def test_a_call_that_the_prompt_has_begun(name: str, prefix: str, text: str) -> None:
+    """A forced tool choice writes the beginning of a call into the prompt; the call is whole all the same."""
+    for size in CUT_SIZES:
+        events, message = run(toolgram.get_format(name), cut(text, size), prefix=prefix)
+        check_events(events, text)
+        assert [(c.name, json.loads(c.arguments), c.status) for c in message.tool_calls] == [
+            ("f", {"a": 1}, "complete")
+        ]
+        assert message.content is None
+
+
 @every_format
 def test_empty_deltas_are_nothing(name: str) -> None:
     fmt = toolgram.get_format(name)
@@ -237,7 +263,7 @@ def test_finish_reason_follows_the_calls(name: str, data: st.DataObject) -> None
     text = drawn(data, name)
     message = toolgram.get_format(name).parse(text)
     statuses = [call.status for call in message.tool_calls]
-    expected = "tool_calls" if "complete" in statuses else "length" if "truncated" in statuses else "stop"
+    expected = "length" if "truncated" in statuses else "tool_calls" if "complete" in statuses else "stop"
     assert message.finish_reason == expected
     assert toolgram.get_format(name).parse(text, finish_reason="length").finish_reason == "length"
 
@@ -256,13 +282,14 @@ def test_a_call_cut_anywhere_is_never_complete(name: str, data: st.DataObject) -
     for at in sorted(places):
         events, message = run(fmt, [output.text[:at]], finish_reason=reason)
         check_events(events, output.text[:at])
-        finished = sum(call.end <= at for call in output.calls) if output.known else 0
+        if not output.known:
+            continue
         statuses = [call.status for call in message.tool_calls]
-        if output.known:
-            assert statuses[:finished] == ["complete"] * finished, f"cut at {at}"
-            assert statuses[finished:] in ([], ["truncated"]), f"cut at {at}: {output.text[:at]!r}"
-            assert message.tool_calls[:finished] == final.tool_calls[:finished]
-        if output.known and len(statuses) > finished and not BARE_NAME.search(output.text[:at]):
+        finished = statuses.count("complete")
+        assert sum(c.certain <= at for c in output.calls) <= finished <= sum(c.end <= at for c in output.calls), at
+        assert statuses in (["complete"] * finished, ["complete"] * finished + ["truncated"]), at
+        assert message.tool_calls[:finished] == final.tool_calls[:finished], at
+        if len(statuses) > finished and not BARE_NAME.search(output.text[:at]):
             assert message.tool_calls[finished].name == output.calls[finished].name
             assert final.tool_calls[finished].arguments.startswith(message.tool_calls[finished].arguments)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -98,7 +99,9 @@ class ParserAndModel(RuleBasedStateMachine):
 
 
 def _case(name: str) -> Any:
-    return type(f"ParserAndModel_{name}", (ParserAndModel,), {"name": name}).TestCase  # type: ignore[attr-defined]
+    case: Any = type(f"ParserAndModel_{name}", (ParserAndModel,), {"name": name}).TestCase  # type: ignore[attr-defined]
+    case.settings = settings(stateful_step_count=12)
+    return case
 
 
 for _name in toolgram.format_names():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import assume, given, note, settings
+from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 import toolgram
@@ -25,7 +25,6 @@ def _meaning(message: toolgram.Message) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=40)
 @given(data=st.data())
 def test_grammar_and_runtime_agree(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)

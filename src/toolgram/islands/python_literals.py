@@ -215,7 +215,7 @@ class PythonScanner:
         while pos < size and not self.broken and not self.done:
             written = len(parts)
             pos = _READERS[self._state](self, text, pos)
-            if len(parts) > written:
+            if len(parts) > written and any(parts[written:]):
                 self.mark = pos
         if self._stack[:1] == "d" or self._state in _SOLE:
             self.started = self.done  # a second argument would still make it prose

@@ -24,7 +24,7 @@ def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
     stream.scanner.state = FIRST_KEY
     opening, stream.opening, stream.doubt = stream.opening, "", False
     stream.fire("object_start", "")
-    stream.delta(opening, opening)
+    stream.delta("{" + opening.removeprefix("{"), opening)
     return pos
 
 

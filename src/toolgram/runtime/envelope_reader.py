@@ -173,7 +173,7 @@ def _believe(stream: Stream, env: Envelope, text: str, pos: int) -> int:
         env.parents.pop()
         source, env.source = env.source, ""
         stream.fire(trigger, source)
-        stream.delta(opening, opening)
+        stream.delta("{" + opening.removeprefix("{"), opening)
     else:
         source, env.source = env.source + opening, ""
         stream.fire(trigger, source)

@@ -8,7 +8,17 @@ from typing import Any
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.compile import Program
 from toolgram.errors import ToolgramError
-from toolgram.events import Content, Event, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.events import (
+    Content,
+    Dropped,
+    Event,
+    Reasoning,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    event_from_dict,
+    event_to_dict,
+)
 from toolgram.message import Anomaly, Message, MessageBuilder
 from toolgram.runtime.argument_readers import read_arguments, read_encoded, read_object, read_python
 from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored, read_quoted, read_transcoded
@@ -84,7 +94,7 @@ class Parser:
         after `close`, and nothing on any text.
         """
         stream = self._stream
-        if not (token_ids or stream.buffer or self._closed):
+        if not (token_ids or stream.buffer or self._debt or self._closed):
             event = _inside(stream, delta)
             if event is not None:
                 self._builder.append(event)
@@ -129,12 +139,16 @@ class Parser:
 
         The message so far, `tools`, `call_ids` and `special_tokens` are not part of it.
         """
-        return {**dump_stream(self._stream), "closed": self._closed}
+        debt = [event_to_dict(event) for event in self._debt]
+        return {**dump_stream(self._stream), "closed": self._closed, "debt": debt}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `snapshot` was taken. Used by `Format.restore`."""
         load_stream(self._stream, state)
         self._closed = state["closed"]
+        self._debt = [event_from_dict(event) for event in state["debt"]]
+        if self._stream.open_call is not None and not self._debt:
+            self._builder.append(self._stream.open_call)
 
     def _note(self) -> None:
         for kind, text in self._stream.notes:
@@ -154,6 +168,9 @@ class Parser:
             self._debt = _begun(events, stream.call)
             stream.call = 0
         stream.calls = len(self._debt[:1])
+        for event in stream.sink.queue or ():
+            if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
+                event.index = stream.calls
         stream.notes.clear()
 
 
@@ -221,6 +238,8 @@ def _forget_sources(stream: Stream) -> None:
     sink = stream.sink
     for event in sink.queue or ():
         event.source = ""
+        if isinstance(event, Dropped):
+            event.text = ""
     sink.blanks.clear()
     sink.has = {"content": False, "reasoning": False}
     sink.gap = {"content": False, "reasoning": False}

@@ -104,7 +104,8 @@ class Sink:
         self.queue = None
         if queue:
             self.make_seam()
-            self.out.extend(queue)
+            # what a prefix has written is in the queue for the record, with no characters, and is nobody's event
+            self.out.extend(event for event in queue if event.source or not isinstance(event, Dropped))
 
     def release(self) -> tuple[str, bool]:
         """The held region is refuted: the text it was made from, and whether a complete marker was part of it."""

@@ -31,6 +31,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
     data["state"], data["origin"] = stream.state.name, stream.origin.name
     data["queue"] = None if queue is None else [event_to_dict(event) for event in queue]
     data["name"] = next((at for at, event in enumerate(queue or ()) if event is stream.name), None)
+    data["open_call"] = event_to_dict(stream.open_call) if stream.call is not None and stream.open_call else None
     data["blanks"] = "".join(sink.blanks)
     data["fresh"] = sink.fresh
     data["seam"], data["has"], data["gap"] = sink.seam, dict(sink.has), dict(sink.gap)
@@ -56,6 +57,10 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
         start = sink.queue[data["name"]]
         assert isinstance(start, ToolCallStart)
         stream.name = start
+    if data["open_call"] is not None:
+        start = event_from_dict({**data["open_call"], "source": ""})
+        assert isinstance(start, ToolCallStart)
+        stream.open_call = start
     sink.blanks = [data["blanks"]] if data["blanks"] else []
     sink.fresh = data["fresh"]
     sink.seam, sink.has, sink.gap = data["seam"], dict(data["has"]), dict(data["gap"])

@@ -42,7 +42,7 @@ class Stream:
     """Everything that one stream remembers, and the moves it can make. Readers and the parser work on it."""
 
     __slots__ = (
-        "buffer", "call", "doubt", "ready", "call_ids", "calls", "closing", "credits", "early", "env", "name", "opening",
+        "buffer", "call", "doubt", "ready", "call_ids", "calls", "closing", "credits", "early", "env", "name", "open_call", "opening",
         "origin", "pending", "program", "python", "quoted", "reader", "reread", "scanner", "sink", "source", "state", "strings",
         "trace", "wreckage", "given_id", "notes",
     )  # fmt: skip
@@ -57,7 +57,8 @@ class Stream:
         self.reader = reader_of(program.initial)
         self.buffer = ""  # the prefix of a token that may still grow
         self.calls = 0  # how many calls are certain
-        self.call: int | None = None  # the index of the open one
+        self.call: int | None = None  # the index of the open one ...
+        self.open_call: ToolCallStart | None = None  # ... and how it began
         self.name: ToolCallStart | None = None  # of the held call
         self.given_id: str | None = None  # the id that the model wrote for it
         self.closing: str | None = None  # while closing: the finish reason, "" for none
@@ -139,6 +140,7 @@ class Stream:
                 start.source = ""
                 queue.insert(first, start)
         self.call = self.calls
+        self.open_call = start
         self.calls += 1
         self.name = self.given_id = None
 
