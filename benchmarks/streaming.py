@@ -63,7 +63,8 @@ def workloads(length: int) -> Iterator[tuple[str, Callable[[], Any], list[str]]]
         ("reasoning, mistral_v11", marker_form.parser, "[THINK]" + prose + "[/THINK]Done."),
         ("JSON, one long string, mistral_v11", marker_form.parser, "[TOOL_CALLS]f[ARGS]" + string),
         ("JSON, one long string, llama3_json", llama.parser, '{"name": "f", "parameters": ' + string + "}"),
-        ("JSON, one long string, mistral_v3", list_form.parser, '[TOOL_CALLS] [{"name": "f", "arguments": ' + string + "}]"),
+        ("JSON, one long string, mistral_v3", list_form.parser,
+         '[TOOL_CALLS] [{"name": "f", "arguments": ' + string + "}]"),
         ("JSON, code with escapes, mistral_v11", marker_form.parser,
          '[TOOL_CALLS]f[ARGS]{"code": "' + CODE * (length // len(CODE)) + '"}'),
         ("JSON, many small values, mistral_v11", marker_form.parser, "[TOOL_CALLS]f[ARGS]" + members(length)),
@@ -99,10 +100,15 @@ def main() -> None:
     arguments.add_argument("--lengths", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     arguments.add_argument("--rounds", type=int, default=7)
     options = arguments.parse_args()
-    print(f"Python {platform.python_version()}, {platform.machine()}, {DELTA}-character deltas, median of {options.rounds} rounds")
+    where = f"Python {platform.python_version()}, {platform.machine()}"
+    print(f"{where}, {DELTA}-character deltas, median of {options.rounds} rounds")
     results = {length: measure(length, options.rounds) for length in options.lengths}
     names = list(results[options.lengths[0]])
-    print(f"{'microseconds per delta':42}" + "".join(f"{length:>12,}" for length in options.lengths) + "   x call  x event")
+    print(
+        f"{'microseconds per delta':42}"
+        + "".join(f"{length:>12,}" for length in options.lengths)
+        + "   x call  x event"
+    )
     for name in names:
         last = results[options.lengths[-1]]
         ratios = f"{last[name] / last[names[0]]:8.1f} {last[name] / last[names[1]]:8.1f}"

@@ -132,9 +132,7 @@ def values(max_leaves: int = 6) -> st.SearchStrategy[Json]:
     )
 
 
-_IDENTIFIERS = st.sampled_from(
-    ["a", "b", "name", "query", "from", "arguments", "parameters", "id", "x1", "_y", "city"]
-)
+_IDENTIFIERS = st.sampled_from(["a", "b", "name", "query", "from", "arguments", "parameters", "id", "x1", "_y", "city"])
 
 
 def json_arguments(small: bool) -> st.SearchStrategy[dict[str, Json]]:

@@ -536,9 +536,7 @@ class TestTheRest:
             f"toolgram.get_format('mistral_v11').parse({OUTPUT!r})\n"
             "print(sorted({'typer', 'rich', 'toolgram.cli.app'} & set(sys.modules)))"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         assert done.stdout == "[]\n"
 
     def test_pieces_and_cuts(self, tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """toolgram: what a language model says, as typed events.
 
-    fmt = toolgram.get_format("mistral_v11")
-    parser = fmt.parser()
-    for delta in stream:
-        for event in parser.feed(delta):
-            ...
-    parser.close()
-    parser.message
+fmt = toolgram.get_format("mistral_v11")
+parser = fmt.parser()
+for delta in stream:
+    for event in parser.feed(delta):
+        ...
+parser.close()
+parser.message
 """
 
 from toolgram.call_ids import random_call_ids

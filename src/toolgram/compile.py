@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from toolgram.spec import END, TEXT, Literal, Run, Spec, is_json_trigger
+from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger
 
 FindMatch = Callable[..., re.Match[str] | None]
 
@@ -94,7 +94,9 @@ def compile_spec(spec: Spec) -> Program:
         _compile_state(spec, state)
     literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
     special = {name: literals[name] for name in spec.special_tokens}
-    return Program(states[spec.initial], states[spec.final], states, spec.same_path, spec.python_json, literals, special)
+    return Program(
+        states[spec.initial], states[spec.final], states, spec.same_path, spec.python_json, literals, special
+    )
 
 
 def _compile_state(spec: Spec, state: StateProgram) -> None:
@@ -117,7 +119,9 @@ def _compile_state(spec: Spec, state: StateProgram) -> None:
     state.symbols = [symbol for _, symbol in alternatives]
     groups = "|".join(f"({pattern})" for pattern, _ in alternatives)
     partial = partial_pattern(state.literals)
-    markers = f"(?P<partial>(?:{partial})\\Z)|(?P<marker>{'|'.join(map(re.escape, state.literals))})|" if partial else ""
+    markers = (
+        f"(?P<partial>(?:{partial})\\Z)|(?P<marker>{'|'.join(map(re.escape, state.literals))})|" if partial else ""
+    )
     if state.is_text or state.meaning == "malformed":
         state.wreck = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
     if state.loops:
@@ -183,5 +187,9 @@ def _in_words(spec: Spec, trigger: str) -> str:
     if event in ("start_map", "start_array", "string", "null"):
         what = {"start_map": "an object", "start_array": "a list", "string": "a string", "null": "null"}[event]
         return f'{what} for "{key}"' if "." in path else what
-    return {"object_start": "arguments", "object_end": "the end of the arguments", "end_map": "the end of the object",
-            "end_array": "the end of the list"}.get(event, "")
+    return {
+        "object_start": "arguments",
+        "object_end": "the end of the arguments",
+        "end_map": "the end of the object",
+        "end_array": "the end of the list",
+    }.get(event, "")

@@ -40,8 +40,10 @@ class UnknownFormat(ToolgramError, KeyError):
     def __init__(self, name: str, names: Iterable[str]) -> None:
         self.name = name
         self.names = tuple(names)
-        super().__init__(f"unknown format {name!r}; shipped formats: {', '.join(self.names)}. "
-                         "Load your own two files with toolgram.load_format(grammar, machine).")
+        super().__init__(
+            f"unknown format {name!r}; shipped formats: {', '.join(self.names)}. "
+            "Load your own two files with toolgram.load_format(grammar, machine)."
+        )
 
     def __str__(self) -> str:
         return str(self.args[0])

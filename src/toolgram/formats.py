@@ -96,7 +96,9 @@ class Format:
         events. `call_ids` makes ids for calls without one. `special_tokens` maps the text of special tokens to their
         ids, for `feed(delta, token_ids=...)`. `trace` is called with (trigger, source, dest) at every transition.
         """
-        return Parser(self.program, tools, prefix, call_ids or random_call_ids(self.spec.call_ids), special_tokens, trace)
+        return Parser(
+            self.program, tools, prefix, call_ids or random_call_ids(self.spec.call_ids), special_tokens, trace
+        )
 
     def parse(
         self,
@@ -118,13 +120,16 @@ class Format:
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
     ) -> Parser:
-        """A parser that goes on where `Parser.snapshot` was taken. Its message begins there (with the call that is open, if one is).
+        """A parser that goes on where `Parser.snapshot` was taken. Its message begins there,
+        with the call that is open, if one is.
 
         Raises ToolgramError for a state that is none, or of another format or version.
         """
         try:
             if state["version"] != VERSION:
-                raise ToolgramError(f"snapshot version {state['version']!r} cannot be read; this package reads {VERSION}")
+                raise ToolgramError(
+                    f"snapshot version {state['version']!r} cannot be read; this package reads {VERSION}"
+                )
             parser = self.parser(tools, "", call_ids, special_tokens)
             parser.restore(state)
         except (KeyError, TypeError, ValueError, IndexError, AssertionError) as error:

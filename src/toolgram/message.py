@@ -11,7 +11,6 @@ from typing import Any
 
 from toolgram.events import (
     Content,
-    Dropped,
     Event,
     Malformed,
     Reasoning,
@@ -129,14 +128,10 @@ class MessageBuilder:
                 call.status = event.status
                 if event.status != "complete":
                     anomalies.append(Anomaly(f"{event.status}_call", call.name, _WHY[event.status]))
-            elif isinstance(event, Dropped):
-                pass
         for index, call in calls.items():
             call.arguments = "".join(fragments[index])
         tool_calls = [calls[index] for index in sorted(calls)]
-        return Message(
-            _text(content), _text(reasoning), tool_calls, self._notes + anomalies, self._reason(tool_calls)
-        )
+        return Message(_text(content), _text(reasoning), tool_calls, self._notes + anomalies, self._reason(tool_calls))
 
     def _reason(self, calls: list[ToolCall]) -> str | None:
         if self._finish_reason is not None or not self._finished:
@@ -157,7 +152,7 @@ def _text(pieces: list[str]) -> str | None:
     return text if text.strip() else None
 
 
-def tool_names(tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+def tool_names(tools: Iterable[Any]) -> frozenset[str]:
     """The function names of OpenAI tool dicts; what has another shape is passed over."""
     names = set()
     for tool in tools:

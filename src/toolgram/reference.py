@@ -74,7 +74,9 @@ def reference_grammar(spec: Spec) -> Lark:
     """The grammar as Lark itself builds it. Earley grammars are slow: keep texts short."""
     options: dict[str, Any] = {"parser": spec.parser, "propagate_positions": True, "maybe_placeholders": False}
     path = Path(spec.grammar_path)
-    return Lark(spec.grammar_text, source_path=str(path), import_paths=[*spec.import_paths, str(path.parent)], **options)
+    return Lark(
+        spec.grammar_text, source_path=str(path), import_paths=[*spec.import_paths, str(path.parent)], **options
+    )
 
 
 def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
@@ -82,7 +84,9 @@ def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
     try:
         tree = grammar.parse(text)
     except UnexpectedInput as error:
-        raise ToolgramError(f"{spec.name}: the grammar does not accept this text at {error.line}:{error.column}") from None
+        raise ToolgramError(
+            f"{spec.name}: the grammar does not accept this text at {error.line}:{error.column}"
+        ) from None
     content: list[str] = []
     reasoning: list[str] = []
     calls: list[ToolCall] = []

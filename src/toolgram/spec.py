@@ -11,9 +11,9 @@ Vocabulary of a machine file:
 * a trigger is a terminal of the grammar (upper case), a JSON event with its prefix (`map_key item.name`,
   `start_map item`), an island's event (`object_start`, `object_end`, `object_empty`, `value_end`), the end of the
   output (`end`), or a recovery (`malformed`, `recovered`);
-* a tag says what text inside a state means: `content`, `reasoning`, `name`, `call_id`, `arguments`, `ignored` (a
-  JSON value that belongs to no call), `malformed`, or nothing of these for structure; `held` marks a state whose text is not committed yet; `python` that its arguments
-  are Python keyword arguments;
+* a tag says what text inside a state means: `content`, `reasoning`, `name`, `call_id`, `arguments`, `ignored` (a JSON
+  value that belongs to no call), `malformed`, or nothing of these for structure; `held` marks a state whose text is not
+  committed yet; `python` that its arguments are Python keyword arguments;
 * an action (`after`) says what a transition does with the text of its trigger: `name`, `call_id`, `start_call`,
   `no_arguments`, `end_call`, `fail_call`.
 """
@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from re import _constants, _parser  # type: ignore[attr-defined]
+from re import _constants, _parser
 from typing import Any
 
 import yaml
@@ -136,8 +136,12 @@ def read_spec(grammar_path: Path, machine_path: Path, import_paths: tuple[str, .
     states = _states(machine, lines, machine_file)
     final = [name for name in states if _is_final(machine, name)]
     if len(final) != 1:
-        raise FormatError(machine_file, f"{len(final)} states are marked final, one is needed",
-                          "mark ALL_TOOLS_COMPLETE, and only it, with `final: true`", lines.get(("machine", "states"), 0))
+        raise FormatError(
+            machine_file,
+            f"{len(final)} states are marked final, one is needed",
+            "mark ALL_TOOLS_COMPLETE, and only it, with `final: true`",
+            lines.get(("machine", "states"), 0),
+        )
     transitions = _transitions(machine, states, lines, machine_file)
     name = str(machine.get("name") or machine_path.stem)
     spec = Spec(
@@ -173,15 +177,19 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise FormatError(str(path), f"cannot be read: {reason}",
-                          "give the paths of a .lark grammar and a .yaml machine") from None
+        raise FormatError(
+            str(path), f"cannot be read: {reason}", "give the paths of a .lark grammar and a .yaml machine"
+        ) from None
 
 
 def _section(data: dict[str, Any], key: str, path: str) -> dict[str, Any]:
     section = data.get(key)
     if not isinstance(section, dict):
-        raise FormatError(path, f"the section `{key}:` is missing",
-                          "a machine file has two sections, `format:` (what it is) and `machine:` (the transitions markup)")
+        raise FormatError(
+            path,
+            f"the section `{key}:` is missing",
+            "a machine file has two sections, `format:` (what it is) and `machine:` (the transitions markup)",
+        )
     return section
 
 
@@ -223,16 +231,25 @@ def _load_yaml(text: str, path: str) -> tuple[dict[str, Any], Lines]:
 def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> tuple[list[TerminalDef], list[Rule]]:
     """The grammar's terminals and rules, as Lark compiles them. Raises FormatError."""
     try:
-        grammar, _ = load_grammar(text, path, list(import_paths), False)
+        grammar, _ = load_grammar(  # type: ignore[no-untyped-call]
+            text, path, list(import_paths), False
+        )
         terminals, rules, _ = grammar.compile(["start"], "*")
     except UnexpectedInput as error:
-        raise FormatError(path, f"not a Lark grammar: {str(error).splitlines()[0]}",
-                          "mend the grammar at this place (https://lark-parser.readthedocs.io/en/stable/grammar.html)",
-                          max(error.line, 0), max(error.column, 0)) from None
+        raise FormatError(
+            path,
+            f"not a Lark grammar: {str(error).splitlines()[0]}",
+            "mend the grammar at this place (https://lark-parser.readthedocs.io/en/stable/grammar.html)",
+            max(error.line, 0),
+            max(error.column, 0),
+        ) from None
     except (LarkError, OSError, RecursionError, re.error, AssertionError, KeyError) as error:
         problem = " ".join(str(error).split()) or type(error).__name__
-        raise FormatError(path, f"Lark refuses the grammar: {problem[:300]}",
-                          "every rule and terminal must be defined, and the first rule be called `start`") from None
+        raise FormatError(
+            path,
+            f"Lark refuses the grammar: {problem[:300]}",
+            "every rule and terminal must be defined, and the first rule be called `start`",
+        ) from None
     return list(terminals), list(rules)
 
 
@@ -261,10 +278,14 @@ def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
         run = _as_run(name, pattern.to_regexp())
         if run is not None:
             return run
-    raise FormatError(path, f"terminal {name} is too complex for a trigger: {pattern.to_regexp()}",
-                      f'write it as one fixed text ("...", at most {MAX_MARKER} characters) or as one bounded run of a character '
-                      f"class (/[...]{{1,64}}/ or /[...][...]{{0,63}}/, at most {MAX_RUN}), or build it from several such "
-                      "terminals", line)
+    raise FormatError(
+        path,
+        f"terminal {name} is too complex for a trigger: {pattern.to_regexp()}",
+        f'write it as one fixed text ("...", at most {MAX_MARKER} characters) or as one bounded run of a character '
+        f"class (/[...]{{1,64}}/ or /[...][...]{{0,63}}/, at most {MAX_RUN}), or build it from several such "
+        "terminals",
+        line,
+    )
 
 
 def _as_run(name: str, pattern: str) -> Literal | Run | None:
@@ -316,15 +337,23 @@ def _states(machine: dict[str, Any], lines: Lines, path: str) -> dict[str, State
         line = lines.get(("machine", "states", index), 0)
         entry = {"name": entry} if isinstance(entry, str) else entry
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-            raise FormatError(path, f"state {index + 1} has no name", "write `- {name: SOME_STATE, tags: [content]}`", line)
+            raise FormatError(
+                path, f"state {index + 1} has no name", "write `- {name: SOME_STATE, tags: [content]}`", line
+            )
         name, tags = entry["name"], entry.get("tags", [])
         unknown = [tag for tag in tags if tag not in TAGS]
         if unknown:
-            raise FormatError(path, f"state {name} has the unknown tag `{unknown[0]}`", f"known tags: {', '.join(TAGS)}", line)
+            raise FormatError(
+                path, f"state {name} has the unknown tag `{unknown[0]}`", f"known tags: {', '.join(TAGS)}", line
+            )
         meanings = [tag for tag in tags if tag in MEANINGS]
         if len(meanings) > 1:
-            raise FormatError(path, f"state {name} means both {meanings[0]} and {meanings[1]}",
-                              "text in one state means one thing; split the state", line)
+            raise FormatError(
+                path,
+                f"state {name} means both {meanings[0]} and {meanings[1]}",
+                "text in one state means one thing; split the state",
+                line,
+            )
         if name in states:
             raise FormatError(path, f"state {name} is declared twice", "remove one of them", line)
         states[name] = State(name, meanings[0] if meanings else None, "held" in tags, "python" in tags, line)
@@ -332,8 +361,10 @@ def _states(machine: dict[str, Any], lines: Lines, path: str) -> dict[str, State
 
 
 def _is_final(machine: dict[str, Any], name: str) -> bool:
-    return any(isinstance(entry, dict) and entry.get("name") == name and entry.get("final") is True
-               for entry in machine["states"])
+    return any(
+        isinstance(entry, dict) and entry.get("name") == name and entry.get("final") is True
+        for entry in machine["states"]
+    )
 
 
 def _transitions(machine: dict[str, Any], states: dict[str, State], lines: Lines, path: str) -> list[Transition]:
@@ -344,8 +375,12 @@ def _transitions(machine: dict[str, Any], states: dict[str, State], lines: Lines
     for index, entry in enumerate(declared):
         line = lines.get(("machine", "transitions", index), 0)
         if not isinstance(entry, dict) or not {"trigger", "source", "dest"} <= set(entry):
-            raise FormatError(path, f"transition {index + 1} is not complete",
-                              "write `- {trigger: MARKER, source: A, dest: B, after: action}`", line)
+            raise FormatError(
+                path,
+                f"transition {index + 1} is not complete",
+                "write `- {trigger: MARKER, source: A, dest: B, after: action}`",
+                line,
+            )
         trigger, dest = str(entry["trigger"]), str(entry["dest"])
         sources = entry["source"]
         if sources == "*":
@@ -359,11 +394,18 @@ def _transitions(machine: dict[str, Any], states: dict[str, State], lines: Lines
             target = source if dest == "=" else dest
             for state in (source, target):
                 if state not in states:
-                    raise FormatError(path, f"state {state} is not declared", "add it to `states:`, or correct its name", line)
+                    raise FormatError(
+                        path, f"state {state} is not declared", "add it to `states:`, or correct its name", line
+                    )
             other = found.get((source, trigger))
             if other is not None:
-                raise FormatError(path, f"`{trigger}` is ambiguous in {source}: it leads to {other.dest} (line {other.line}) "
-                                  f"and to {target}", "keep one of the two transitions", line)
+                raise FormatError(
+                    path,
+                    f"`{trigger}` is ambiguous in {source}: it leads to {other.dest} (line {other.line}) "
+                    f"and to {target}",
+                    "keep one of the two transitions",
+                    line,
+                )
             found[source, trigger] = Transition(trigger, source, target, actions, line)
     return list(found.values())
 
@@ -371,36 +413,59 @@ def _transitions(machine: dict[str, Any], states: dict[str, State], lines: Lines
 def _check_header(spec: Spec, lines: Lines) -> None:
     path = spec.machine_path
     if spec.initial not in spec.states:
-        raise FormatError(path, f"the initial state `{spec.initial}` is not declared",
-                          "set `machine: initial:` to one of the states", lines.get(("machine", "initial"), 0))
+        raise FormatError(
+            path,
+            f"the initial state `{spec.initial}` is not declared",
+            "set `machine: initial:` to one of the states",
+            lines.get(("machine", "initial"), 0),
+        )
     if spec.parser not in ("lalr", "earley"):
-        raise FormatError(path, f"unknown parser `{spec.parser}`", "use `lalr`, or `earley` where the language is ambiguous",
-                          lines.get(("format", "parser"), 0))
+        raise FormatError(
+            path,
+            f"unknown parser `{spec.parser}`",
+            "use `lalr`, or `earley` where the language is ambiguous",
+            lines.get(("format", "parser"), 0),
+        )
     from toolgram.call_ids import STYLES
 
     if spec.call_ids not in STYLES:
-        raise FormatError(path, f"unknown call id style `{spec.call_ids}`", f"known styles: {', '.join(STYLES)}",
-                          lines.get(("format", "call_ids"), 0))
+        raise FormatError(
+            path,
+            f"unknown call id style `{spec.call_ids}`",
+            f"known styles: {', '.join(STYLES)}",
+            lines.get(("format", "call_ids"), 0),
+        )
 
 
 def _bind_terminals(spec: Spec, terminals: dict[str, TerminalDef], grammar_path: str, lines: Lines) -> None:
     for transition in spec.transitions:
         trigger = transition.trigger
-        if trigger in (END, *ISLAND_TRIGGERS, *RECOVERY_TRIGGERS) or is_json_trigger(trigger) or trigger in spec.terminals:
+        if (
+            trigger in (END, *ISLAND_TRIGGERS, *RECOVERY_TRIGGERS)
+            or is_json_trigger(trigger)
+            or trigger in spec.terminals
+        ):
             continue
         if trigger not in terminals:
-            raise FormatError(spec.machine_path, f"unknown trigger `{trigger}`",
-                              f"declare the terminal {trigger} in {Path(grammar_path).name}, or use a JSON event "
-                              "(`map_key item.name`), an island event (object_start, object_end, object_empty), "
-                              "`end`, `malformed` or `recovered`", transition.line)
+            raise FormatError(
+                spec.machine_path,
+                f"unknown trigger `{trigger}`",
+                f"declare the terminal {trigger} in {Path(grammar_path).name}, or use a JSON event "
+                "(`map_key item.name`), an island event (object_start, object_end, object_empty), "
+                "`end`, `malformed` or `recovered`",
+                transition.line,
+            )
         if trigger != TEXT:
             line = terminal_line(spec.grammar_text, trigger)
             spec.terminals[trigger] = shape_of(terminals[trigger], grammar_path, line)
     for index, token in enumerate(spec.special_tokens):
         if not isinstance(spec.terminals.get(token), Literal):
-            raise FormatError(spec.machine_path, f"special token {token} is no fixed text that the machine uses",
-                              "name a terminal that is a literal and a trigger, or remove it",
-                              lines.get(("format", "special_tokens", index), 0))
+            raise FormatError(
+                spec.machine_path,
+                f"special token {token} is no fixed text that the machine uses",
+                "name a terminal that is a literal and a trigger, or remove it",
+                lines.get(("format", "special_tokens", index), 0),
+            )
 
 
 def _check_machine(spec: Spec) -> None:
@@ -425,29 +490,57 @@ def _check_reachable(spec: Spec, rows: dict[str, dict[str, Transition]]) -> None
                 pending.append(transition.dest)
     for name, state in spec.states.items():
         if name not in reached:
-            raise FormatError(spec.machine_path, f"state {name} is unreachable from {spec.initial}",
-                              "add a transition that leads to it, or remove it", state.line)
+            raise FormatError(
+                spec.machine_path,
+                f"state {name} is unreachable from {spec.initial}",
+                "add a transition that leads to it, or remove it",
+                state.line,
+            )
 
 
 def _check_state(spec: Spec, state: State, row: dict[str, Transition]) -> None:
     path, name = spec.machine_path, state.name
     is_text = state.meaning in ("content", "reasoning")
     if is_text and state.held:
-        raise FormatError(path, f"text state {name} is held", "free text is never held; use a structure state", state.line)
+        raise FormatError(
+            path, f"text state {name} is held", "free text is never held; use a structure state", state.line
+        )
     if is_text and TEXT not in row:
-        raise FormatError(path, f"text state {name} does not say where TEXT leads",
-                          f"add `- {{trigger: TEXT, source: {name}, dest: =}}`, or a dest to go to when text comes", state.line)
+        raise FormatError(
+            path,
+            f"text state {name} does not say where TEXT leads",
+            f"add `- {{trigger: TEXT, source: {name}, dest: =}}`, or a dest to go to when text comes",
+            state.line,
+        )
     if state.meaning == "name" and not state.held:
-        raise FormatError(path, f"state {name} reads a name but is not held", "a name is sent whole: add the tag `held`", state.line)
+        raise FormatError(
+            path, f"state {name} reads a name but is not held", "a name is sent whole: add the tag `held`", state.line
+        )
     if not state.held and END not in row:
-        raise FormatError(path, f"{name} has no way to {spec.final} when the output ends",
-                          f"add `- {{trigger: end, source: {name}, dest: {spec.final}}}`", state.line)
+        raise FormatError(
+            path,
+            f"{name} has no way to {spec.final} when the output ends",
+            f"add `- {{trigger: end, source: {name}, dest: {spec.final}}}`",
+            state.line,
+        )
     if not state.held and not is_text and state.meaning != "malformed" and "malformed" not in row:
-        raise FormatError(path, f"{name} does not say what follows when the text does not fit",
-                          f"add `- {{trigger: malformed, source: {name}, dest: ..., after: fail_call}}`", state.line)
-    if state.meaning == "arguments" and not {"object_end"} & set(row) and not any(t.startswith("end_map ") for t in row):
-        raise FormatError(path, f"{name} reads arguments and has no transition for their end",
-                          "add a transition on `object_end` (or, in an envelope, `end_map item.arguments`)", state.line)
+        raise FormatError(
+            path,
+            f"{name} does not say what follows when the text does not fit",
+            f"add `- {{trigger: malformed, source: {name}, dest: ..., after: fail_call}}`",
+            state.line,
+        )
+    if (
+        state.meaning == "arguments"
+        and not {"object_end"} & set(row)
+        and not any(t.startswith("end_map ") for t in row)
+    ):
+        raise FormatError(
+            path,
+            f"{name} reads arguments and has no transition for their end",
+            "add a transition on `object_end` (or, in an envelope, `end_map item.arguments`)",
+            state.line,
+        )
 
 
 def _check_prefixes(spec: Spec, state: State, row: dict[str, Transition]) -> None:
@@ -459,25 +552,44 @@ def _check_prefixes(spec: Spec, state: State, row: dict[str, Transition]) -> Non
             for other in shapes:
                 first = other.text[0] if isinstance(other, Literal) else None
                 clash = (first is not None and pattern.match(first)) or (
-                    isinstance(other, Run) and other is not shape and _overlap(shape, other))
+                    isinstance(other, Run) and other is not shape and _overlap(shape, other)
+                )
                 if clash:
-                    raise FormatError(spec.machine_path, f"in {state.name}, {shape.name} and {other.name} can begin with the "
-                                      "same character", "exclude that character from the class, or split the state",
-                                      state.line)
+                    raise FormatError(
+                        spec.machine_path,
+                        f"in {state.name}, {shape.name} and {other.name} can begin with the same character",
+                        "exclude that character from the class, or split the state",
+                        state.line,
+                    )
         else:
             for other in shapes:
                 if other is not shape and isinstance(other, Literal) and other.text == shape.text:
-                    raise FormatError(spec.machine_path, f"in {state.name}, {shape.name} and {other.name} are the same text",
-                                      "remove one of them", state.line)
-                if (other is not shape and isinstance(other, Literal) and other.text.startswith(shape.text)
-                        and "longest_match" not in spec.machine_dict["format"]):
-                    raise FormatError(spec.machine_path, f"in {state.name}, {shape.name} ({shape.text!r}) is a prefix of "
-                                      f"{other.name} ({other.text!r})",
-                                      "write `longest_match: true` under `format:` if the longer one is to win, or "
-                                      "make the markers differ", state.line)
+                    raise FormatError(
+                        spec.machine_path,
+                        f"in {state.name}, {shape.name} and {other.name} are the same text",
+                        "remove one of them",
+                        state.line,
+                    )
+                if (
+                    other is not shape
+                    and isinstance(other, Literal)
+                    and other.text.startswith(shape.text)
+                    and "longest_match" not in spec.machine_dict["format"]
+                ):
+                    raise FormatError(
+                        spec.machine_path,
+                        f"in {state.name}, {shape.name} ({shape.text!r}) is a prefix of {other.name} ({other.text!r})",
+                        "write `longest_match: true` under `format:` if the longer one is to win, or "
+                        "make the markers differ",
+                        state.line,
+                    )
             if openers and shape.text in openers:
-                raise FormatError(spec.machine_path, f"in {state.name}, {shape.name} and `start_map item` both begin with "
-                                  f"{shape.text!r}", "keep one of them", state.line)
+                raise FormatError(
+                    spec.machine_path,
+                    f"in {state.name}, {shape.name} and `start_map item` both begin with {shape.text!r}",
+                    "keep one of them",
+                    state.line,
+                )
 
 
 def _overlap(one: Run, other: Run) -> bool:

@@ -75,9 +75,7 @@ def test_parallel_calls(separator: str) -> None:
     parses(f"[f(a=1){separator}g(){separator}f(a=1)]", None, [CALL_F, ("g", {}), CALL_F])
 
 
-@pytest.mark.parametrize(
-    "name", ["f", "get_weather", "a.b.c", "_x", "Say2", "math.gcd", "from.import", "SQL.makeFrom"]
-)
+@pytest.mark.parametrize("name", ["f", "get_weather", "a.b.c", "_x", "Say2", "math.gcd", "from.import", "SQL.makeFrom"])
 def test_names(name: str) -> None:
     parses(f"[{name}(a=1)]", None, [(name, {"a": 1})])
     parses(f"[{name}()]", None, [(name, {})])

@@ -506,9 +506,7 @@ def as_json(value: Any) -> Any:
 
 
 @given(arguments, st.sampled_from([repr, json.dumps]))
-def test_written_arguments_load_as_what_they_were(
-    given_arguments: dict[str, Any], write: Callable[[Any], str]
-) -> None:
+def test_written_arguments_load_as_what_they_were(given_arguments: dict[str, Any], write: Callable[[Any], str]) -> None:
     source = ", ".join(f"{name}={write(value)}" for name, value in given_arguments.items()) + ")"
     assert load(source) == as_json(given_arguments)
 
@@ -561,9 +559,7 @@ syntax = st.lists(
     st.sampled_from([*"'\"\\{}[]()=,:.+-_#* \n\t\r0123eExuUjaTN", "True", "None", "null", "a=", "'a'", '"""', "'''"]),
     max_size=40,
 ).map("".join)
-anything = st.tuples(st.sampled_from(["", "a=", "a=[", "{", "[", "a='", "{'a':", "a='''"]), syntax | texts).map(
-    "".join
-)
+anything = st.tuples(st.sampled_from(["", "a=", "a=[", "{", "[", "a='", "{'a':", "a='''"]), syntax | texts).map("".join)
 
 
 @given(anything, st.booleans(), st.data())

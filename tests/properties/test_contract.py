@@ -438,9 +438,7 @@ def _calls_made(name: str, text: str) -> int:
 def test_work_is_linear_in_the_length(name: str, unit: str) -> None:
     for opening in ("", OPEN_ARGUMENTS.get(name, "")):
         short, long = (_calls_made(name, opening + unit * (n // len(unit))) for n in (1_000, 4_000))
-        assert long <= 4 * short * 1.25 + 500, (
-            f"{opening + unit!r}: {short} calls for 1000 characters, {long} for 4000"
-        )
+        assert long <= 4 * short * 1.25 + 500, f"{opening + unit!r}: {short} calls for 1000 characters, {long} for 4000"
 
 
 @every_format

@@ -66,7 +66,19 @@ class Envelope:
     list. Where the model quotes like Python, `python` transcodes, and `skip` brackets of what it says are known.
     """
 
-    __slots__ = ("feed", "in_list", "inner", "parents", "path", "python", "scanner", "skip", "source", "token", "token_at")
+    __slots__ = (
+        "feed",
+        "in_list",
+        "inner",
+        "parents",
+        "path",
+        "python",
+        "scanner",
+        "skip",
+        "source",
+        "token",
+        "token_at",
+    )
 
     def __init__(self, in_list: bool = False) -> None:
         self.scanner = JsonScanner()

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from toolgram.islands.json_values import BROKEN, FIRST_KEY, JsonScanner
+from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, JsonScanner
 
 _PIECE = re.compile(
     r'[^"\\]+|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]'
@@ -85,13 +85,15 @@ class JsonStringScanner:
         end = 0
         if not inner.done:
             blank = len(decoded) - len(decoded.lstrip(_BLANKS))
-            if not inner.stack and decoded[blank : blank + 1] not in ("", "{"):
+            begun = bool(inner.stack)
+            if not begun and decoded[blank : blank + 1] not in ("", "{"):
                 return blank, 0
             end = inner.run(decoded, 0, 0)
             pieces.append(inner.out)
-            self.started = self.started or inner.done or (bool(inner.stack) and inner.state not in (FIRST_KEY, BROKEN))
-            if not inner.done:
+            if inner.state != DONE:
+                self.started |= inner.state not in (FIRST_KEY, BROKEN) and bool(inner.stack)
                 return end, end
+            self.started = True
         return len(decoded) - len(decoded[end:].lstrip(_BLANKS)), end
 
     def dump(self) -> list[Any]:

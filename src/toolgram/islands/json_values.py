@@ -30,7 +30,8 @@ _TOKEN = re.compile(
       | (:)                          # 4
       | ([{\[])                      # 5
       | ([}\]])                      # 6
-      | ((?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)(?=[ \t\r\n,}\]]))  # 7 a whole scalar
+      | ((?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)
+         (?=[ \t\r\n,}\]]))         # 7 a whole scalar
       | ([-0-9])                     # 8 a number begins
       | ([tfn])                      # 9 a word begins
       | )""",
@@ -119,7 +120,7 @@ class JsonScanner:
         return self._scan(text, pos, -1, True)
 
     def _scan(self, text: str, pos: int, floor: int, once: bool) -> int:
-        """The loop behind `run` and `step`. Two matches cover nearly every character: a run inside a string, a token."""
+        """The loop behind `run` and `step`. Two matches cover nearly everything: a run in a string, a token."""
         start = pos
         escaped = ""
         end = len(text)

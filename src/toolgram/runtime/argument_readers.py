@@ -119,7 +119,7 @@ def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _collect(stream: Stream, out: str, text: str, pos: int, mark: int, end: int) -> None:
-    """What was transcoded: source up to `mark` has produced `out`, the rest nothing so far and waits for its meaning."""
+    """What was transcoded: source up to `mark` has produced `out`, the rest nothing yet, and waits for its meaning."""
     if out:
         stream.ready += stream.pending
         stream.pending.clear()

@@ -216,10 +216,7 @@ def _take_token(stream: Stream, env: Envelope, piece: str, source: str) -> None:
 def _close(stream: Stream, env: Envelope, piece: str, source: str) -> None:
     """A closing bracket of the envelope: of the list, of the call's object, or of an object in it."""
     env.source += source
-    if piece == "]":
-        trigger = "end_array"
-    else:
-        trigger = f"end_map {stream.same(env.parents[-1])}"
+    trigger = "end_array" if piece == "]" else f"end_map {stream.same(env.parents[-1])}"
     if trigger not in stream.state.row:
         stream.misfit(quote=env.scanner)
         return
@@ -361,6 +358,8 @@ def read_quoted(stream: Stream, text: str, pos: int, final: bool) -> int:
     if end > pos:
         meaning, why = stream.quoted
         stream.sink.say(meaning, text[pos:end], why)
+        if scanner.in_string:
+            stream.sink.keep_blanks(meaning, why)
     if scanner.broken or scanner.done:
         stream.scanner = None
         stream.reader = reader_of(stream.state)

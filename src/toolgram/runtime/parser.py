@@ -22,7 +22,6 @@ from toolgram.events import (
 from toolgram.message import Anomaly, Message, MessageBuilder
 from toolgram.runtime.argument_readers import read_arguments, read_encoded, read_object, read_python
 from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored, read_quoted, read_transcoded
-from toolgram.runtime.sink import SYNTAX
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace
 from toolgram.runtime.text_readers import read_text, read_token
@@ -158,7 +157,8 @@ class Parser:
     def _skip(self, prefix: str) -> None:
         """Move through what the prompt has already written; its events are nobody's."""
         stream = self._stream
-        stream.sink.out = events = []
+        events: list[Event] = []
+        stream.sink.out = events
         _read(stream, prefix, False)
         if stream.buffer:
             text, stream.buffer = stream.buffer, ""

@@ -114,11 +114,19 @@ class Sink:
         marked = any(isinstance(event, Dropped) and event.why == MARKER for event in queue)
         return "".join(event.source for event in queue), marked
 
+    def keep_blanks(self, meaning: str, why: str = "") -> None:
+        """No marker can follow the open blank run: where text came before it, it belongs to that text."""
+        channel = "reasoning" if meaning == "reasoning" else "content"
+        if not self.blanks or self.seam or not self.has[channel]:
+            return
+        blanks = "".join(self.blanks)
+        self.blanks.clear()
+        if meaning == "malformed":
+            self.out.append(Malformed(blanks, why, blanks))
+        else:
+            self.out.append(Reasoning(blanks, blanks) if meaning == "reasoning" else Content(blanks, blanks))
+
     def end_text(self, meaning: str) -> None:
         """The output is over: blanks that touch no marker and follow text belong to it."""
-        channel = "reasoning" if meaning == "reasoning" else "content"
-        if self.blanks and not self.seam and self.has[channel]:
-            blanks = "".join(self.blanks)
-            self.blanks.clear()
-            self.out.append(Reasoning(blanks, blanks) if meaning == "reasoning" else Content(blanks, blanks))
+        self.keep_blanks(meaning)
         self.drop_blanks()

@@ -42,9 +42,35 @@ class Stream:
     """Everything that one stream remembers, and the moves it can make. Readers and the parser work on it."""
 
     __slots__ = (
-        "buffer", "call", "doubt", "ready", "call_ids", "calls", "closing", "credits", "early", "env", "name", "open_call", "opening",
-        "origin", "pending", "program", "python", "quoted", "reader", "reread", "scanner", "sink", "source", "state", "strings",
-        "trace", "wreckage", "given_id", "notes",
+        "buffer",
+        "call",
+        "call_ids",
+        "calls",
+        "closing",
+        "credits",
+        "doubt",
+        "early",
+        "env",
+        "given_id",
+        "name",
+        "notes",
+        "open_call",
+        "opening",
+        "origin",
+        "pending",
+        "program",
+        "python",
+        "quoted",
+        "reader",
+        "ready",
+        "reread",
+        "scanner",
+        "sink",
+        "source",
+        "state",
+        "strings",
+        "trace",
+        "wreckage",
     )  # fmt: skip
 
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None) -> None:
@@ -151,7 +177,9 @@ class Stream:
         if action == "fail_call":
             status = "malformed"
         else:
-            status = "truncated" if self.closing is not None and self.closing not in ("stop", "tool_calls") else "complete"
+            status = (
+                "truncated" if self.closing is not None and self.closing not in ("stop", "tool_calls") else "complete"
+            )
         self.sink.put(ToolCallEnd(self.call, status))  # type: ignore[arg-type]
         self.call = None
 

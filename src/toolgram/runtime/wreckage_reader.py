@@ -22,8 +22,9 @@ def read_wreckage(stream: Stream, text: str, pos: int, final: bool) -> int:
     elif reason == MARKER:
         assert match is not None
         marker = match.group()
-        trigger = next(name for name, literal in stream.program.literals.items()
-                       if literal == marker and name in stream.state.row)
+        trigger = next(
+            name for name, literal in stream.program.literals.items() if literal == marker and name in stream.state.row
+        )
         stream.fire(trigger, marker, MARKER_WHY)
         return match.end()
     elif end < len(text):
