@@ -325,6 +325,35 @@ def test_a_python_tag_without_a_call_shows_in_content(text: str) -> None:
     parses(text, text)
 
 
+def test_a_call_in_a_code_fence() -> None:
+    parses(f"```json\n{F}\n```", None, [CALL_F])
+    parses(f"Look:\n```json\n{F}\n```\nDone.", "Look: Done.", [CALL_F])
+    parses(f"{F}\n```python\nx = 1\n```", "```python\nx = 1\n```", [CALL_F])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```json\n{"a": 1}\n```',
+        '```json\n{"name": "Bingo", "age": 30}\n```\nok',
+        "```json\n",
+        "```json",
+        "```",
+        "``` ```json ``",
+        "```python\nd = {}\n```\n",
+    ],
+)
+def test_a_code_fence_without_a_call_is_text(text: str) -> None:
+    parses(text, text)
+
+
+def test_a_call_in_function_tags() -> None:
+    parses('<function=f>{"a": 1}</function>', None, [CALL_F])
+    parses('Hi <function=f>{"a": 1}</function> bye', "Hi bye", [CALL_F])
+    for text in ("use <function=name> tags", "<function=f>", "<function=f>{", "a </function> b", "<function"):
+        parses(text, text)
+
+
 def test_inner_objects_of_a_failed_call_are_never_promoted() -> None:
     for text in (
         '<|python_tag|>foo.call(payload={"name":"bar","parameters":{}}',

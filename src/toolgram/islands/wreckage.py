@@ -27,7 +27,7 @@ class Wreckage:
     when nothing is open; in a list (`in_list`), before the next separator of that list.
     """
 
-    __slots__ = ("escaped", "in_list", "python", "quote", "stack")
+    __slots__ = ("blind", "escaped", "in_list", "python", "quote", "stack")
 
     def __init__(self, stack: str, quote: str = "", in_list: bool = False, python: bool = False) -> None:
         self.stack = list(stack)
@@ -35,6 +35,7 @@ class Wreckage:
         self.escaped = False
         self.in_list = in_list
         self.python = python
+        self.blind = False  # quotes mean nothing
 
     def read(self, text: str, pos: int, find: re.Pattern[str], final: bool) -> tuple[str, int, re.Match[str] | None]:
         """Read on from `pos`. `find` finds the next bracket, quote, comma or marker outside a string.
@@ -79,6 +80,8 @@ class Wreckage:
 
     def _bracket(self, character: str) -> bool:
         """Take one structural character; True when the wreckage is over with it (in a list: before it)."""
+        if self.blind and character in "\"'":
+            return False
         if character == '"' or (character == "'" and self.python):
             self.quote = character
         elif character in "{[" or (character == "(" and self.python):
@@ -98,12 +101,12 @@ class Wreckage:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return ["".join(self.stack), self.quote, self.escaped, self.in_list, self.python]
+        return ["".join(self.stack), self.quote, self.escaped, self.in_list, self.python, self.blind]
 
     @classmethod
     def load(cls, data: list[Any]) -> Wreckage:
         """The inverse of `dump`."""
-        stack, quote, escaped, in_list, python = data
+        stack, quote, escaped, in_list, python, blind = data
         wreckage = cls(stack, quote, in_list, python)
-        wreckage.escaped = escaped
+        wreckage.escaped, wreckage.blind = escaped, blind
         return wreckage

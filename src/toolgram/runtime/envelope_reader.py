@@ -32,6 +32,7 @@ from toolgram.islands.json_values import (
     escape_controls,
 )
 from toolgram.islands.python_literals import PythonScanner
+from toolgram.islands.wreckage import Wreckage
 from toolgram.runtime.argument_readers import JSON_BLANKS, read_arguments, read_encoded, skip_blanks_after_opening
 from toolgram.runtime.sink import SYNTAX
 from toolgram.runtime.stream import Stream, reader_of
@@ -173,7 +174,8 @@ def _believe(stream: Stream, env: Envelope, text: str, pos: int) -> int:
         env.parents.pop()
         source, env.source = env.source, ""
         stream.fire(trigger, source)
-        stream.delta("{" + opening.removeprefix("{"), opening)
+        transcoded = stream.source is not None
+        stream.delta("{" if transcoded else "{" + opening.removeprefix("{"), opening)
     else:
         source, env.source = env.source + opening, ""
         stream.fire(trigger, source)
@@ -355,12 +357,16 @@ def read_quoted(stream: Stream, text: str, pos: int, final: bool) -> int:
     scanner = stream.scanner
     assert scanner is not None
     end = scanner.run(text, pos, 0)
+    meaning, why, named = stream.quoted
     if end > pos:
-        meaning, why = stream.quoted
         stream.sink.say(meaning, text[pos:end], why)
         if scanner.in_string:
             stream.sink.keep_blanks(meaning, why)
-    if scanner.broken or scanner.done:
+    if scanner.broken and (named or len(scanner.stack) > 1):
+        stream.wreckage = Wreckage("".join(scanner.stack))
+        stream.wreckage.blind = True
+        stream.scanner, stream.reader = None, "debris"
+    elif scanner.broken or scanner.done:
         stream.scanner = None
         stream.reader = reader_of(stream.state)
     return end

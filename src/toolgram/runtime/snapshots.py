@@ -64,7 +64,7 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
     sink.blanks = [data["blanks"]] if data["blanks"] else []
     sink.fresh = data["fresh"]
     sink.seam, sink.has, sink.gap = data["seam"], dict(data["has"]), dict(data["gap"])
-    stream.quoted = (data["quoted"][0], data["quoted"][1])
+    stream.quoted = (data["quoted"][0], data["quoted"][1], data["quoted"][2])
     for name in _LISTS:
         setattr(stream, name, [data[name]] if data[name] else [])
     stream.env = Envelope.load(data["env"]) if data["env"] else None

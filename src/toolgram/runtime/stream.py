@@ -11,8 +11,8 @@ A state may be *held*: a call is not certain yet, and its events queue up in the
 held commits them.  Text that does not fit *refutes* them: what the queue was made from becomes text of the state in
 which holding began (its origin), and reading resumes at the character that did not fit.  Nothing is read twice, so the
 work stays linear.  Where what was refuted is valid JSON all the same, the value is *quoted*: it stays text to its
-closing bracket, so that no object inside it is taken for a call; where it breaks inside the value of a member, what
-is left of the value is *debris*, and text until its brackets balance, for the same reason.
+closing bracket, so that no object inside it is taken for a call; where it breaks with a name known, or inside the
+value of a member, what is left is *debris*, and text until its brackets balance, for the same reason.
 
 Text that does not fit where nothing is held fires `malformed`, and the machine says where that leads.
 """
@@ -102,7 +102,7 @@ class Stream:
         self.ready: list[str] = []  # ... and their source
         self.source: str | None = None  # while transcoding: the source of what is being read
         self.reread = False  # the transcoded character that did not fit is to be read again
-        self.quoted = ("", "")  # what quoted text means, and why it is no call
+        self.quoted = ("", "", False)  # what quoted text means, why it is no call, and whether it was a named one
         self.notes: list[tuple[str, str]] = []  # deviations that were tolerated: kind, text
 
     # --- transitions ----------------------------------------------------------------------------------------------
@@ -222,6 +222,7 @@ class Stream:
         """Release the held region as text of its origin, and go on there."""
         held, origin = self.state, self.origin
         text, marked = self.sink.release()
+        named = self.name is not None
         self.name = self.given_id = None
         self.state = origin
         coded = TEXT in held.row and held.row[TEXT].dest.meaning == origin.meaning
@@ -237,7 +238,7 @@ class Stream:
             self.fail(text, held.why)
             return
         debris = None
-        if quote is None and self.env is not None and len(self.env.scanner.stack) - self.env.in_list > 1:
+        if quote is None and self.env is not None and (named or len(self.env.scanner.stack) - self.env.in_list > 1):
             debris = self.survey()
         text += self.leftover()
         self.leave_islands()
@@ -250,10 +251,10 @@ class Stream:
         if text:
             self.sink.say(meaning, text, held.why)
         if debris is not None:
-            debris.in_list = False
-            self.wreckage, self.quoted, self.reader = debris, (meaning, held.why), "debris"
+            debris.in_list, debris.quote, debris.blind = False, "", True
+            self.wreckage, self.quoted, self.reader = debris, (meaning, held.why, named), "debris"
         elif quote is not None and not quote.done:
-            self.scanner, self.quoted, self.reader = quote, (meaning, held.why), "quoted"
+            self.scanner, self.quoted, self.reader = quote, (meaning, held.why, named), "quoted"
 
     def fail(self, text: str = "", why: str = "") -> None:
         """What was certain turns out broken: `text`, and as much more as the machine says, is malformed."""

@@ -38,7 +38,7 @@ def read_debris(stream: Stream, text: str, pos: int, final: bool) -> int:
     wreckage, pattern = stream.wreckage, stream.state.wreck
     assert wreckage is not None and pattern is not None
     reason, end, _ = wreckage.read(text, pos, pattern, final)
-    meaning, why = stream.quoted
+    meaning, why, _ = stream.quoted
     if end > pos:
         stream.sink.say(meaning, text[pos:end], why)
     if reason in (OVER, MARKER):
