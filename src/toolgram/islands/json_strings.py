@@ -1,7 +1,9 @@
 r"""JSON written as a JSON string: `"{\"x\": 1}"`, whose inside is wanted.
 
 Strategy: one scanner walks the string as it stands, its escapes are decoded as they complete, and a second scanner
-checks the decoded text.  Only an unfinished escape (or half a surrogate pair) waits.
+checks the decoded text.  Only an unfinished escape waits.  Escaped
+surrogates stay escapes, in the inner string as in the outer one: a pair needs no second look, and half of one no
+character that cannot be encoded.
 """
 
 from __future__ import annotations
@@ -10,16 +12,12 @@ import json
 import re
 from typing import Any
 
-from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, JsonScanner
+from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, STRING, JsonScanner
 
-_PIECE = re.compile(
-    r'[^"\\]+|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]'
-).match
+_PIECE = re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]').match
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").match
 _BLANKS = " \t\r\n"
-# What may still become one piece: an escape that is not whole, or a high surrogate whose other half may follow.
-_UNFINISHED = re.compile(
-    r"\\(?:u[0-9a-fA-F]{0,3})?\Z|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?\Z"
-).match
+_UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
 
 
@@ -36,7 +34,7 @@ class JsonStringScanner:
         self.inner = JsonScanner()
         self.held = ""  # source of an unfinished escape
         self.out = ""
-        self.mark = 0  # after the last character that produced some of `out`
+        self.mark = 0  # after the last character that produced some of `out`; before `pos` if all of them were held
         self.started = False
         self.done = False
         self.broken = False
@@ -66,7 +64,8 @@ class JsonStringScanner:
                 break
             piece = match.group()
             plain = piece[0] != "\\"
-            decoded = piece if plain else _decode(piece)
+            kept = plain or (self.inner.state == STRING and _SURROGATE(piece) is not None)
+            decoded = piece if kept else _decode(piece)
             fitting, productive = self._take(decoded, pieces)
             if productive:
                 produced = at + productive if plain else match.end()
@@ -76,7 +75,7 @@ class JsonStringScanner:
                 break
             at = match.end()
         self.out = "".join(pieces)
-        self.mark = max(base + produced, pos)
+        self.mark = base + produced if pieces else pos
         return max(base + at, pos)
 
     def _take(self, decoded: str, pieces: list[str]) -> tuple[int, int]:

@@ -121,11 +121,17 @@ def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
 def _collect(stream: Stream, out: str, text: str, pos: int, mark: int, end: int) -> None:
     """What was transcoded: source up to `mark` has produced `out`, the rest nothing yet, and waits for its meaning."""
     if out:
-        stream.ready += stream.pending
+        waiting = "".join(stream.pending)
         stream.pending.clear()
+        idle = max(0, pos - mark) if stream.source is None else 0
+        split = len(waiting) - idle
+        stream.ready.append(waiting[:split])
+        if idle:
+            stream.pending.append(waiting[split:])
         stream.early.append(out)
-        stream.ready.append(stream.take(text, pos, mark))
-        pos = mark
+        if mark > pos:
+            stream.ready.append(stream.take(text, pos, mark))
+            pos = mark
     if end > pos:
         stream.pending.append(stream.take(text, pos, end))
 
