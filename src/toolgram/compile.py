@@ -184,6 +184,9 @@ def _in_words(spec: Spec, trigger: str) -> str:
     key = path.rpartition(".")[2]
     if event == "map_key":
         return f'the key "{key}"' if key else "another key"
+    if event == "string" and " " in path:
+        key, _, value = path.rpartition(".")[2].partition(" ")
+        return f'"{value}" for "{key}"'
     if event in ("start_map", "start_array", "string", "null"):
         what = {"start_map": "an object", "start_array": "a list", "string": "a string", "null": "null"}[event]
         return f'{what} for "{key}"' if "." in path else what

@@ -2,8 +2,8 @@
 
 Strategy: after a beginning `t`, every continuation of a few tokens is tried, the end of the output among them. What
 *all* of them say is certain, and a prompt parser has told it. The events are compared as rows of small items (one
-per character of payload), so that half an event that is certain counts as well. Two things may wait although their
-meaning is known: the blanks of a seam, which are told together, and the comma and quote that a key begins with.
+per character of payload), so that half an event that is certain counts as well. What is dropped may wait although its meaning is
+known: the blanks of a seam are told together, and punctuation and ids that no event shows token by token.
 What is left of a call or a marker that the beginning may have begun is one token, so that three reach every outcome.
 """
 
@@ -213,7 +213,7 @@ def certain_but_held(name: str, beginning: str) -> tuple[Item, ...]:
 
 
 def _may_wait(item: Item) -> bool:
-    return item[0] == "dropped" and item[1] in ' \t\r\n,"'
+    return item[0] == "dropped"
 
 
 def _show(items: tuple[Item, ...]) -> str:

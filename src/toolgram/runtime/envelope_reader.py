@@ -133,6 +133,8 @@ def _refuting(stream: Stream, env: Envelope, text: str, pos: int) -> int:
         if state.any_key:
             return -1
         known, candidates = f"{env.parents[-1]}.", state.key_paths
+    elif not inside and scanner.state > FIRST_ITEM:
+        return -1
     else:
         path = stream.same(env.path)
         if path not in state.values or f"string {path}" in state.row:
@@ -249,7 +251,8 @@ def _take_string(stream: Stream, env: Envelope, source: str, whole: bool) -> Non
         trigger = f"string {path} {value}"
         if trigger not in stream.state.row:
             trigger = plain
-        if trigger not in stream.state.row:
+        move = stream.state.row.get(trigger)
+        if move is None or (not value and "name" in move.actions):
             stream.misfit(quote=env.scanner)
             return
         env.settle()
