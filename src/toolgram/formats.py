@@ -19,6 +19,8 @@ from toolgram.spec import Spec, read_spec
 if TYPE_CHECKING:
     from lark import Lark
 
+    from toolgram.diagrams import Kind
+    from toolgram.explain import Explanation
     from toolgram.reference import ReferenceMachine
 
 
@@ -55,6 +57,15 @@ class Format:
         """The machine file, as data: `format` says what it is, `machine` is the transitions markup."""
         return self.spec.machine_dict
 
+    def diagram(self, kind: Kind = "mermaid") -> str:
+        """The state diagram, as `mermaid` or `dot` text or as an `svg` document.
+
+        Raises ToolgramError for another kind, and where `dot` or `svg` need Graphviz and it is not there.
+        """
+        from toolgram.diagrams import diagram
+
+        return diagram(self.spec, kind)
+
     @cached_property
     def program(self) -> Program:
         """The compiled form that parsers run."""
@@ -67,7 +78,8 @@ class Format:
         return ReferenceMachine(self.spec)
 
     @cached_property
-    def _reference_grammar(self) -> Lark:
+    def reference_grammar(self) -> Lark:
+        """The grammar as Lark builds it (LALR or Earley), for tests and checks."""
         from toolgram.reference import reference_grammar
 
         return reference_grammar(self.spec)
@@ -79,7 +91,7 @@ class Format:
         """
         from toolgram.reference import reference_parse
 
-        return reference_parse(self.spec, self._reference_grammar, text)
+        return reference_parse(self.spec, self.reference_grammar, text)
 
     def parser(
         self,
@@ -112,6 +124,19 @@ class Format:
         parser.feed(text)
         parser.close(finish_reason)
         return parser.message
+
+    def explain(
+        self,
+        text: str,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        prefix: str = "",
+        finish_reason: str | None = None,
+    ) -> Explanation:
+        """Why `parse` reads an output as it does: who owns each character, the path through the machine, what was held
+        back and why it was let go, and which other format would have read more. Never raises on any text."""
+        from toolgram.explain import explain
+
+        return explain(self, text, tools, prefix, finish_reason)
 
     def restore(
         self,

@@ -79,6 +79,19 @@ def reference_grammar(spec: Spec) -> Lark:
     )
 
 
+def may_end_here(spec: Spec, grammar: Lark, text: str) -> bool:
+    """Whether Lark's interactive parser, stepped token by token through `text`, could end there (LALR grammars only).
+
+    Raises ToolgramError where it refuses a token: the text is no beginning of any output.
+    """
+    parser = grammar.parse_interactive(text)
+    try:
+        parser.exhaust_lexer()
+    except UnexpectedInput as error:
+        raise ToolgramError(f"{spec.name}: the grammar refuses this text at {error.line}:{error.column}") from None
+    return "$END" in parser.accepts()  # type: ignore[no-untyped-call]
+
+
 def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
     """The message of a complete, well-formed output. Raises ToolgramError where the grammar does not accept it."""
     try:

@@ -2,8 +2,8 @@
 
 Strategy: after a beginning `t`, every continuation of a few tokens is tried, the end of the output among them. What
 *all* of them say is certain, and a prompt parser has told it. The events are compared as rows of small items (one
-per character of payload), so that half an event that is certain counts as well. What is dropped may wait although its meaning is
-known: the blanks of a seam are told together, and punctuation and ids that no event shows token by token.
+per character of payload), so that half an event that is certain counts as well. What is dropped may wait although
+its meaning is known: blanks of a seam are told together, and so is each token of what stands around a call.
 What is left of a call or a marker that the beginning may have begun is one token, so that three reach every outcome.
 """
 
@@ -41,10 +41,12 @@ GOALS: dict[str, tuple[str, ...]] = {
         '{"id": "i", "name": "f", "arguments": {}}',
         '{"type": "function", "name": "f", "parameters": {}}',
         '{"function": {"name": "f", "parameters": {}}}',
+        '"function": {"name": "f", "parameters": {}}}',
         '"name": "f", "parameters": {}}',
         '"parameters": {}, "name": "f"}',
         '"parameters": {}}',
         '"arguments": {}}',
+        '"arguments": {}, "name": "f"}',
         '"id": "i", "name": "f", "parameters": {}}',
         '"function", "name": "f", "parameters": {}}',
         '"{\\"a\\": 1}"}',

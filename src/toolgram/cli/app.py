@@ -13,6 +13,8 @@ from typing import Annotated, Any
 import typer
 
 import toolgram
+from toolgram.cli.checking import print_checks
+from toolgram.cli.explaining import print_explanation
 from toolgram.cli.parsing import Reading, print_events, print_messages, print_painted
 from toolgram.cli.rows import print_rows
 from toolgram.cli.shipped import print_formats
@@ -162,6 +164,58 @@ def parse(
 
 
 @app.command()
+def explain(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", show_default=False, help="Raw model output. None, or -, is standard input.")
+    ] = "-",
+    format_name: Annotated[
+        str | None,
+        typer.Option("--format", "-f", metavar="NAME", help="A shipped format; `toolgram formats` lists them."),
+    ] = None,
+    grammar: Annotated[
+        str | None,
+        typer.Option(metavar="X.lark", help="The grammar of a format of your own; goes with --machine."),
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
+    ] = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The tools the model was offered: a JSON list of OpenAI tool dicts."),
+    ] = None,
+    prefix: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", show_default=False, help="What the chat template had already written for the model."
+        ),
+    ] = "",
+    finish_reason: Annotated[
+        str | None,
+        typer.Option(metavar="REASON", help="Why the server stopped the model. Example: --finish-reason length"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The whole explanation as one JSON document.")] = False,
+) -> None:
+    """Say why an output was parsed as it was: why was my tool call not parsed?
+
+    The verdict comes first. Then the evidence: the text with the owner of each character, the path through the
+    machine, what was held back and why it was let go, anomalies, and what the other formats would have found.
+
+    \b
+    toolgram explain --format mistral_v11 output.txt    for reading
+    toolgram explain -f llama3_json --json output.txt   for programs
+
+    Exit status: 0 there is something to use in the output; 1 there is not, or the file cannot be read; 2 a mistake in
+    the command.
+    """
+    with quiet_endings():
+        reading = Reading(_format(format_name, grammar, machine), _tools(tools), prefix, finish_reason)
+        if file == "-" and sys.stdin is not None and sys.stdin.isatty():
+            complain("reading standard input; end it with Ctrl-D")
+        status = print_explanation(reading, file, as_json)
+    raise typer.Exit(status)
+
+
+@app.command()
 def formats(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON. Example: toolgram formats --json")] = False,
 ) -> None:
@@ -173,6 +227,31 @@ def formats(
     """
     with quiet_endings():
         print_formats(as_json)
+
+
+@app.command()
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FORMAT|FILE",
+            show_default=False,
+            help="Shipped formats by name, or your own as two files (x.lark x.yaml). None: all that ship.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Prove what can be proved of formats: grammar = machine, and that nothing is lost, stuck or ambiguous.
+
+    Exit status: 0 everything proved, 1 something is not (the others are checked all the same), 2 a mistake in the
+    command.
+
+    \b
+    toolgram check                   every shipped format
+    toolgram check my.lark my.yaml   a format of your own
+    """
+    with quiet_endings():
+        raise typer.Exit(print_checks(names or [], as_json))
 
 
 def _format(name: str | None, grammar: str | None, machine: str | None) -> toolgram.Format:

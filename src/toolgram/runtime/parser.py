@@ -149,6 +149,10 @@ class Parser:
         if self._stream.open_call is not None and not self._debt:
             self._builder.append(self._stream.open_call)
 
+    def trace_to(self, trace: Trace | None) -> None:
+        """Call `trace` at every transition from here on; a restored parser has none."""
+        self._stream.trace = trace
+
     def _note(self) -> None:
         for kind, text in self._stream.notes:
             self._builder.note(Anomaly(kind, text, _TOLERATED[kind]))

@@ -1,0 +1,229 @@
+"""Two drivers, one behaviour: the compiled table against the real `transitions` machine and Lark's own parser.
+
+Strategy: walk all sequences of symbols that the machine takes, up to a length, feeding each symbol's text to a parser
+and its triggers to the `transitions` machine, and compare every transition, with source and destination.  Where the
+grammar is LALR, Lark's interactive parser must take the same tokens and be able to end at the same places.  Where a
+complete output may end, the message is compared with Lark's reading of the text, and every character accounted for.
+The triggers of an embedded JSON object are those that ijson itself gives for its text.
+
+A place that was reached before with the same states on both sides and at least as many symbols to go has the same
+future, so it is not walked again: that makes the bounded walk exhaustive in seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ijson
+
+from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, WS, may_end, rows_of, samples
+from toolgram.errors import ToolgramError
+from toolgram.events import Status
+from toolgram.formats import Format
+from toolgram.message import Message
+from toolgram.reference import ReferenceMachine, may_end_here
+from toolgram.spec import END, TEXT, Literal, Transition
+
+Step = tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class Replay:
+    """What a walk has done: sequences followed, places compared, and the first disagreement."""
+
+    length: int
+    sequences: int = 0
+    messages: int = 0
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class _Place:
+    state: str  # of the transitions machine
+    due: tuple[Step, ...]  # transitions it made and the parser has not yet
+    snapshot: dict[str, Any]
+    text: str
+    symbols: tuple[str, ...]
+
+
+def replay(fmt: Format, length: int = 6) -> Replay:
+    """Walk all symbol sequences up to `length` through both drivers; stops at the first disagreement."""
+    spec = fmt.spec
+    result = Replay(length)
+    rows = rows_of(spec)
+    machine = fmt.reference_machine()
+    texts = {name: [shape.text] for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
+    texts.update({name: values for name, values in samples(spec).items() if name not in texts})
+    seen: dict[str, int] = {}
+    pending = [_Place(spec.initial, (), fmt.parser(call_ids=str).snapshot(), "", ())]
+    while pending and not result.problem:
+        place = pending.pop()
+        left = length - len(place.symbols)
+        key = json.dumps([place.state, place.due, _future(place.snapshot)])
+        if seen.get(key, -1) >= left:
+            continue
+        seen[key] = left
+        if may_end(spec, rows, place.state):
+            _compare_end(fmt, place, result)
+        if not left:
+            continue
+        for symbol, values in texts.items():
+            for text in values:
+                if not result.problem:
+                    pending += _follow(fmt, rows, machine, place, symbol, text, result)
+    return result
+
+
+def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """What of a snapshot decides the future: not how many calls there were, nor which text was sent."""
+    counters = ("calls", "call", "has", "gap", "open_call", "given_id")
+    return {name: value for name, value in snapshot.items() if name not in counters}
+
+
+def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text: str) -> tuple[list[Step], str] | None:
+    """The transitions that the reference machine makes from `state` for a symbol, and where they end.
+
+    None where the machine does not take the symbol there. `text` is the symbol's text; it decides which events of an
+    embedded value there are. Transitions by which text stays where it is are not listed.
+    """
+    rows = rows_of(fmt.spec)
+    made: list[Step] = []
+    for given in _triggers(fmt, rows, state, symbol, text):
+        trigger = given if given in rows[state] else _plain(given)
+        if trigger not in rows[state] or (trigger == TEXT and fmt.spec.states[state].held):
+            return None
+        machine.set_state(state)
+        machine.trigger(trigger)
+        if trigger != TEXT or machine.state != state:
+            made.append((trigger, state, machine.state))
+        state = machine.state
+    closing = rows[state].get("end_array")
+    if symbol == OBJECT and closing:  # a bare object is read as the one item of a list
+        made.append(("end_array", state, closing.dest))
+        state = closing.dest
+    return made, state
+
+
+def _follow(
+    fmt: Format,
+    rows: dict[str, dict[str, Transition]],
+    machine: ReferenceMachine,
+    place: _Place,
+    symbol: str,
+    text: str,
+    result: Replay,
+) -> Iterator[_Place]:
+    """The place after one more symbol, if the machine takes it there."""
+    if symbol == WS and place.symbols[-1:] == (WS,):
+        return  # two blanks are one run
+    taken = steps(fmt, machine, place.state, symbol, text)
+    if taken is None:
+        return
+    due, state = taken
+    fired: list[Step] = []
+    parser = fmt.restore(place.snapshot, call_ids=str)
+    parser.trace_to(lambda *step: fired.append(step))
+    parser.feed(text)
+    result.sequences += 1
+    expected = [*place.due, *due]
+    symbols = (*place.symbols, symbol)
+    if fmt.spec.parser == "lalr":
+        problem = _lark_disagreement(fmt, place.text + text, may_end(fmt.spec, rows, state))
+        if problem:
+            result.problem = problem
+            return
+    if fired != expected[: len(fired)]:
+        result.problem = _disagreement(symbols, place.text + text, expected, fired)
+        return
+    yield _Place(state, tuple(expected[len(fired) :]), parser.snapshot(), place.text + text, symbols)
+
+
+def _lark_disagreement(fmt: Format, text: str, ends: bool) -> str:
+    try:
+        lark_ends = may_end_here(fmt.spec, fmt.reference_grammar, text)
+    except ToolgramError as error:
+        return f"the machine takes {text!r}, and Lark does not: {error}"
+    if lark_ends == ends:
+        return ""
+    return f"after {text!r} an output {'may' if ends else 'may not'} end for the machine, and the other way for Lark"
+
+
+def _compare_end(fmt: Format, place: _Place, result: Replay) -> None:
+    fired: list[Step] = []
+    parser = fmt.restore(place.snapshot, call_ids=str)
+    parser.trace_to(lambda *step: fired.append(step))
+    parser.close()
+    expected = [*place.due, (END, place.state, fmt.spec.final)]
+    if fired != expected:
+        result.problem = _disagreement((*place.symbols, END), place.text, expected, fired)
+        return
+    whole = fmt.parser(call_ids=str)
+    events = [*whole.feed(place.text), *whole.close()]
+    if "".join(event.source for event in events) != place.text:
+        result.problem = f"the events of {place.text!r} do not give the text back"
+        return
+    try:
+        reference = fmt.reference_parse(place.text)
+    except ToolgramError as error:
+        result.problem = f"the machine takes {place.text!r}, and Lark does not: {error}"
+        return
+    if _gist(reference) != _gist(whole.message):
+        result.problem = f"Lark reads {place.text!r} as {_gist(reference)}, the parser as {_gist(whole.message)}"
+    result.messages += 1
+
+
+def _gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, Any, Status]]]:
+    calls = [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls]
+    return message.content, message.reasoning, calls
+
+
+def _disagreement(symbols: tuple[str, ...], text: str, expected: list[Step], fired: list[Step]) -> str:
+    at = next((at for at, step in enumerate(fired) if [step] != expected[at : at + 1]), len(fired))
+    wanted = " ".join(expected[at]) if at < len(expected) else "nothing"
+    found = " ".join(fired[at]) if at < len(fired) else "nothing"
+    return f"after {' '.join(symbols)} ({text!r}) transitions makes {wanted}, the parser {found}"
+
+
+def _triggers(fmt: Format, rows: dict[str, dict[str, Transition]], state: str, symbol: str, text: str) -> Iterator[str]:
+    """The triggers that the text of a symbol stands for."""
+    if symbol == ARGUMENTS:
+        if text == "()" and "object_empty" in rows[state]:
+            yield "object_empty"
+        else:
+            yield from ("object_start", "object_end")
+    elif symbol in (OBJECT, LIST):
+        yield from _json_triggers(fmt, text if symbol == LIST else f"[{text}]", symbol == LIST)
+    else:
+        yield symbol
+
+
+def _json_triggers(fmt: Format, text: str, in_list: bool) -> Iterator[str]:
+    """ijson's events as triggers, arguments as one value."""
+    same = fmt.spec.same_path
+    inside = ""
+    for prefix, event, value in ijson.parse(text.encode()):
+        path = same.get(prefix, prefix)
+        if inside:
+            if prefix != inside or event != "end_map":
+                continue
+            inside = ""
+        if event in ("start_array", "end_array"):
+            if in_list:
+                yield event
+        elif event == "map_key":
+            member = f"{prefix}.{value}"
+            yield f"map_key {same.get(member, member)}"
+        elif event == "string":
+            yield f"string {path} {value}"
+        else:
+            yield f"{event} {path}"
+            if event == "start_map" and prefix != "item" and path.endswith((".arguments", ".parameters")):
+                inside = prefix
+
+
+def _plain(trigger: str) -> str:
+    """`string item.name f` without its value; any other trigger as it is."""
+    return " ".join(trigger.split(" ", 2)[:2]) if trigger.startswith("string ") else trigger

@@ -1,0 +1,296 @@
+"""Grammar = machine: both as finite automata over symbols, and whether they are the same language.
+
+A symbol is a terminal, or an embedded value as a whole: the arguments of a call, the JSON object around one, a list of
+such objects.  What stands outside those values must be regular: no rule may lead back to itself but through the
+repetitions that Lark makes of `*` and `+`.  Free text is the one symbol TEXT, whatever it means.
+
+The machine's automaton leaves out recovery (`malformed`, `recovered`, and text in a held state, which refutes it), and
+walks over embedded values from the transition that enters them to the one that leaves.  It accepts where text may stand
+and the output may end, and in a held state that says what the end means; an end inside a value is truncation.
+
+Two automata are compared through `automata-lib`; the shortest word that one accepts and the other does not is the
+counterexample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from automata.fa.dfa import DFA
+from automata.fa.nfa import NFA
+from lark.grammar import Rule, Terminal
+
+from toolgram.errors import FormatError
+from toolgram.spec import END, TEXT, Literal, Spec, Transition, load_lark, terminal_line
+
+ARGUMENTS, OBJECT, LIST, WS = "arguments", "call object", "list of calls", "WS"
+_VALUES = {
+    "arguments": ARGUMENTS,
+    "envelope": OBJECT,
+    "bare_envelope": OBJECT,
+    "call_list": LIST,
+    "text": TEXT,
+    "THOUGHT": TEXT,
+}
+MAX_STATES = 20_000
+
+
+@dataclass(slots=True)
+class Automaton:
+    """A nondeterministic automaton under construction; the label "" moves without a symbol."""
+
+    initial: int = 0
+    final: set[int] = field(default_factory=set)
+    size: int = 1
+    edges: list[tuple[int, str, int]] = field(default_factory=list)
+
+    def state(self) -> int:
+        """A new state."""
+        self.size += 1
+        return self.size - 1
+
+    def symbols(self) -> set[str]:
+        """Its alphabet."""
+        return {symbol for _, symbol, _ in self.edges if symbol}
+
+
+def short_name(name: str) -> str:
+    """A rule's or terminal's own name, without what an import puts before it."""
+    return name if name.startswith("__") else name.rpartition("__")[2]
+
+
+# --- the grammar --------------------------------------------------------------------------------------------------
+
+
+def grammar_automaton(spec: Spec) -> Automaton:
+    """The automaton of the grammar's envelope. Raises FormatError where it is not regular, naming the rule."""
+    _, rules = load_lark(spec.grammar_text, spec.grammar_path, spec.import_paths)
+    by_name: dict[str, list[Rule]] = {}
+    for rule in rules:
+        by_name.setdefault(rule.origin.name, []).append(rule)
+    automaton = Automaton()
+    end = automaton.state()
+    automaton.final = {end}
+    _add_rule(automaton, spec, by_name, "start", automaton.initial, end, ())
+    return automaton
+
+
+def _add_rule(
+    automaton: Automaton,
+    spec: Spec,
+    rules: dict[str, list[Rule]],
+    name: str,
+    begin: int,
+    end: int,
+    inside: tuple[str, ...],
+) -> None:
+    """Add the language of rule `name` between two states. `inside` are the rules it is part of."""
+    if name in inside:
+        line = terminal_line(spec.grammar_text, name)
+        raise FormatError(
+            spec.grammar_path,
+            f"rule {name} is recursive ({' -> '.join([*inside[inside.index(name) :], name])})",
+            "outside embedded values a format must be regular: write the repetition with * or +, or, if this is a "
+            "value of its own, import it from common/",
+            line,
+        )
+    if automaton.size > MAX_STATES:
+        raise FormatError(
+            spec.grammar_path, "the grammar is too large to check", "share rules less, or split the format"
+        )
+    repeated = name.startswith("__") and any(_begins_with_itself(rule, name) for rule in rules[name])
+    if repeated:
+        # Lark writes x+ as `r: x | r x`; the bodies are those that do not begin with the rule itself
+        inner, after = automaton.state(), automaton.state()
+        automaton.edges += [(begin, "", inner), (after, "", inner), (after, "", end)]
+        begin, end = inner, after
+    for rule in rules[name]:
+        if repeated and _begins_with_itself(rule, name):
+            continue
+        _add_sequence(automaton, spec, rules, rule, begin, end, (*inside, name))
+
+
+def _begins_with_itself(rule: Rule, name: str) -> bool:
+    return bool(rule.expansion) and rule.expansion[0].name == name
+
+
+def _add_sequence(
+    automaton: Automaton,
+    spec: Spec,
+    rules: dict[str, list[Rule]],
+    rule: Rule,
+    begin: int,
+    end: int,
+    inside: tuple[str, ...],
+) -> None:
+    here = begin
+    for at, symbol in enumerate(rule.expansion):
+        following = end if at == len(rule.expansion) - 1 else automaton.state()
+        short = short_name(symbol.name)
+        if short in _VALUES:
+            automaton.edges.append((here, _VALUES[short], following))
+        elif isinstance(symbol, Terminal):
+            automaton.edges.append((here, short, following))
+        else:
+            _add_rule(automaton, spec, rules, symbol.name, here, following, inside)
+        here = following
+    if not rule.expansion:
+        automaton.edges.append((begin, "", end))
+
+
+# --- the machine --------------------------------------------------------------------------------------------------
+
+
+def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
+    """The transitions by source and trigger."""
+    rows: dict[str, dict[str, Transition]] = {name: {} for name in spec.states}
+    for transition in spec.transitions:
+        rows[transition.source][transition.trigger] = transition
+    return rows
+
+
+def machine_automaton(spec: Spec) -> Automaton:
+    """The automaton of the machine, recovery left out and embedded values walked over."""
+    rows = rows_of(spec)
+    automaton = Automaton()
+    numbers = {spec.initial: 0}
+    pending = [spec.initial]
+    while pending:
+        name = pending.pop()
+        for symbol, dest in _edges(spec, rows, name):
+            if dest not in numbers:
+                numbers[dest] = automaton.state()
+                pending.append(dest)
+            automaton.edges.append((numbers[name], symbol, numbers[dest]))
+    automaton.final = {number for name, number in numbers.items() if may_end(spec, rows, name)}
+    return automaton
+
+
+def may_end(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> bool:
+    """Whether a complete output may end in this state."""
+    state = spec.states[name]
+    return END in rows[name] and (state.meaning in ("content", "reasoning") or state.held)
+
+
+def _edges(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Iterator[tuple[str, str]]:
+    row, state = rows[name], spec.states[name]
+    for trigger, transition in row.items():
+        dest = transition.dest
+        if trigger in spec.terminals:
+            yield trigger, dest
+        elif trigger == TEXT:
+            if not state.held:
+                yield TEXT, dest
+        elif trigger == "object_start":
+            yield from ((ARGUMENTS, end) for end in _ends(rows, dest, "object_end"))
+        elif trigger == "object_empty":
+            yield ARGUMENTS, dest
+        elif trigger == "start_map item":
+            for end in _ends(rows, dest, "end_map item"):
+                closing = rows[end].get("end_array")  # a bare object is read as the one item of a list
+                yield OBJECT, closing.dest if closing else end
+        elif trigger == "start_array":
+            yield from ((LIST, end) for end in _ends(rows, dest, "end_array"))
+    if _blanks_matter(spec, rows, name):
+        yield WS, name
+
+
+def _ends(rows: dict[str, dict[str, Transition]], start: str, closing: str) -> set[str]:
+    """Where the embedded value that is entered at `start` is left: the destinations of `closing` inside it."""
+    ends: set[str] = set()
+    seen, pending = {start}, [start]
+    while pending:
+        for trigger, transition in rows[pending.pop()].items():
+            if trigger == closing:
+                ends.add(transition.dest)
+            elif _is_inside(trigger) and transition.dest not in seen:
+                seen.add(transition.dest)
+                pending.append(transition.dest)
+    return ends
+
+
+def _is_inside(trigger: str) -> bool:
+    first = trigger.partition(" ")[0]
+    return first in ("start_map", "end_map", "map_key", "string", "null", "boolean", "number", "value_end")
+
+
+def _blanks_matter(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> bool:
+    """Whether blanks may stand before a symbol that is no symbol any more once text has come.
+
+    In a state that text leaves, a blank run alone leaves nothing. Where the state after text has the same transitions
+    that makes no difference, and the run is text like any other.
+    """
+    row, state = rows[name], spec.states[name]
+    if state.meaning not in ("content", "reasoning") or row[TEXT].dest == name:
+        return False
+    after = rows[row[TEXT].dest]
+    return any(trigger not in after for trigger in row if trigger in spec.terminals)
+
+
+# --- comparison ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Difference:
+    """A word of symbols that one side accepts and the other does not, and an output that it stands for."""
+
+    accepted_by: str
+    word: list[str]
+    example: str
+
+
+def difference(spec: Spec) -> Difference | None:
+    """The shortest word on which grammar and machine differ; None when they are the same language."""
+    grammar, machine = grammar_automaton(spec), machine_automaton(spec)
+    alphabet = {symbol: chr(0xE000 + at) for at, symbol in enumerate(sorted(grammar.symbols() | machine.symbols()))}
+    one, other = _deterministic(grammar, alphabet), _deterministic(machine, alphabet)
+    unlike = one.symmetric_difference(other)
+    if unlike.isempty():
+        return None
+    coded = next(iter(unlike.words_of_length(unlike.minimum_word_length())))
+    names = {code: symbol for symbol, code in alphabet.items()}
+    word = [names[code] for code in coded]
+    side = "grammar" if one.accepts_input(coded) else "machine"
+    return Difference(side, word, "".join(sample(spec, symbol) for symbol in word))
+
+
+def _deterministic(automaton: Automaton, alphabet: dict[str, str]) -> DFA:
+    transitions: dict[int, dict[str, set[int]]] = {state: {} for state in range(automaton.size)}
+    for source, symbol, dest in automaton.edges:
+        transitions[source].setdefault(alphabet[symbol] if symbol else "", set()).add(dest)
+    nfa = NFA(
+        states=set(range(automaton.size)),
+        input_symbols=set(alphabet.values()),
+        transitions=transitions,
+        initial_state=automaton.initial,
+        final_states=automaton.final,
+    )
+    return DFA.from_nfa(nfa, minify=True)
+
+
+def sample(spec: Spec, symbol: str) -> str:
+    """Text that `symbol` may stand for, to make a word readable."""
+    shape = spec.terminals.get(symbol)
+    if isinstance(shape, Literal):
+        return shape.text
+    return samples(spec).get(symbol, [f"<{symbol}>"])[0]
+
+
+def samples(spec: Spec) -> dict[str, list[str]]:
+    """Texts for the symbols that are not one fixed text."""
+    python = any(state.python for state in spec.states.values())
+    paths = {transition.trigger for transition in spec.transitions}
+    key = "arguments" if "map_key item.arguments" in paths else "parameters"
+    objects = [f'{{"name": "f", "{key}": {{"a": 1}}}}', f'{{"{key}":{{}},"name":"f"}}']
+    if "map_key item.id" in paths:
+        objects.append(f'{{"id": "i1", "name": "f", "{key}": {{}}}}')
+    return {
+        TEXT: ["x"],
+        WS: [" "],
+        "NAME": ["f"],
+        "ID": ["i1"],
+        ARGUMENTS: ["(a=1)", "()"] if python else ['{"a": 1}', "{}"],
+        OBJECT: objects,
+        LIST: [f"[{objects[0]}]", f"[{objects[1]},\n{objects[0]}]", "[]"],
+    }

@@ -1,0 +1,188 @@
+"""What can be decided of a machine and its terminals one by one, exhaustively over states and symbols.
+
+Much of it `read_spec` has already refused to load (unknown triggers, ambiguous ones, unreachable states, prefixes that
+nothing decides); it is decided again here from the transitions alone, so that what `check` says stands by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from re import _constants, _parser
+from typing import Any
+
+from lark.lexer import TerminalDef
+
+from toolgram.check.languages import rows_of
+from toolgram.spec import END, TEXT, Literal, Run, Spec, read_terminals, terminal_line
+
+_REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
+
+
+def reachable(spec: Spec) -> Iterator[str]:
+    """States that no transition leads to."""
+    rows = rows_of(spec)
+    reached, pending = {spec.initial}, [spec.initial]
+    while pending:
+        for transition in rows[pending.pop()].values():
+            if transition.dest not in reached:
+                reached.add(transition.dest)
+                pending.append(transition.dest)
+    for name, state in spec.states.items():
+        if name not in reached:
+            yield f"{spec.machine_path}:{state.line}: state {name} is unreachable; add a transition to it or remove it"
+
+
+def ends(spec: Spec) -> Iterator[str]:
+    """States from which the final state cannot be reached."""
+    rows = rows_of(spec)
+    can, changed = {spec.final}, True
+    while changed:
+        changed = False
+        for name, row in rows.items():
+            if name not in can and any(transition.dest in can for transition in row.values()):
+                can.add(name)
+                changed = True
+    for name, state in spec.states.items():
+        if name not in can:
+            yield f"{spec.machine_path}:{state.line}: {name} has no way to {spec.final}; add an `end` transition"
+
+
+def unambiguous(spec: Spec) -> Iterator[str]:
+    """Triggers with two transitions from one state."""
+    seen: dict[tuple[str, str], int] = {}
+    for transition in spec.transitions:
+        key = (transition.source, transition.trigger)
+        if key in seen:
+            yield (
+                f"{spec.machine_path}:{transition.line}: `{transition.trigger}` is ambiguous in {transition.source} "
+                f"(also line {seen[key]}); keep one of the two"
+            )
+        seen[key] = transition.line
+
+
+def released(spec: Spec) -> Iterator[str]:
+    """Held states from which nothing is ever committed."""
+    rows = rows_of(spec)
+    can, changed = {name for name, state in spec.states.items() if not state.held}, True
+    while changed:
+        changed = False
+        for name, row in rows.items():
+            if name not in can and any(transition.dest in can for transition in row.values()):
+                can.add(name)
+                changed = True
+    for name, state in spec.states.items():
+        if name not in can:
+            yield (
+                f"{spec.machine_path}:{state.line}: held state {name} has no release: no transition leads from it to "
+                "a state that is not held; what it holds could only ever be refuted"
+            )
+
+
+def nothing_swallowed(spec: Spec) -> Iterator[str]:
+    """States that read free text and do not say what it means."""
+    for transition in spec.transitions:
+        state = spec.states[transition.source]
+        if transition.trigger == TEXT and state.meaning not in ("content", "reasoning") and not state.held:
+            yield (
+                f"{spec.machine_path}:{transition.line}: {state.name} takes TEXT and gives it no meaning, so the text "
+                "would be lost; tag the state `content` or `reasoning`"
+            )
+    for name, row in rows_of(spec).items():
+        state = spec.states[name]
+        if name != spec.final and not state.held and state.meaning is None and "malformed" not in row:
+            yield (
+                f"{spec.machine_path}:{state.line}: {name} says nothing about text that does not fit, so it would "
+                "be lost; add a `malformed` transition"
+            )
+
+
+def prefix_safe(spec: Spec) -> Iterator[str]:
+    """Markers of one state of which one begins with another, without a rule for it."""
+    rows = rows_of(spec)
+    longest = "longest_match" in spec.machine_dict["format"]
+    for name, row in rows.items():
+        shapes = [spec.terminals[trigger] for trigger in row if trigger in spec.terminals]
+        texts = [shape for shape in shapes if isinstance(shape, Literal)]
+        for one in texts:
+            for other in texts:
+                if one is other or not other.text.startswith(one.text):
+                    continue
+                if one.text == other.text or not longest:
+                    yield (
+                        f"{spec.machine_path}:{spec.states[name].line}: in {name}, {one.name} ({one.text!r}) is a "
+                        f"prefix of {other.name} ({other.text!r}); write `longest_match: true`, or make them differ"
+                    )
+        for run in (shape for shape in shapes if isinstance(shape, Run)):
+            for text in texts:
+                if re.match(run.first, text.text):
+                    yield (
+                        f"{spec.machine_path}:{spec.states[name].line}: in {name}, {run.name} and {text.name} can "
+                        "begin with the same character; exclude it from the class"
+                    )
+
+
+def terminals_not_empty(spec: Spec) -> Iterator[str]:
+    """Terminals of the grammar that match the empty string."""
+    for name, terminal in _terminals(spec).items():
+        if re.compile(terminal.pattern.to_regexp()).match("") and _may_be_empty(terminal):
+            yield f"{_place(spec, name)}: terminal {name} matches the empty string; make it optional in the rule"
+
+
+def terminals_linear(spec: Spec) -> Iterator[str]:
+    """Regular expressions of the grammar that could backtrack: a repetition inside a repetition, a backreference."""
+    for name, terminal in _terminals(spec).items():
+        fault = _fault(_parser.parse(terminal.pattern.to_regexp()))
+        if fault:
+            yield (
+                f"{_place(spec, name)}: terminal {name} has {fault}, which can cost more than linear time; write it as "
+                "alternatives of single characters under one repetition"
+            )
+
+
+def _terminals(spec: Spec) -> dict[str, TerminalDef]:
+    return read_terminals(spec.grammar_text, spec.grammar_path, spec.import_paths)
+
+
+def _place(spec: Spec, name: str) -> str:
+    line = terminal_line(spec.grammar_text, name)
+    return f"{spec.grammar_path}:{line}" if line else spec.grammar_path
+
+
+def _may_be_empty(terminal: TerminalDef) -> bool:
+    return int(_parser.parse(terminal.pattern.to_regexp()).getwidth()[0]) == 0
+
+
+def _fault(parsed: Any) -> str:
+    """The first construct that may backtrack, in words; nothing when all is linear."""
+    pending: list[tuple[Any, bool]] = [(parsed, False)]
+    while pending:
+        items, repeated = pending.pop()
+        for op, argument in items:
+            if op in _REPEATS:
+                least, most, inner = argument
+                variable = least != most
+                if repeated and variable:
+                    return "a repetition inside a repetition"
+                pending.append((inner, repeated or (variable and most > 1)))
+            elif op is _constants.BRANCH:
+                pending += [(branch, repeated) for branch in argument[1]]
+            elif op is _constants.SUBPATTERN:
+                pending.append((argument[-1], repeated))
+            elif op in (_constants.ASSERT, _constants.ASSERT_NOT):
+                pending.append((argument[1], repeated))
+            elif op in (_constants.GROUPREF, _constants.GROUPREF_EXISTS):
+                return "a backreference"
+            elif op is _constants.ATOMIC_GROUP:
+                pending.append((argument, repeated))
+    return ""
+
+
+def end_is_final(spec: Spec) -> Iterator[str]:
+    """`end` transitions that do not lead to the final state."""
+    for transition in spec.transitions:
+        if transition.trigger == END and transition.dest != spec.final:
+            yield (
+                f"{spec.machine_path}:{transition.line}: the end of the output leads to {transition.dest}; it must "
+                f"lead to {spec.final}"
+            )

@@ -1,0 +1,73 @@
+"""`toolgram check`: what was proved of each format, and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+import toolgram
+from toolgram.cli.terminal import refuse, write_json
+from toolgram.errors import ToolgramError
+
+if TYPE_CHECKING:
+    from toolgram.check import Report
+
+
+def print_checks(names: list[str], as_json: bool) -> int:
+    """Check each format, go on after one that fails; the exit status is 1 if any did."""
+    try:
+        from toolgram.check import Finding, Report, check_format
+    except ModuleNotFoundError as error:
+        refuse(f'check needs {error.name}; pip install "toolgram[check]"')
+    reports: list[Report] = []
+    console = Console(highlight=False, soft_wrap=True)
+    for label, load in _sources(names):
+        try:
+            report = check_format(load())
+        except ToolgramError as error:
+            report = Report(label, [Finding("the files load", False, str(error))])
+        reports.append(report)
+        if not as_json:
+            _print_report(console, report)
+    if as_json:
+        write_json(
+            [
+                {
+                    "format": report.format,
+                    "ok": report.ok,
+                    "findings": [{"name": f.name, "ok": f.ok, "detail": f.detail} for f in report.findings],
+                }
+                for report in reports
+            ]
+        )
+    return 0 if all(report.ok for report in reports) else 1
+
+
+def _sources(names: list[str]) -> Iterator[tuple[str, Callable[[], toolgram.Format]]]:
+    """The formats that are meant: names of shipped ones, pairs of files, or, without any, all that ship."""
+    files = [name for name in names if name.endswith((".lark", ".yaml", ".yml"))]
+    grammars = [name for name in files if name.endswith(".lark")]
+    machines = [name for name in files if not name.endswith(".lark")]
+    if len(grammars) != len(machines):
+        refuse("a format of your own is two files: give one .lark for each .yaml, in the same order")
+    for name in [name for name in names if name not in files] or ([] if files else toolgram.format_names()):
+        yield name, partial(toolgram.get_format, name)
+    for grammar, machine in zip(grammars, machines, strict=True):
+        yield Path(machine).stem, partial(toolgram.load_format, grammar, machine)
+
+
+def _print_report(console: Console, report: Report) -> None:
+    title = Text(report.format, "bold")
+    title.append("  proved" if report.ok else "  not proved", "green" if report.ok else "bold red")
+    console.print(title)
+    for finding in report.findings:
+        mark = Text("  ok   ", "green") if finding.ok else Text("  FAIL ", "bold red")
+        lines = finding.detail.splitlines() or [""]
+        console.print(mark + Text(f"{finding.name}: {lines[0]}"))
+        for line in lines[1:]:
+            console.print(Text(f"         {line}"))

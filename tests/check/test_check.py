@@ -1,0 +1,192 @@
+"""`check` finds each class of defect, names it, and goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import toolgram
+from toolgram.check import Report, check_format, drivers, languages, sanity
+from toolgram.spec import Literal, Spec, State, Transition
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def own(tmp_path: Path, grammar: Callable[[str], str] = str, machine: Callable[[str], str] = str) -> toolgram.Format:
+    """mistral_v11 under another roof, its two files changed."""
+    lark, yaml = tmp_path / "own.lark", tmp_path / "own.yaml"
+    lark.write_text(grammar((ROOT / "grammars/mistral_v11.lark").read_text()))
+    yaml.write_text(machine((ROOT / "machines/mistral_v11.yaml").read_text()))
+    return toolgram.load_format(lark, yaml)
+
+
+def replaced(old: str, new: str) -> Callable[[str], str]:
+    def change(text: str) -> str:
+        assert old in text
+        return text.replace(old, new, 1)
+
+    return change
+
+
+def added(line: str) -> Callable[[str], str]:
+    return replaced("  transitions:\n", f"  transitions:\n    - {line}\n")
+
+
+def failure(report: Report, name: str) -> str:
+    failed = {finding.name: finding.detail for finding in report.findings if not finding.ok}
+    assert not report.ok
+    assert name in failed, failed
+    return failed[name]
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_every_shipped_format_is_proved(name: str) -> None:
+    report = check_format(toolgram.get_format(name))
+    assert [finding.detail for finding in report.findings if not finding.ok] == []
+    assert len(report.findings) == 11
+
+
+def test_an_unchanged_copy_is_proved(tmp_path: Path) -> None:
+    assert check_format(own(tmp_path)).ok
+
+
+def test_the_grammar_accepts_more(tmp_path: Path) -> None:
+    fmt = own(tmp_path, grammar=replaced("start: (TEXT |", "start: (TEXT | ARGS |"))
+    detail = failure(check_format(fmt), "grammar = machine")
+    assert "the grammar accepts ARGS, the machine does not" in detail
+    assert "'[ARGS]'" in detail
+    assert "own.lark" in detail
+    assert "own.yaml" in detail
+
+
+def test_the_machine_accepts_more(tmp_path: Path) -> None:
+    fmt = own(tmp_path, machine=added('{trigger: ARGS, source: WAITING_FOR_TOOL_START, dest: "="}'))
+    detail = failure(check_format(fmt), "grammar = machine")
+    assert "the machine accepts ARGS, the grammar does not" in detail
+
+
+def test_the_counterexample_is_the_shortest(tmp_path: Path) -> None:
+    fmt = own(tmp_path, grammar=replaced("(ARGS WS?)? arguments", "ARGS WS? arguments"))
+    unlike = languages.difference(fmt.spec)
+    assert unlike is not None
+    assert unlike.accepted_by == "machine"
+    assert unlike.word == ["TOOL_CALLS", "NAME", "arguments"]
+    assert fmt.parse(unlike.example).tool_calls[0].status == "complete"
+
+
+def test_recursion_outside_values_is_refused_by_name(tmp_path: Path) -> None:
+    nested = "reasoning: THINK THOUGHT* (END_THINK | call | EOS)"
+    fmt = own(tmp_path, grammar=replaced(nested, "reasoning: THINK (THOUGHT | reasoning)* (END_THINK | call | EOS)"))
+    detail = failure(check_format(fmt), "grammar = machine")
+    assert re.search(r"own\.lark:\d+: rule reasoning is recursive", detail)
+    assert "remedy" in detail
+
+
+# --- the machine, one fault at a time (put in behind the loader, which refuses most of them) ----------------------
+
+
+def changed(transitions: Callable[[list[Transition]], list[Transition]] = list, **states: State) -> Spec:
+    spec = toolgram.get_format("mistral_v11").spec
+    return dataclasses.replace(spec, transitions=transitions(spec.transitions), states={**spec.states, **states})
+
+
+def lone(name: str, meaning: str | None = None, held: bool = False) -> State:
+    return State(name, meaning, held, False, 7)
+
+
+def test_an_unreachable_state_is_named() -> None:
+    (problem,) = sanity.reachable(changed(ISLAND=lone("ISLAND")))
+    assert "mistral_v11.yaml:7: state ISLAND is unreachable" in problem
+
+
+def test_a_state_without_a_way_out_is_named() -> None:
+    trap = Transition("EOS", "REASONING", "TRAP", (), 9)
+    (problem,) = sanity.ends(changed(lambda found: [*found, trap], TRAP=lone("TRAP")))
+    assert "TRAP has no way to ALL_TOOLS_COMPLETE" in problem
+
+
+def test_an_ambiguous_trigger_is_named() -> None:
+    other = Transition("THINK", "WAITING_FOR_TOOL_START", "TOOL_COMPLETE", (), 9)
+    (problem,) = sanity.unambiguous(changed(lambda found: [*found, other]))
+    assert ":9: `THINK` is ambiguous in WAITING_FOR_TOOL_START" in problem
+
+
+def test_a_held_state_without_release_is_named() -> None:
+    into = Transition("EOS", "REASONING", "LIMBO", (), 9)
+    (problem,) = sanity.released(changed(lambda found: [*found, into], LIMBO=lone("LIMBO", held=True)))
+    assert "held state LIMBO has no release" in problem
+
+
+def test_a_state_that_swallows_text_is_named() -> None:
+    swallow = Transition("TEXT", "MUTE", "MUTE", (), 9)
+    problems = list(sanity.nothing_swallowed(changed(lambda found: [*found, swallow], MUTE=lone("MUTE"))))
+    assert "MUTE takes TEXT and gives it no meaning" in problems[0]
+    assert "MUTE says nothing about text that does not fit" in problems[1]
+
+
+def test_an_end_that_does_not_end_is_named() -> None:
+    odd = Transition("end", "REASONING", "TOOL_COMPLETE", (), 9)
+    (problem,) = sanity.end_is_final(changed(lambda found: [*found, odd]))
+    assert "leads to TOOL_COMPLETE" in problem
+
+
+def test_markers_of_which_one_begins_with_the_other_are_named() -> None:
+    spec = changed()
+    terminals = {**spec.terminals, "EOS": Literal("EOS", "[TOOL")}
+    problems = list(sanity.prefix_safe(dataclasses.replace(spec, terminals=terminals)))
+    assert any("EOS ('[TOOL') is a prefix of TOOL_CALLS" in problem for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fault"),
+    [
+        (r"/(?:[a-z]+)+/", "a repetition inside a repetition"),
+        (r"/(?:a*b*)*c/", "a repetition inside a repetition"),
+        (r"/(?:a?a?)+b/", "a repetition inside a repetition"),
+        (r"/(a)b\1/", "a backreference"),
+    ],
+)
+def test_an_expression_that_may_backtrack_is_named(tmp_path: Path, pattern: str, fault: str) -> None:
+    spec = own(tmp_path).spec
+    grammar = spec.grammar_text.replace("start: (TEXT", "start: (SLOW | TEXT") + f"\nSLOW: {pattern}\n"
+    (problem,) = sanity.terminals_linear(dataclasses.replace(spec, grammar_text=grammar))
+    assert f"terminal SLOW has {fault}" in problem
+    assert re.search(r"own\.lark:\d+:", problem)
+
+
+def test_a_terminal_that_matches_nothing_is_named(tmp_path: Path) -> None:
+    spec = own(tmp_path).spec
+    grammar = spec.grammar_text.replace("start: (TEXT", "start: (VOID | TEXT") + "\nVOID: /[a-z]*/\n"
+    (problem,) = sanity.terminals_not_empty(dataclasses.replace(spec, grammar_text=grammar))
+    assert "terminal VOID matches the empty string" in problem
+
+
+# --- two drivers --------------------------------------------------------------------------------------------------
+
+
+def test_a_table_that_goes_elsewhere_is_caught(tmp_path: Path) -> None:
+    fmt = own(tmp_path)
+    states = fmt.program.states
+    states["REASONING"].row["END_THINK"].dest = states["REASONING"]
+    result = drivers.replay(fmt, 4)
+    assert "END_THINK" in result.problem
+    assert "transitions makes END_THINK REASONING WAITING_FOR_TOOL_START" in result.problem
+
+
+def test_an_action_that_is_missing_is_caught(tmp_path: Path) -> None:
+    fmt = own(tmp_path)
+    fmt.program.states["PARSING_ARGUMENTS"].row["object_end"].actions = ()
+    result = drivers.replay(fmt, 4)
+    assert "Lark reads" in result.problem
+
+
+def test_the_walk_covers_every_transition_that_is_no_recovery() -> None:
+    for name in toolgram.format_names():
+        fmt = toolgram.get_format(name)
+        result = drivers.replay(fmt, 8)
+        assert not result.problem
+        assert result.messages > 5

@@ -1,0 +1,144 @@
+"""`toolgram check` as a user meets it: one error per fault, with file, line and remedy, and the others go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from toolgram.cli.app import app
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["check", *arguments])
+    return result.exit_code, result.output
+
+
+def files(tmp_path: Path, name: str, change: Callable[[str, str], tuple[str, str]]) -> list[str]:
+    grammar = (ROOT / "grammars/mistral_v11.lark").read_text()
+    machine = (ROOT / "machines/mistral_v11.yaml").read_text()
+    changed = change(grammar, machine)
+    assert changed != (grammar, machine)
+    paths = [tmp_path / f"{name}.lark", tmp_path / f"{name}.yaml"]
+    for path, text in zip(paths, changed, strict=True):
+        path.write_text(text)
+    return [str(path) for path in paths]
+
+
+def test_all_that_ship_are_proved() -> None:
+    status, output = run()
+    assert status == 0
+    assert "FAIL" not in output
+    assert output.count("proved") == output.count("grammar = machine")
+
+
+def test_one_by_name_as_json() -> None:
+    status, output = run("mistral_v3", "--json")
+    (report,) = json.loads(output)
+    assert status == 0
+    assert report["format"] == "mistral_v3"
+    assert all(finding["ok"] and finding["detail"] for finding in report["findings"])
+
+
+def test_a_failing_format_does_not_stop_the_others(tmp_path: Path) -> None:
+    broken = files(tmp_path, "broken", lambda g, m: (g, m.replace("dest: REASONING", "dest: RESONING", 1)))
+    status, output = run("mistral_v11", *broken, "no_such_format")
+    assert status == 1
+    assert "mistral_v11  proved" in output
+    assert "broken  not proved" in output
+    assert "unknown format 'no_such_format'" in output
+
+
+FAULTS: dict[str, tuple[Callable[[str, str], tuple[str, str]], str, str]] = {
+    "unknown trigger": (
+        lambda g, m: (g, m.replace("trigger: THINK,", "trigger: THINKING,", 1)),
+        "own.yaml:",
+        "unknown trigger `THINKING`",
+    ),
+    "undeclared terminal": (
+        lambda g, m: (g.replace('ARGS: "[ARGS]"\n', "", 1), m),
+        "own.lark",
+        "ARGS",
+    ),
+    "missing state": (
+        lambda g, m: (g, m.replace("dest: REASONING}", "dest: RESONING}", 1)),
+        "own.yaml:",
+        "state RESONING is not declared",
+    ),
+    "unreachable state": (
+        lambda g, m: (g, m.replace("  transitions:\n", "    - {name: ISLAND, tags: [content]}\n  transitions:\n", 1)),
+        "own.yaml:",
+        "state ISLAND is unreachable",
+    ),
+    "ambiguous trigger": (
+        lambda g, m: (
+            g,
+            m.replace(
+                "  transitions:\n",
+                "  transitions:\n    - {trigger: END_THINK, source: REASONING, dest: REASONING}\n",
+                1,
+            ),
+        ),
+        "own.yaml:",
+        "`END_THINK` is ambiguous in REASONING",
+    ),
+    "prefix": (
+        lambda g, m: (g.replace('EOS: "</s>"', 'EOS: "[TOOL"', 1), m),
+        "own.yaml:",
+        "is a prefix of",
+    ),
+    "no end": (
+        lambda g, m: (g, m.replace("REASONING, PARSING_ARGUMENTS, TOOL_COMPLETE, RECOVERING]", "TOOL_COMPLETE]", 1)),
+        "own.yaml:",
+        "has no way to ALL_TOOLS_COMPLETE",
+    ),
+    "text without meaning": (
+        lambda g, m: (g, m.replace("{name: REASONING, tags: [reasoning]}", "{name: REASONING}", 1)),
+        "own.yaml:",
+        "REASONING",
+    ),
+    "complex terminal": (
+        lambda g, m: (g.replace(r"NAME: /[\w.\-]{1,256}/", r"NAME: /[a-z]+([.][a-z]+)*/", 1), m),
+        "own.lark:",
+        "too complex",
+    ),
+    "grammar syntax": (lambda g, m: (g.replace("start: (", "start: ((", 1), m), "own.lark:", "not a Lark grammar"),
+    "yaml syntax": (lambda g, m: (g, m.replace("machine:\n", "machine: [\n", 1)), "own.yaml:", "not valid YAML"),
+    "recursion": (
+        lambda g, m: (
+            g.replace("THOUGHT* (END_THINK | call | EOS)", "(THOUGHT | reasoning)* (END_THINK | call | EOS)"),
+            m,
+        ),
+        "own.lark:",
+        "rule reasoning is recursive",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_one_error_with_place_and_remedy(tmp_path: Path, fault: str) -> None:
+    change, place, problem = FAULTS[fault]
+    status, output = run(*files(tmp_path, "own", change))
+    assert status == 1
+    assert output.count("FAIL") == 1
+    assert place in output
+    assert problem in output
+    assert "remedy" in output
+    assert "Traceback" not in output
+
+
+def test_half_a_format_is_a_mistake_in_the_command(tmp_path: Path) -> None:
+    status, output = run("own.lark")
+    assert status == 2
+    assert "two files" in output
+
+
+def test_files_that_are_not_there() -> None:
+    status, output = run("nowhere.lark", "nowhere.yaml")
+    assert status == 1
+    assert "nowhere.lark: cannot be read" in output

@@ -1,0 +1,59 @@
+"""Two drivers, one behaviour: a random walk over symbols through the compiled table and the real libraries.
+
+The bounded walk of `toolgram check` is exhaustive and short; this one is random and long, cuts the text anywhere, and
+compares states after every symbol and the whole message at the end.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolgram
+from toolgram.check.drivers import Step, steps
+from toolgram.check.languages import WS, may_end, rows_of, samples
+from toolgram.spec import TEXT, Literal
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+@given(data=st.data())
+def test_states_and_events_agree_on_a_random_walk(name: str, data: st.DataObject) -> None:
+    fmt = toolgram.get_format(name)
+    spec, rows, machine = fmt.spec, rows_of(fmt.spec), fmt.reference_machine()
+    texts = {symbol: [shape.text] for symbol, shape in spec.terminals.items() if isinstance(shape, Literal)}
+    texts |= {symbol: values for symbol, values in samples(spec).items() if symbol not in texts}
+    fired: list[Step] = []
+    parser = fmt.parser(call_ids=str, trace=lambda *step: fired.append(step))
+    due: list[Step] = []
+    state, text, last = spec.initial, "", ""
+    events = []
+    for _ in range(data.draw(st.integers(1, 14 if spec.parser == "lalr" else 7), label="symbols")):
+        choices = []
+        for symbol, values in texts.items():
+            for value in values:
+                taken = None if symbol == last == WS else steps(fmt, machine, state, symbol, value)
+                if taken is not None and not (symbol == last == TEXT):
+                    choices.append((symbol, value, taken))
+        if not choices:
+            break
+        last, value, (made, state) = data.draw(st.sampled_from(choices), label="symbol")
+        due += made
+        text += value
+        cut = data.draw(st.integers(0, len(value)), label="cut")
+        for piece in (value[:cut], value[cut:]):
+            events += parser.feed(piece)
+        assert fired == due[: len(fired)]
+        if len(fired) == len(due):
+            assert parser.state == state
+    events += parser.close()
+    assert "".join(event.source for event in events) == text
+    if may_end(spec, rows, state):
+        assert fired[: len(due)] == due
+        reference, message = fmt.reference_parse(text), parser.message
+        assert (reference.content, reference.reasoning) == (message.content, message.reasoning)
+        assert [(call.name, json.loads(call.arguments), call.status) for call in reference.tool_calls] == [
+            (call.name, json.loads(call.arguments), call.status) for call in message.tool_calls
+        ]
