@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep lint types format bench wheel-check ci clean
+.PHONY: help demo test test-deep lint types format bench docs docs-check wheel-check ci clean
 
 help: ## what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,14 @@ format: $(READY) ## ruff: mend and lay out
 bench: $(READY) ## measure
 	$(BIN)/python benchmarks/streaming.py
 
+docs: $(READY) ## write the pages about the formats and build the site into site/
+	$(BIN)/toolgram docs --embed README.md
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs-check: $(READY) ## are the pages current, and does the site build?
+	$(BIN)/toolgram docs --embed README.md --check
+	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir "$$scratch/site"
+
 wheel-check: $(READY) ## build the wheel, install it into an empty environment and parse something
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && set -e && \
 	$(BIN)/python -m hatchling build --target wheel --directory "$$scratch/dist" && \
@@ -50,8 +58,8 @@ wheel-check: $(READY) ## build the wheel, install it into an empty environment a
 	grep -q '"name": "add"' message.json && grep -q '"status": "complete"' message.json && \
 	echo "wheel-check: the installed wheel parses"
 
-ci: lint types test wheel-check demo ## everything a change must pass
+ci: lint types test docs-check wheel-check demo ## everything a change must pass
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

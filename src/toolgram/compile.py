@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from toolgram.events import Content, Reasoning
 from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger
 
 FindMatch = Callable[..., re.Match[str] | None]
@@ -53,6 +54,8 @@ class StateProgram:
     symbols: list[Symbol] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
     longest: int = 0  # of the literals
+    plain: FindMatch | None = None  # free text that no symbol can begin in
+    event: type[Content] | type[Reasoning] = Content  # what free text is
     find: FindMatch | None = None  # free text: the next symbol, or a suffix that may become one
     find_final: FindMatch | None = None  # the same at the end of the output, when nothing can become anything
     match: FindMatch | None = None  # a symbol at this place
@@ -126,6 +129,9 @@ def _compile_state(spec: Spec, state: StateProgram) -> None:
         state.wreck = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
     if state.loops:
         found = "|".join(filter(None, (f"(?:{partial})\\Z" if partial else "", groups)))
+        firsts = "".join(sorted({literal[0] for literal in state.literals} | {text for text, _ in _openers(state)}))
+        state.plain = re.compile(f"[^{re.escape(firsts)}]++" if firsts else r"[\s\S]++").fullmatch
+        state.event = Reasoning if state.meaning == "reasoning" else Content
         state.find = re.compile(found or r"(?!)").search
         state.find_final = re.compile(groups or r"(?!)").search
     elif state.meaning != "malformed":

@@ -100,6 +100,7 @@ class Format:
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
         trace: Trace | None = None,
+        keep_message: bool = True,
     ) -> Parser:
         """A parser for one stream.
 
@@ -107,9 +108,17 @@ class Format:
         prompt has already written for the assistant (or any tail of the prompt): it moves the machine and gives no
         events. `call_ids` makes ids for calls without one. `special_tokens` maps the text of special tokens to their
         ids, for `feed(delta, token_ids=...)`. `trace` is called with (trigger, source, dest) at every transition.
+        With `keep_message=False` the parser forgets what it has sent, and `Parser.message` cannot be asked for: memory
+        is then what is held back, whatever the length of the output.
         """
         return Parser(
-            self.program, tools, prefix, call_ids or random_call_ids(self.spec.call_ids), special_tokens, trace
+            self.program,
+            tools,
+            prefix,
+            call_ids or random_call_ids(self.spec.call_ids),
+            special_tokens,
+            trace,
+            keep_message,
         )
 
     def parse(

@@ -5,10 +5,12 @@ A message is a fold over events and nothing else, so that a stream and a whole-t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterable, Mapping, MutableSequence, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from toolgram.errors import ToolgramError
 from toolgram.events import (
     Content,
     Event,
@@ -66,24 +68,68 @@ class Message:
 
 
 class MessageBuilder:
-    """Collects events; builds the message when it is asked for."""
+    """Folds events into a message as they come, keeping texts and no events.
 
-    __slots__ = ("_events", "_finish_reason", "_finished", "_names", "_notes")
+    `content`, `reasoning` and `fragments` (of the call that is open) are lists to append text to: the parser's short
+    path does just that. With `keep` false everything is forgotten at once, and there is no message to ask for.
+    """
 
-    def __init__(self, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
-        self._events: list[Event] = []
+    __slots__ = (
+        "_anomalies", "_broken_at", "_calls", "_finish_reason", "_finished", "_keep", "_names", "_notes", "content",
+        "fragments", "reasoning",
+    )  # fmt: skip
+
+    def __init__(self, tools: Sequence[Mapping[str, Any]] | None = None, keep: bool = True) -> None:
+        self._keep = keep
         self._names = tool_names(tools) if tools else frozenset()
+        self.content: MutableSequence[str] = [] if keep else deque(maxlen=0)
+        self.reasoning: MutableSequence[str] = [] if keep else deque(maxlen=0)
+        self.fragments: MutableSequence[str] = [] if keep else deque(maxlen=0)
+        self._calls: list[tuple[ToolCall, MutableSequence[str]]] = []
+        self._anomalies: list[Anomaly] = []
         self._notes: list[Anomaly] = []
+        self._broken_at = -1  # how much content there was after the last malformed text
         self._finish_reason: str | None = None
         self._finished = False
 
-    def append(self, event: Event) -> None:
-        """Add one event."""
-        self._events.append(event)
-
     def add(self, events: Iterable[Event]) -> None:
         """Add events, in order."""
-        self._events.extend(events)
+        if not self._keep:
+            return
+        for event in events:
+            if isinstance(event, Content):
+                self.content.append(event.text)
+            elif isinstance(event, Reasoning):
+                self.reasoning.append(event.text)
+            elif isinstance(event, ToolCallDelta):
+                self.fragments.append(event.arguments)
+            elif isinstance(event, ToolCallStart):
+                self._start(event)
+            elif isinstance(event, ToolCallEnd):
+                self._end(event)
+            elif isinstance(event, Malformed):
+                self._malformed(event)
+
+    def _start(self, event: ToolCallStart) -> None:
+        self.fragments = []
+        self._calls.append((ToolCall(event.id, event.name, "", "truncated"), self.fragments))
+        if self._names and event.name not in self._names:
+            self._anomalies.append(Anomaly("unknown_tool", event.name, "no tool of this name was declared"))
+
+    def _end(self, event: ToolCallEnd) -> None:
+        call, _ = self._calls[-1]
+        call.status = event.status
+        if event.status != "complete":
+            self._anomalies.append(Anomaly(f"{event.status}_call", call.name, _WHY[event.status]))
+
+    def _malformed(self, event: Malformed) -> None:
+        last = self._anomalies[-1] if self._anomalies else None
+        if self._broken_at == len(self.content) and last is not None and last.why == event.why:
+            last.text += event.text
+        else:
+            self._anomalies.append(Anomaly("malformed_text", event.text, event.why))
+        self.content.append(event.text)
+        self._broken_at = len(self.content)
 
     def note(self, anomaly: Anomaly) -> None:
         """Add a deviation that no event shows."""
@@ -95,43 +141,12 @@ class MessageBuilder:
         self._finish_reason = finish_reason
 
     def message(self) -> Message:
-        """The message so far. Linear in the number of events."""
-        content: list[str] = []
-        reasoning: list[str] = []
-        calls: dict[int, ToolCall] = {}
-        fragments: dict[int, list[str]] = {}
-        anomalies: list[Anomaly] = []
-        broken: list[str] = []
-        for event in self._events:
-            if isinstance(event, Malformed):
-                content.append(event.text)
-                if broken and anomalies[-1].why == event.why:
-                    anomalies[-1].text += event.text
-                else:
-                    anomalies.append(Anomaly("malformed_text", event.text, event.why))
-                broken.append(event.text)
-                continue
-            broken.clear()
-            if isinstance(event, Content):
-                content.append(event.text)
-            elif isinstance(event, Reasoning):
-                reasoning.append(event.text)
-            elif isinstance(event, ToolCallStart):
-                calls[event.index] = ToolCall(event.id, event.name, "", "truncated")
-                fragments[event.index] = []
-                if self._names and event.name not in self._names:
-                    anomalies.append(Anomaly("unknown_tool", event.name, "no tool of this name was declared"))
-            elif isinstance(event, ToolCallDelta):
-                fragments[event.index].append(event.arguments)
-            elif isinstance(event, ToolCallEnd):
-                call = calls[event.index]
-                call.status = event.status
-                if event.status != "complete":
-                    anomalies.append(Anomaly(f"{event.status}_call", call.name, _WHY[event.status]))
-        for index, call in calls.items():
-            call.arguments = "".join(fragments[index])
-        tool_calls = [calls[index] for index in sorted(calls)]
-        return Message(_text(content), _text(reasoning), tool_calls, self._notes + anomalies, self._reason(tool_calls))
+        """The message so far. Costs as much as it is long. Raises ToolgramError where nothing was kept."""
+        if not self._keep:
+            raise ToolgramError("this parser keeps no message; make it with keep_message=True, or fold its events")
+        calls = [replace(call, arguments="".join(fragments)) for call, fragments in self._calls]
+        anomalies = [replace(anomaly) for anomaly in self._notes + self._anomalies]
+        return Message(_text(self.content), _text(self.reasoning), calls, anomalies, self._reason(calls))
 
     def _reason(self, calls: list[ToolCall]) -> str | None:
         if self._finish_reason is not None or not self._finished:
@@ -147,7 +162,7 @@ _WHY = {
 }
 
 
-def _text(pieces: list[str]) -> str | None:
+def _text(pieces: Iterable[str]) -> str | None:
     text = "".join(pieces)
     return text if text.strip() else None
 

@@ -470,12 +470,26 @@ def test_depth_bombs(name: str, opener: str, size: int) -> None:
             assert merged(events) == merged(run(fmt, [head + bomb])[0])
 
 
+CLOSE_ARGUMENTS = {"llama3_json": "}}", "llama4_pythonic": ")]", "mistral_v3": "}}]", "mistral_v11": "}"}
+
+
+@pytest.mark.parametrize("name", [n for n in FORMATS if n in OPEN_ARGUMENTS])
+@pytest.mark.parametrize("depth", [300, 20_000])
+@pytest.mark.parametrize("size", [0, 1_000])
+def test_nesting_beyond_the_cap_is_malformed(name: str, depth: int, size: int) -> None:
+    """Closed or not: what json.loads could not read back without a deep stack is no complete call."""
+    text = OPEN_ARGUMENTS[name][:-1] + "[" * depth + "]" * depth + CLOSE_ARGUMENTS[name]
+    events, message = run(toolgram.get_format(name), cut(text, size))
+    check_events(events, text)
+    assert [call.status for call in message.tool_calls] == ["malformed"]
+    assert _size_after(name, text[: -depth // 2]) < 8_000
+
+
 @pytest.mark.parametrize("name", [n for n in FORMATS if n in OPEN_ARGUMENTS])
 @pytest.mark.parametrize("depth", [100, 200])
 def test_nesting_below_the_cap_is_a_call(name: str, depth: int) -> None:
     head = OPEN_ARGUMENTS[name][:-1]
-    tail = {"llama3_json": "}}", "llama4_pythonic": ")]", "mistral_v3": "}}]", "mistral_v11": "}"}[name]
-    message = toolgram.get_format(name).parse(head + "[" * depth + "]" * depth + tail)
+    message = toolgram.get_format(name).parse(head + "[" * depth + "]" * depth + CLOSE_ARGUMENTS[name])
     assert calls_of(message)[0][2] == "complete"
 
 

@@ -8,6 +8,9 @@ modules beside this one and is imported when the command runs, not before.
     terminal  the way out: JSON, one-line complaints, and text that cannot command the terminal
     parsing   one output: its message, its events as they happen, or its text coloured
     rows      many outputs: JSON lines in, JSON lines out
+    chosen    the format a command is about
+    drawing   the state diagram of a format
+    pages     the documentation pages of formats
     paint     who owns each character, in colour or in labels
 """
 

@@ -14,7 +14,10 @@ import typer
 
 import toolgram
 from toolgram.cli.checking import print_checks
+from toolgram.cli.chosen import chosen_format
+from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
+from toolgram.cli.pages import compare, write
 from toolgram.cli.parsing import Reading, print_events, print_messages, print_painted
 from toolgram.cli.rows import print_rows
 from toolgram.cli.shipped import print_formats
@@ -252,6 +255,89 @@ def check(
     """
     with quiet_endings():
         raise typer.Exit(print_checks(names or [], as_json))
+
+
+@app.command()
+def diagram(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FORMAT", show_default=False, help="A shipped format; `toolgram formats` lists them."
+        ),
+    ] = None,
+    grammar: Annotated[
+        str | None, typer.Option(metavar="X.lark", help="The grammar of a format of your own; goes with --machine.")
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Where to draw to; .svg, .mmd or .dot says how. Without it, Mermaid text is printed.",
+        ),
+    ] = None,
+) -> None:
+    """Draw the state machine of a format: what text means in each state, and what leads on.
+
+    \b
+    toolgram diagram mistral_v11                                   Mermaid text
+    toolgram diagram mistral_v11 -o mistral_v11.svg                a picture; needs Graphviz
+    toolgram diagram --grammar my.lark --machine my.yaml -o my.mmd
+
+    Exit status: 0 drawn; 1 Graphviz is missing or the file cannot be written; 2 a mistake in the command.
+    """
+    with quiet_endings():
+        chosen = chosen_format(name, grammar, machine)
+        if chosen is None:
+            refuse("say what to draw: FORMAT (`toolgram formats` lists them), or --grammar X.lark --machine X.yaml")
+        raise typer.Exit(draw(chosen, output))
+
+
+@app.command()
+def docs(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="FORMAT", show_default=False, help="A shipped format. None: all that ship."),
+    ] = None,
+    grammar: Annotated[
+        str | None, typer.Option(metavar="X.lark", help="The grammar of a format of your own; goes with --machine.")
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
+    ] = None,
+    folder: Annotated[
+        str, typer.Option("-o", "--output", metavar="DIR", help="The folder that the pages belong into.")
+    ] = "docs/specs",
+    embed: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            help="A Markdown file with diagrams of shipped formats between `<!-- toolgram diagram FORMAT -->` and "
+            "`<!-- /toolgram diagram -->`: they are kept current as well. May be repeated.",
+        ),
+    ] = None,
+    check_only: Annotated[
+        bool, typer.Option("--check", help="Write nothing; name the pages that are not current.")
+    ] = False,
+) -> None:
+    """Write the page of each format: example, grammar, diagram, transitions, and what was proved.
+
+    \b
+    toolgram docs                                          every shipped format, into docs/specs
+    toolgram docs --check                                  are they current?
+    toolgram docs --grammar my.lark --machine my.yaml -o . a format of your own
+
+    Exit status: 0 written, or all current; 1 a page is not current or cannot be written; 2 a mistake in the command.
+    """
+    with quiet_endings():
+        chosen = chosen_format(name, grammar, machine)
+        formats = [chosen] if chosen else [toolgram.get_format(name) for name in toolgram.format_names()]
+        raise typer.Exit((compare if check_only else write)(formats, folder, embed or []))
 
 
 def _format(name: str | None, grammar: str | None, machine: str | None) -> toolgram.Format:

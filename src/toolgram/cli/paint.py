@@ -15,6 +15,7 @@ from rich.text import Text
 from toolgram import Message
 from toolgram.cli.terminal import spelled_out
 from toolgram.events import Event
+from toolgram.explain import OWNER_OF
 
 # owner: (style, what it means)
 OWNERS = {
@@ -24,15 +25,6 @@ OWNERS = {
     "arguments": ("yellow", "what it is called with"),
     "dropped": ("dim reverse", "markers, separators and blanks at a seam"),
     "malformed": ("bold white on red", "meant as structure, not readable as such"),
-}
-OWNER_OF = {
-    "content": "content",
-    "reasoning": "reasoning",
-    "tool_call_start": "name",
-    "tool_call_delta": "arguments",
-    "tool_call_end": "dropped",
-    "dropped": "dropped",
-    "malformed": "malformed",
 }
 LONGEST_QUOTE = 40
 DRAWN_BREAKS = str.maketrans({"\t": "␉", "\n": "␤"})

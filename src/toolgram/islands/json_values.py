@@ -38,7 +38,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 ).match
 _STRING_RUN = re.compile(r'[^"\\\x00-\x1f]*+(")?').match
-_PLAIN = re.compile(r'[^"\\\x00-\x1f]++').fullmatch
+PLAIN_STRING = re.compile(r'[^"\\\x00-\x1f]++').fullmatch
 _CONTROL_RUN = re.compile(r"[\x00-\x1f]+").match
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 _WORDS = {"t": "rue", "f": "alse", "n": "ull"}
@@ -99,10 +99,6 @@ class JsonScanner:
     def in_string(self) -> bool:
         """The next character is inside a string."""
         return self.state in (STRING, ESCAPE, HEX)
-
-    def in_plain_string(self, text: str) -> bool:
-        """Whether all of `text` is ordinary characters of the string that is being read."""
-        return self.state == STRING and _PLAIN(text) is not None
 
     def run(self, text: str, pos: int, floor: int) -> int:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.

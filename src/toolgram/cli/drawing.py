@@ -1,0 +1,32 @@
+"""The state diagram of a format: into a file whose ending says how, or as Mermaid text to standard output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from toolgram import Format, ToolgramError
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse, spelled_out
+from toolgram.diagrams import Kind
+
+ENDINGS: dict[str, Kind] = {".svg": "svg", ".mmd": "mermaid", ".dot": "dot"}
+
+
+def draw(fmt: Format, output: str | None) -> int:
+    """Draw it. The exit status is 1 where Graphviz is needed and missing, or the file cannot be written."""
+    kind = "mermaid" if output is None else ENDINGS.get(Path(output).suffix.lower())
+    if kind is None:
+        refuse(f"{output}: the ending says what to draw: {', '.join(ENDINGS)}")
+    try:
+        drawn = fmt.diagram(kind)
+    except ToolgramError as error:
+        complain(str(error))
+        return NOTHING_USABLE
+    if output is None:
+        print(spelled_out(drawn), end="")
+        return USABLE
+    try:
+        Path(output).write_text(drawn, encoding="utf-8", newline="\n")
+    except OSError as error:
+        complain(f"{output}: cannot be written: {error.strerror or error}")
+        return NOTHING_USABLE
+    return USABLE

@@ -1,0 +1,118 @@
+"""One output, explained: the verdict, then the evidence for it.
+
+Strategy: the library explains, this module lays it out. A transition that leads back to its own state and is repeated
+is one line with a count, since only the moves are a story. Everything is spelled out before it is printed: names,
+markers and quoted text are a model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
+
+from toolgram.cli.paint import Colours, painter
+from toolgram.cli.parsing import Reading, Verdict
+from toolgram.cli.source import Unreadable, pieces
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, indent_for_terminal, spelled_out, write_json
+from toolgram.explain import Alternative, Explanation, Held, Step
+
+LONGEST_QUOTE = 60
+OUTCOME_STYLES = {"committed": "green", "refuted": "red", "ended": "yellow"}
+
+
+def print_explanation(reading: Reading, path: str, as_json: bool) -> int:
+    """Explain one output; the exit status says whether there is anything in it to use."""
+    try:
+        text = "".join(pieces(path))
+    except Unreadable as error:
+        complain(str(error))
+        return NOTHING_USABLE
+    told = reading.format.explain(text, reading.tools, reading.prefix, reading.finish_reason)
+    if as_json:
+        write_json(told.to_dict(), indent=indent_for_terminal())
+    else:
+        _print(told)
+    verdict = Verdict()
+    for piece in told.pieces:
+        verdict.watch(piece.event)
+    return USABLE if verdict.usable else NOTHING_USABLE
+
+
+def _print(told: Explanation) -> None:
+    console = Console(highlight=False, markup=False, emoji=False)
+    _line(console, Text(told.verdict, "bold"))
+    if told.pieces:
+        _heading(console, "who owns each character")
+        _paint(told)
+    _heading(console, "the way through the machine, by offset")
+    for line in _path(told.path):
+        _line(console, line)
+    if told.held:
+        _heading(console, "held back until it was known whether it is a call")
+        for region in told.held:
+            _line(console, _held(region))
+    if told.anomalies:
+        _heading(console, "anomalies")
+        for oddity in told.anomalies:
+            _line(console, Text(f"{'' if oddity.offset is None else oddity.offset:>8}  {oddity.words}"))
+    if told.alternatives:
+        _heading(console, "what other formats find in this text")
+        width = max(len(alternative.name) for alternative in told.alternatives)
+        for alternative in told.alternatives:
+            _line(console, _alternative(alternative, width))
+
+
+def _paint(told: Explanation) -> None:
+    brush = painter()
+    if isinstance(brush, Colours):
+        brush.legend()
+    for piece in told.pieces:
+        brush.paint(piece.event)
+    brush.lift()
+
+
+def _path(path: list[Step]) -> Iterator[Text]:
+    """One line per move; repetitions of a move that leads nowhere else are one."""
+    width = max((len(step.trigger) for step in path), default=0) + 5
+    if path:
+        yield Text.assemble(f"{'':>8}  {'':<{width}}  ", (path[0].source, "cyan"))
+    loop = groupby(enumerate(path), lambda at: (at[1].trigger, at[1].dest) if at[1].source == at[1].dest else at[0])
+    for _, same in loop:
+        steps = [step for _, step in same]
+        first = steps[0]
+        trigger = first.trigger if len(steps) == 1 else f"{first.trigger} x{len(steps)}"
+        offset = "prompt" if first.offset is None else first.offset
+        style = "red" if first.trigger in ("refuted", "malformed") else ""
+        yield Text.assemble(f"{offset:>8}  ", (f"{trigger:<{width}}", style), "  ", (first.dest, "cyan"))
+
+
+def _held(region: Held) -> Text:
+    text = region.text if len(region.text) <= LONGEST_QUOTE else region.text[: LONGEST_QUOTE - 1] + "…"
+    shown = repr(text) if text else "(begun by the prompt)"
+    return Text.assemble(
+        f"{region.start:>8}  {shown}\n{'':>10}",
+        (region.outcome, OUTCOME_STYLES[region.outcome]),
+        f" at {region.decided_at} in {region.state}: {region.why}",
+    )
+
+
+def _alternative(alternative: Alternative, width: int) -> Text:
+    found = f"{alternative.calls} complete, {alternative.unfinished} cut off, {alternative.text_left} characters left"
+    style = "green" if alternative.better else "dim"
+    return Text(f"{'':>10}{alternative.name:<{width}}  {found}{'  <- reads more' * alternative.better}", style)
+
+
+def _heading(console: Console, title: str) -> None:
+    console.print()
+    _line(console, Text(title, "bold underline"))
+
+
+def _line(console: Console, line: Text) -> None:
+    """A line that cannot command the terminal; a model's line breaks in it are drawn by `repr` beforehand."""
+    safe = Text(spelled_out(line.plain), line.style)
+    if len(safe.plain) == len(line.plain):
+        safe.spans = line.spans
+    console.print(safe, soft_wrap=True)

@@ -1,0 +1,55 @@
+"""The pages of formats: written, or compared with what would be written now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolgram import Format, ToolgramError
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, spelled_out
+from toolgram.spec_pages import refreshed, stale_pages, write_pages
+
+
+def write(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
+    """Write the pages and refresh the diagrams in other files, and say which."""
+    try:
+        written = write_pages(formats, Path(folder))
+        for file in map(Path, embedding):
+            _refresh(file)
+            written.append(file)
+    except (OSError, ToolgramError) as error:
+        return _failed(error)
+    for place in written:
+        print(spelled_out(str(place)))
+    return USABLE
+
+
+def compare(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
+    """Name every page that is not current; the exit status is 1 if there is one. Nothing is written."""
+    try:
+        stale = stale_pages(formats, Path(folder))
+        stale += [file for file in map(Path, embedding) if refreshed(text := _text(file)) != text]
+    except (OSError, ToolgramError) as error:
+        return _failed(error)
+    for place in stale:
+        complain(f"{place}: not current; run toolgram docs")
+    return NOTHING_USABLE if stale else USABLE
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ToolgramError(f"{file}: not UTF-8 text") from None
+
+
+def _refresh(file: Path) -> None:
+    file.write_text(refreshed(_text(file)), encoding="utf-8", newline="\n")
+
+
+def _failed(error: OSError | ToolgramError) -> int:
+    if isinstance(error, OSError):
+        complain(f"{error.filename}: cannot be read or written: {error.strerror or error}")
+    else:
+        complain(str(error))
+    return NOTHING_USABLE

@@ -1,0 +1,346 @@
+"""The page of a format, written from its two files: `toolgram docs`.
+
+Strategy: a page says nothing that the files, the parser and `toolgram check` do not say, so it cannot be wrong for
+longer than a commit.  It is a pure function of the format: no dates, no timings, no paths, no random ids; the same
+format gives the same bytes, and `stale_pages` compares bytes.  It is plain Markdown with tables and a Mermaid fence,
+which GitHub and MkDocs render alike; where the two would read a cell of model text differently, it is spelled in HTML.
+
+A diagram may also stand in any other Markdown file, between two comments that `refreshed` looks for:
+
+    <!-- toolgram diagram mistral_v11 -->
+    <!-- /toolgram diagram -->
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from toolgram.call_ids import random_call_ids
+from toolgram.diagrams import trigger_in_words
+from toolgram.errors import ToolgramError
+from toolgram.events import Event
+from toolgram.formats import Format, get_format
+from toolgram.spec import END, Spec, State, Transition
+
+# What text inside a state is taken for; None is structure.
+MEANINGS: dict[str | None, str] = {
+    "content": "content",
+    "reasoning": "reasoning",
+    "name": "the name of a call",
+    "call_id": "the id of a call",
+    "arguments": "arguments",
+    "ignored": "a value that no call needs",
+    "malformed": "malformed",
+    None: "structure",
+}
+DRAWN = str.maketrans({"\n": "\N{SYMBOL FOR NEWLINE}", "\t": "\N{SYMBOL FOR HORIZONTAL TABULATION}"})
+DRAWN_BLANKS = DRAWN | {ord(" "): "\N{SYMBOL FOR SPACE}"}
+
+
+class Finding(Protocol):
+    """What `toolgram check` found out about one thing."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+Prove = Callable[[Format], Sequence[Finding]]
+
+
+def proved(fmt: Format) -> Sequence[Finding]:
+    """What `toolgram check` finds. Raises ToolgramError where the automata library it needs is missing."""
+    try:
+        from toolgram.check import check_format
+    except ModuleNotFoundError as error:
+        raise ToolgramError(
+            f'a page says what check proved, and check needs {error.name}\n  remedy: pip install "toolgram[check]"'
+        ) from None
+    return check_format(fmt).findings
+
+
+def page(fmt: Format, prove: Prove = proved) -> str:
+    """The page of a format, as Markdown."""
+    sections = (
+        _head(fmt),
+        _example(fmt),
+        _grammar(fmt.spec),
+        _machine(fmt),
+        _held(fmt.spec),
+        _notes(fmt),
+        _findings(fmt.spec, prove(fmt)),
+    )
+    return "\n".join(line for section in sections for line in (*section, "")).rstrip() + "\n"
+
+
+def page_name(fmt: Format) -> str:
+    """The file that the page of a format belongs into."""
+    return f"{fmt.name}.md"
+
+
+def write_pages(formats: Iterable[Format], folder: Path, prove: Prove = proved) -> list[Path]:
+    """Write a page for each format, the folder too if need be. Returns their paths. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for fmt in formats:
+        place = folder / page_name(fmt)
+        place.write_text(page(fmt, prove), encoding="utf-8", newline="\n")
+        written.append(place)
+    return written
+
+
+def stale_pages(formats: Iterable[Format], folder: Path, prove: Prove = proved) -> list[Path]:
+    """The pages that are missing, or are not what would be written now."""
+    return [
+        folder / page_name(fmt)
+        for fmt in formats
+        if _bytes_of(folder / page_name(fmt)) != page(fmt, prove).encode("utf-8")
+    ]
+
+
+def _bytes_of(place: Path) -> bytes | None:
+    try:
+        return place.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+_EMBEDDED = re.compile(r"(<!-- toolgram diagram (\w+) -->\n).*?(<!-- /toolgram diagram -->)", re.S)
+
+
+def refreshed(text: str) -> str:
+    """A Markdown text, each diagram of a shipped format between comments as it is now.
+
+    Raises UnknownFormat, and ToolgramError where there is no such place.
+    """
+    if not _EMBEDDED.search(text):
+        raise ToolgramError(
+            "no place for a diagram in this file\n"
+            "  remedy: write `<!-- toolgram diagram FORMAT -->` and `<!-- /toolgram diagram -->` on lines of their own"
+        )
+    return _EMBEDDED.sub(
+        lambda place: f"{place[1]}\n{_lined(_fenced(get_format(place[2]).diagram(), 'mermaid'))}\n\n{place[3]}", text
+    )
+
+
+# --- the sections -------------------------------------------------------------------------------------------------
+
+
+def _head(fmt: Format) -> Iterator[str]:
+    yield f"# {fmt.title}"
+    yield ""
+    yield "<!-- Written by `toolgram docs` from the format's two files; what is changed here by hand is lost. -->"
+    yield ""
+    yield f"Format `{fmt.name}`, read from `{_file(fmt.spec.grammar_path)}` and `{_file(fmt.spec.machine_path)}`."
+    if fmt.models:
+        yield f"Written by: {', '.join(fmt.models)}."
+    yield "[How to read this page](README.md)."
+
+
+def _example(fmt: Format) -> Iterator[str]:
+    if not fmt.example:
+        return
+    yield "## An output, and who owns each character"
+    yield ""
+    yield _lined(_fenced(fmt.example, "text"))
+    yield ""
+    yield "| characters | belong to | and give |"
+    yield "|---|---|---|"
+    for owner, source, given in _stretches(fmt):
+        cells = (
+            _code(_drawn(source, owner)) if source else "none",
+            owner,
+            _code(given.translate(DRAWN)) if given else "",
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _stretches(fmt: Format) -> list[tuple[str, str, str]]:
+    """(owner, characters, what a program gets), neighbours of one owner joined."""
+    parser = fmt.parser(call_ids=random_call_ids(fmt.spec.call_ids, seed=0))
+    stretches: list[tuple[str, str, str]] = []
+    for event in parser.feed(fmt.example) + parser.close():
+        owner, given = _owner(event)
+        if stretches and stretches[-1][0] == owner:
+            _, source, before = stretches[-1]
+            stretches[-1] = (owner, source + event.source, before + given)
+        elif event.source or given:
+            stretches.append((owner, event.source, given))
+    return stretches
+
+
+def _owner(event: Event) -> tuple[str, str]:
+    match event.type:
+        case "tool_call_start":
+            return f"the name of call {event.index + 1}", event.name
+        case "tool_call_delta":
+            return f"the arguments of call {event.index + 1}", event.arguments
+        case "tool_call_end":
+            return f"the end of call {event.index + 1}", event.status
+        case "dropped":
+            return event.why, ""
+        case "malformed":
+            return f"malformed: {event.why}", event.text
+        case _:
+            return event.type, event.text
+
+
+def _grammar(spec: Spec) -> Iterator[str]:
+    yield "## Grammar"
+    yield ""
+    yield _lined(_fenced(spec.grammar_text, "lark"))
+
+
+def _machine(fmt: Format) -> Iterator[str]:
+    spec = fmt.spec
+    yield "## Machine"
+    yield ""
+    yield _lined(_fenced(fmt.diagram("mermaid"), "mermaid"))
+    yield ""
+    yield (
+        "Green is content, violet reasoning, blue a name, turquoise a call id, yellow arguments, grey a value that no "
+        "call needs, red malformed text, white structure. A dashed border is a held state. From a thick border, the "
+        f"end of the output leads to `{spec.final}`."
+    )
+    yield ""
+    yield "| state | text in it is | held | on | symbol | leads to | does |"
+    yield "|---|---|---|---|---|---|---|"
+    for state in spec.states.values():
+        yield from _rows(spec, state)
+
+
+def _rows(spec: Spec, state: State) -> Iterator[str]:
+    """The transitions of a state, those that do the same in one row; what they have in common in the first."""
+    rows: dict[tuple[str, tuple[str, ...]], list[Transition]] = {}
+    for transition in spec.transitions:
+        if transition.source == state.name:
+            rows.setdefault((transition.dest, transition.actions), []).append(transition)
+    first = f"| `{state.name}` | {MEANINGS[state.meaning]} | {'held' if state.held else ''} "
+    if not rows:
+        yield f"{first}| | | | |"
+    for (dest, actions), transitions in rows.items():
+        words = ", ".join(dict.fromkeys(_in_words(spec, transition) for transition in transitions))
+        symbols = ", ".join(f"`{transition.trigger}`" for transition in transitions)
+        leads_to = "itself" if dest == state.name else f"`{dest}`"
+        yield f"{first}| {words} | {symbols} | {leads_to} | {', '.join(f'`{action}`' for action in actions)} |"
+        first = "| | | "
+
+
+def _held(spec: Spec) -> Iterator[str]:
+    held = [state for state in spec.states.values() if state.held]
+    yield "## Where text is held back"
+    yield ""
+    if not held:
+        yield (
+            "Only the beginning of a marker that may still become one, and blanks that may turn out to stand at a seam."
+        )
+        return
+    yield (
+        "Everywhere: the beginning of a marker that may still become one, and blanks that may turn out to stand at a "
+        "seam. A candidate call is held from here on:"
+    )
+    yield ""
+    for source, transitions in _by_source(spec, lambda source, dest: not source.held and dest.held):
+        yield f"* `{source}`, on {_listed(spec, transitions)}"
+    yield ""
+    yield "| held state | waits for | is certain on |"
+    yield "|---|---|---|"
+    for state in held:
+        leaving = [t for t in spec.transitions if t.source == state.name]
+        waits = [t for t in leaving if t.trigger != END and spec.states[t.dest].held]
+        commits = [t for t in leaving if not spec.states[t.dest].held]
+        yield f"| `{state.name}` | {_listed(spec, waits)} | {_listed(spec, commits)} |"
+    yield ""
+    yield (
+        "Anything else refutes the candidate: its characters become text of the state in which holding began. So does "
+        "the end of the output, where it is not listed."
+    )
+
+
+def _by_source(spec: Spec, wanted: Callable[[State, State], bool]) -> list[tuple[str, list[Transition]]]:
+    found: dict[str, list[Transition]] = {}
+    for transition in spec.transitions:
+        if wanted(spec.states[transition.source], spec.states[transition.dest]):
+            found.setdefault(transition.source, []).append(transition)
+    return [(name, found[name]) for name in spec.states if name in found]
+
+
+def _notes(fmt: Format) -> Iterator[str]:
+    yield "## Deviations that are read all the same"
+    yield ""
+    for note in fmt.notes:
+        yield f"* {note}"
+    if not fmt.notes:
+        yield "None is declared."
+
+
+def _findings(spec: Spec, findings: Sequence[Finding]) -> Iterator[str]:
+    yield "## What `toolgram check` proved"
+    yield ""
+    for finding in findings:
+        detail = finding.detail
+        for path in (spec.grammar_path, spec.machine_path):
+            detail = detail.replace(path, _file(path))
+        verdict = "" if finding.ok else "**Not proved:** "
+        yield f"* {verdict}{_prose(finding.name)}: {_prose(' '.join(detail.split()))}"
+
+
+# --- Markdown -----------------------------------------------------------------------------------------------------
+
+
+def _file(path: str) -> str:
+    return Path(path).name
+
+
+def _listed(spec: Spec, transitions: Iterable[Transition]) -> str:
+    return ", ".join(dict.fromkeys(_in_words(spec, transition) for transition in transitions))
+
+
+def _in_words(spec: Spec, transition: Transition) -> str:
+    """What a trigger is called; as code where it is what the model writes."""
+    words = trigger_in_words(spec, transition)
+    key = words.removeprefix("key ")
+    if key != words:
+        return f"key {_code(key)}"
+    terminal = transition.trigger in spec.terminals and words != "blanks"
+    return _code(words) if terminal or not words.replace(" ", "").isalpha() or words == "null" else words
+
+
+def _drawn(text: str, owner: str) -> str:
+    """Text with its blanks to be seen: line ends always, all of them where they are dropped or at an edge."""
+    unseen = text.isspace() or owner in ("marker", "syntax", "whitespace at a seam") or text != text.strip()
+    return text.translate(DRAWN_BLANKS if unseen else DRAWN)
+
+
+def _code(text: str) -> str:
+    """Text as code in a table cell. GitHub and MkDocs disagree on a pipe in backticks, and on backticks in them."""
+    if not set(text) & set("|`\\"):
+        return f"`{text}`"
+    return f"<code>{_spelled(text)}</code>"
+
+
+def _prose(text: str) -> str:
+    """Text for people, in which only pairs of backticks are Markdown."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return _spelled(text)
+    return "".join(_code(part) if index % 2 else _spelled(part) for index, part in enumerate(parts))
+
+
+def _spelled(text: str) -> str:
+    """Text in which no character is Markdown or HTML."""
+    return re.sub(r"[^\w\s.,:;()=/'\"-]", lambda char: f"&#{ord(char[0])};", text)
+
+
+def _fenced(text: str, language: str) -> list[str]:
+    """Text between fences that are longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", text.rstrip("\n"), fence]
+
+
+def _lined(lines: list[str]) -> str:
+    return "\n".join(lines)

@@ -1,0 +1,133 @@
+"""`toolgram explain` as its users meet it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+import toolgram
+from toolgram.cli import explaining, paint
+from toolgram.cli.app import app
+from toolgram.cli.terminal import COMMANDING
+
+V3_CALL = '[TOOL_CALLS] [{"name": "add", "arguments": {"a": 1}}]'
+V11_CALL = '[TOOL_CALLS]add[ARGS]{"a": 1}'
+HOSTILE = "red \x1b[31m bell \x07 title \x1b]0;owned\x07 c1 \x9b2J bidi \u202e del \x7f\n"
+
+
+def run(*arguments: str, text: str = "") -> Result:
+    return CliRunner().invoke(app, ["explain", *arguments], input=text)
+
+
+def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
+    result = run("--format", "mistral_v11", text=f"Sure. {V3_CALL}")
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    assert lines[0] == (
+        "No call was found. It reads like another format: `toolgram parse --format mistral_v3` finds 1 call in it."
+    )
+    for heading in ("who owns", "the way through", "held back", "anomalies", "what other formats"):
+        assert any(line.startswith(heading) for line in lines), heading
+    assert "[malformed]  ␤[TOOL_CALLS]".replace("␤", " ") in lines
+    assert any(line.split()[:3] == ["17", "TOOL_CALLS", "WAITING_FOR_TOOL_KEY"] for line in lines)
+    assert any(line.endswith("'[' at offset 19 does not fit: expected a name") for line in lines)
+    assert any("mistral_v3" in line and line.endswith("<- reads more") for line in lines)
+
+
+def test_no_section_is_empty() -> None:
+    result = run("-f", "mistral_v11", text="Hello.")
+    assert "held back" not in result.output
+    assert "anomalies" not in result.output
+    assert "Hello." in result.output
+
+
+def test_repeated_self_loops_are_one_line() -> None:
+    result = run("-f", "llama3_json", text='{"name": "f", "id": "1", "id": "2", "id": "3", "parameters": {}}')
+    assert sum("map_key item.id" in line for line in result.output.splitlines()) == 3
+    result = run("-f", "mistral_v3", text=f"[TOOL_CALLS][TOOL_CALLS][TOOL_CALLS]{V3_CALL}")
+    assert any(line.split()[1:3] == ["TOOL_CALLS", "x3"] for line in result.output.splitlines())
+
+
+def test_what_the_prompt_did_has_no_offset() -> None:
+    result = run("-f", "mistral_v11", "--prefix", "[THINK]", text=f"Hm.[/THINK]{V11_CALL}")
+    assert any(line.split() == ["prompt", "THINK", "REASONING"] for line in result.output.splitlines())
+    result = run("-f", "mistral_v11", "--prefix", "[TOOL_CALLS]f[ARGS]{", text="no")
+    assert "(begun by the prompt)" in result.output
+
+
+def test_json_is_the_explanation_itself() -> None:
+    text = f"Sure. {V11_CALL} and {HOSTILE}"
+    result = run("-f", "mistral_v11", "--json", text=text)
+    document = json.loads(result.output)
+    explained = toolgram.get_format("mistral_v11").explain(text).to_dict()
+    for one in (document, explained):
+        for call in one["message"]["tool_calls"]:
+            del call["id"]
+    assert document == explained
+    assert len(result.output.splitlines()) == 1
+    assert not COMMANDING.search(result.output)
+
+
+def test_from_a_file_with_tools_and_a_finish_reason(tmp_path: Path) -> None:
+    output, tools = tmp_path / "output.txt", tmp_path / "tools.json"
+    output.write_text("[TOOL_CALLS]add")
+    tools.write_text('[{"type": "function", "function": {"name": "sub"}}]')
+    result = run("-f", "mistral_v11", "--tools", str(tools), "--finish-reason", "stop", str(output))
+    assert result.output.splitlines()[0] == "1 call was parsed (add). No tool was declared by the name of add."
+
+
+def test_a_format_of_ones_own(root: Path) -> None:
+    grammar, machine = root / "grammars/mistral_v11.lark", root / "machines/mistral_v11.yaml"
+    result = run("--grammar", str(grammar), "--machine", str(machine), text=V11_CALL)
+    assert result.output.startswith("Everything was parsed: 1 call (add); nothing to explain.\n")
+
+
+@pytest.mark.parametrize("text", ["", " \n", "[TOOL_CALLS]"])
+def test_nothing_usable_is_exit_1_and_explained_all_the_same(text: str) -> None:
+    result = run("-f", "mistral_v11", text=text)
+    assert result.exit_code == 1
+    assert result.output.splitlines()[0].startswith("No call was found." if text.strip() else "The output is ")
+
+
+def test_mistakes_in_the_command_are_exit_2() -> None:
+    assert run(text="x").exit_code == 2
+    result = run("-f", "mistral_v99", text="x")
+    assert result.exit_code == 2
+    assert "mistral_v11" in result.output
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    result = run("-f", "mistral_v11", str(tmp_path / "absent.txt"))
+    assert result.exit_code == 1
+    assert "cannot be read" in result.output
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+@pytest.mark.parametrize("tail", ["", V11_CALL, '{"name": "\x1b[2J\\n", "parameters": {"a\x1b": 1}}', "[f(a='\x9b')]"])
+def test_the_terminal_is_never_commanded(name: str, tail: str) -> None:
+    result = run("-f", name, text=HOSTILE + tail + HOSTILE)
+    assert not COMMANDING.search(result.output)
+
+
+def test_colours_where_there_are_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+
+    def console(**options: Any) -> Console:
+        return Console(file=screen, force_terminal=True, color_system="truecolor", width=80, **options)
+
+    monkeypatch.setattr(paint, "Console", console)
+    monkeypatch.setattr(explaining, "Console", console)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    run("-f", "mistral_v11", text=f"{HOSTILE}[TOOL_CALLS]f! {V11_CALL}")
+    shown = screen.getvalue()
+    assert '\x1b[33m{"a": 1}' in shown
+    assert "\x1b[32mcommitted" in shown
+    assert "\x1b[31mrefuted" in shown
+    assert "\\x1b[31m bell" in shown
+    assert "]0;owned\x07" not in shown

@@ -1,0 +1,278 @@
+"""`explain`: a verdict that answers, and evidence that agrees with what the parser says."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolgram
+from tests.strategies import any_text, fragments, outputs
+from tests.streams import calls_of, cut, merged, run, without_ids
+from toolgram.explain import Explanation, explain
+
+FORMATS = toolgram.format_names()
+
+WELL_FORMED = {
+    "llama3_json": 'Sure. {"name": "f", "parameters": {"a": 1}}',
+    "llama4_pythonic": "Sure. <|python_start|>[f(a=1), g()]<|python_end|>",
+    "mistral_v3": 'Sure. [TOOL_CALLS] [{"name": "f", "arguments": {"a": 1}}]',
+    "mistral_v11": '[THINK]Hm.[/THINK]Sure. [TOOL_CALLS]f[ARGS]{"a": 1}',
+}
+# text, where the held region starts, the offset of the character that refutes it
+REFUTED = {
+    "llama3_json": ('See {"name": "f", "size": 3}', 4, 19),
+    "llama4_pythonic": ("See [f(x=open())]", 4, 9),
+    "mistral_v3": ("See [TOOL_CALLS] nothing", 4, 17),
+    "mistral_v11": ("See [TOOL_CALLS]f!", 4, 17),
+}
+TRUNCATED = {
+    "llama3_json": '{"name": "f", "parameters": {"a": "x',
+    "llama4_pythonic": '[f(a="x',
+    "mistral_v3": '[TOOL_CALLS] [{"name": "f", "arguments": {"a": "x',
+    "mistral_v11": '[TOOL_CALLS]f[ARGS]{"a": "x',
+}
+# text, the offset of the character that breaks the arguments
+MALFORMED = {
+    "llama3_json": ('{"name": "f", "parameters": {"a": tru3}}', 37),
+    "llama4_pythonic": ("[f(a=1, b=open())]", 10),
+    "mistral_v3": ('[TOOL_CALLS] [{"name": "f", "arguments": {"a": tru3}}]', 50),
+    "mistral_v11": ('[TOOL_CALLS]f[ARGS]{"a": tru3}', 28),
+}
+
+
+def told(name: str, text: str, **options: Any) -> Explanation:
+    """The explanation, checked for all that is true of every one of them."""
+    fmt = toolgram.get_format(name)
+    explanation = fmt.explain(text, **options)
+    assert "".join(piece.text for piece in explanation.pieces) == text
+    position = 0
+    for piece in explanation.pieces:
+        assert piece.start == position
+        assert piece.meaning
+        position += len(piece.text)
+    for one, next_ in pairwise(explanation.path):
+        assert one.dest == next_.source
+        assert one.offset is None or (next_.offset is not None and one.offset <= next_.offset)
+    assert all(step.offset is None or 0 <= step.offset <= len(text) for step in explanation.path)
+    end = 0
+    for region in explanation.held:
+        assert end <= region.start <= region.end <= region.decided_at <= len(text)
+        assert region.text == text[region.start : region.end]
+        assert region.why
+        assert fmt.program.states[region.state].held or region.outcome != "committed"
+        end = region.end
+    parsed = fmt.parse(text, **options)
+    message = explanation.message
+    assert (message.content, message.reasoning, calls_of(message)) == (
+        parsed.content,
+        parsed.reasoning,
+        calls_of(parsed),
+    )
+    assert (message.anomalies, message.finish_reason) == (parsed.anomalies, parsed.finish_reason)
+    assert [(a.kind, a.text) for a in explanation.anomalies] == [(a.kind, a.text) for a in parsed.anomalies]
+    assert all(a.offset is not None and 0 <= a.offset <= len(text) and a.words for a in explanation.anomalies)
+    assert {a.name for a in explanation.alternatives} == set(FORMATS) - {name}
+    ranks = [(-a.calls, -a.unfinished, a.text_left) for a in explanation.alternatives]
+    assert ranks == sorted(ranks)
+    assert explanation.verdict.endswith(".")
+    assert json.loads(json.dumps(explanation.to_dict()))["verdict"] == explanation.verdict
+    return explanation
+
+
+def test_every_format_has_its_cases() -> None:
+    for cases in (WELL_FORMED, REFUTED, TRUNCATED, MALFORMED):
+        assert set(cases) <= set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_example_is_parsed_and_needs_no_explanation(name: str) -> None:
+    explanation = told(name, toolgram.get_format(name).example)
+    assert explanation.verdict.startswith("Everything was parsed: ")
+    assert not explanation.anomalies
+    assert not any(alternative.better for alternative in explanation.alternatives)
+    assert explanation.path[-1].dest == "ALL_TOOLS_COMPLETE"
+
+
+@pytest.mark.parametrize("name", WELL_FORMED)
+def test_a_call_is_held_until_it_is_certain(name: str) -> None:
+    text = WELL_FORMED[name]
+    explanation = told(name, text)
+    assert explanation.verdict.startswith("Everything was parsed: ")
+    region = explanation.held[0]
+    assert region.outcome == "committed"
+    assert region.named
+    assert "certain" in region.why
+    assert text[region.start] in "[{<"
+    assert text[: region.start].endswith("Sure. ")
+
+
+@pytest.mark.parametrize("name", REFUTED)
+def test_a_refuted_candidate_says_which_character_spoke_against_it(name: str) -> None:
+    text, start, at = REFUTED[name]
+    explanation = told(name, text)
+    (region,) = explanation.held
+    assert (region.start, region.decided_at, region.outcome) == (start, at, "refuted")
+    assert f"{text[at]!r} at offset {at} does not fit" in region.why
+    assert explanation.verdict.startswith(f"No call was found. What begins at offset {start} (")
+    assert region.why in explanation.verdict
+
+
+@pytest.mark.parametrize("name", TRUNCATED)
+def test_a_truncated_call(name: str) -> None:
+    explanation = told(name, TRUNCATED[name], finish_reason="length")
+    assert explanation.verdict == "1 call (f) is truncated: the output ended inside its arguments."
+    assert [(a.kind, a.offset) for a in explanation.anomalies] == [("truncated_call", len(TRUNCATED[name]))]
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_arguments_say_where_they_broke(name: str) -> None:
+    text, at = MALFORMED[name]
+    explanation = told(name, text)
+    language = "Python literals" if name == "llama4_pythonic" else "JSON"
+    assert f"1 call (f) is malformed: its arguments stop being {language} at offset {at} ({text[at]!r})." in (
+        explanation.verdict
+    )
+    assert ("malformed_call", at) in [(a.kind, a.offset) for a in explanation.anomalies]
+
+
+@pytest.mark.parametrize("name", WELL_FORMED)
+@pytest.mark.parametrize("wrong", WELL_FORMED)
+def test_the_format_that_a_text_is_written_in_comes_first(name: str, wrong: str) -> None:
+    if name != wrong:
+        explanation = told(wrong, WELL_FORMED[name])
+        assert explanation.alternatives[0].name == name
+        assert explanation.alternatives[0].better
+        assert f"`toolgram parse --format {name}` finds" in explanation.verdict
+
+
+def test_a_marker_tells_the_other_format() -> None:
+    assert told("llama3_json", '[TOOL_CALLS]f[ARGS]{"a": 1}').verdict == (
+        "No call was found. The text holds a marker of mistral_v11 ([TOOL_CALLS]), and "
+        "`toolgram parse --format mistral_v11` finds 1 call in it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "verdict"),
+    [
+        ("mistral_v11", "", {}, "The output is empty."),
+        ("mistral_v11", " \n", {}, "The output is nothing but blanks."),
+        ("mistral_v11", "Hello.", {}, "No call was found. Nothing in the text begins like a call of mistral_v11."),
+        ("mistral_v11", "Hello. [TOOL_CAL", {}, "No call was found. The output ended inside a marker ([TOOL_CALLS])."),
+        (
+            "mistral_v11",
+            "[THINK]Hm.",
+            {},
+            "No call was found. All of the text is reasoning, and nothing in it begins like a call.",
+        ),
+        (
+            "mistral_v11",
+            'f[ARGS]{"a": 1}',
+            {},
+            "No call was found. [ARGS] at offset 1 has no meaning there; "
+            "if the prompt had written what goes before it, pass that as the prefix.",
+        ),
+        (
+            "mistral_v11",
+            "a: 1}",
+            {"prefix": "[TOOL_CALLS]f[ARGS]{"},
+            "No call was found. What the prompt had begun could have been one, but 'a' at offset 0 does not fit: "
+            "expected a key in double quotes, or '}'.",
+        ),
+        (
+            "mistral_v11",
+            "[TOOL_CALLS]f",
+            {"finish_reason": "length"},
+            "No call was found. What begins at offset 0 ('[TOOL_CALLS]f') could have been one, but the output ended: "
+            "expected a blank, '[CALL_ID]', '[ARGS]' or arguments.",
+        ),
+        ("mistral_v11", "[TOOL_CALLS]f", {}, "1 call (f) is truncated: the output ended right after its name."),
+        (
+            "mistral_v11",
+            '[TOOL_CALLS]f[ARGS]{}[TOOL_CALLS]g[ARGS]{"a',
+            {},
+            "1 of 2 calls is complete. 1 call (g) is truncated: the output ended inside its arguments.",
+        ),
+        (
+            "mistral_v3",
+            "[TOOL_CALLS] []",
+            {},
+            "No call was found. What begins at offset 0 ('[TOOL_CALLS] [') is of the right form and holds none.",
+        ),
+        (
+            "llama3_json",
+            '{"name": "f", "parameters": {}',
+            {},
+            "1 call (f) is truncated: the output ended before the call was closed.",
+        ),
+        (
+            "llama3_json",
+            '{"name": "f\\n", "parameters": {}}',
+            {"tools": [{"type": "function", "function": {"name": "g"}}]},
+            "1 call was parsed ('f\\n'). No tool was declared by the name of 'f\\n'.",
+        ),
+    ],
+)
+def test_verdicts(name: str, text: str, options: dict[str, Any], verdict: str) -> None:
+    assert told(name, text, **options).verdict == verdict
+
+
+def test_a_key_that_no_call_has_is_named_by_those_it_has() -> None:
+    (region,) = told("llama3_json", '{"tool": {"name": "f", "parameters": {}}}').held
+    assert "a call has only these keys here: name, function, arguments, id, type, parameters" in region.why
+    assert "nothing inside it is taken for a call" in region.why
+
+
+def test_a_lost_call_beside_a_parsed_one_is_told() -> None:
+    explanation = told("mistral_v11", '[TOOL_CALLS]f[TOOL_CALLS]g[ARGS]{"a": 1}')
+    assert [(r.start, r.end, r.outcome) for r in explanation.held] == [(0, 13, "refuted"), (13, 33, "committed")]
+    assert explanation.verdict.startswith("1 call was parsed (g). What begins at offset 0 ('[TOOL_CALLS]f') was taken")
+
+
+def test_tolerated_deviations_have_offsets() -> None:
+    text = '[TOOL_CALLS] [{"name": "f", "arguments": {}}{"name": "g", "arguments": {}}]'
+    (oddity,) = told("mistral_v3", text).anomalies
+    assert (oddity.kind, oddity.offset) == ("missing_comma", text.index('{"name": "g"'))
+
+
+def test_the_prompt_moves_the_machine_without_offsets() -> None:
+    explanation = told("mistral_v11", 'Hm.[/THINK][TOOL_CALLS]f[ARGS]{"a": 1}', prefix="[THINK]")
+    assert [(step.offset, step.trigger) for step in explanation.path[:2]] == [(None, "THINK"), (10, "END_THINK")]
+    assert explanation.pieces[0].owner == "reasoning"
+
+
+def test_a_format_of_ones_own_is_compared_with_all_that_ship(root: Path, tmp_path: Path) -> None:
+    for folder, ending in (("grammars", "lark"), ("machines", "yaml")):
+        source = (root / folder / f"mistral_v11.{ending}").read_text()
+        (tmp_path / f"mine.{ending}").write_text(source.replace("mistral_v11", "mine"))
+    fmt = toolgram.load_format(tmp_path / "mine.lark", tmp_path / "mine.yaml")
+    explanation = explain(fmt, WELL_FORMED["llama3_json"])
+    assert {alternative.name for alternative in explanation.alternatives} == set(FORMATS)
+    assert explanation.alternatives[0].name == "llama3_json"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_pieces_are_the_events_of_any_cutting(name: str) -> None:
+    text = toolgram.get_format(name).example * 2
+    events, _ = run(toolgram.get_format(name), cut(text, 5))
+    assert without_ids(piece.event for piece in told(name, text).pieces) == without_ids(merged(events))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(data=st.data())
+def test_any_text_is_explained(name: str, data: st.DataObject) -> None:
+    text = data.draw(st.one_of(outputs(name), any_text()))
+    told(name, text, finish_reason=data.draw(st.sampled_from([None, "stop", "length"])))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(data=st.data())
+def test_any_text_is_explained_after_any_prompt(name: str, data: st.DataObject) -> None:
+    prefix = "".join(data.draw(st.lists(st.sampled_from(fragments(name)), max_size=4)))
+    told(name, data.draw(outputs(name)), prefix=prefix)
