@@ -235,6 +235,14 @@ def test_a_lost_call_beside_a_parsed_one_is_told() -> None:
     assert explanation.verdict.startswith("1 call was parsed (g). What begins at offset 0 ('[TOOL_CALLS]f') was taken")
 
 
+def test_blanks_before_malformed_text_do_not_shift_its_offset() -> None:
+    (oddity,) = told("mistral_v11", "See\n [TOOL_CALLS]f! There").anomalies
+    assert (oddity.offset, oddity.words) == (
+        5,
+        "'[TOOL_CALLS]f' was left as text: expected a blank, '[CALL_ID]', '[ARGS]' or arguments",
+    )
+
+
 def test_tolerated_deviations_have_offsets() -> None:
     text = '[TOOL_CALLS] [{"name": "f", "arguments": {}}{"name": "g", "arguments": {}}]'
     (oddity,) = told("mistral_v3", text).anomalies

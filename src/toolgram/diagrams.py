@@ -321,7 +321,7 @@ def _mermaid_text(text: str) -> str:
 
 
 def _dot_text(text: str) -> str:
-    return html.escape(text).replace("\\", "&#92;").replace("\n", r"\n")
+    return html.escape(text).replace("\\", r"\\").replace("\n", r"\n")
 
 
 def _mermaid(picture: _Picture) -> str:

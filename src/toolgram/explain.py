@@ -337,7 +337,8 @@ def _oddities(message: Message, pieces: list[Piece], witness: _Witness) -> list[
         event = piece.event
         if isinstance(event, Malformed):
             if event.why != broken:
-                places.setdefault("malformed_text", []).append(piece.start)
+                blanks = len(piece.text) - len(piece.text.lstrip())
+                places.setdefault("malformed_text", []).append(piece.start + blanks)
             broken = event.why
             continue
         broken = ""

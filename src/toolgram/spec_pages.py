@@ -22,7 +22,7 @@ from toolgram.call_ids import random_call_ids
 from toolgram.diagrams import trigger_in_words
 from toolgram.errors import ToolgramError
 from toolgram.events import Event
-from toolgram.formats import Format, get_format
+from toolgram.formats import Format, format_names, get_format
 from toolgram.spec import END, Spec, State, Transition
 
 # What text inside a state is taken for; None is structure.
@@ -136,8 +136,16 @@ def _head(fmt: Format) -> Iterator[str]:
     yield ""
     yield f"Format `{fmt.name}`, read from `{_file(fmt.spec.grammar_path)}` and `{_file(fmt.spec.machine_path)}`."
     if fmt.models:
+        yield ""
         yield f"Written by: {', '.join(fmt.models)}."
-    yield "[How to read this page](README.md)."
+    if _ships(fmt):
+        yield ""
+        yield "[How to read this page](README.md)"
+
+
+def _ships(fmt: Format) -> bool:
+    """Whether its page stands beside the one that explains pages."""
+    return fmt.name in format_names() and get_format(fmt.name) is fmt
 
 
 def _example(fmt: Format) -> Iterator[str]:

@@ -363,3 +363,24 @@ def test_vllm_40531_text_and_call_in_one_delta() -> None:
 def test_ollama_a_name_that_is_a_prefix_of_another_does_not_fire_early() -> None:
     tools = [{"type": "function", "function": {"name": n, "parameters": {}}} for n in ("say", "say_hello")]
     parses('[TOOL_CALLS]say_hello[ARGS]{"to": "Bob"}', None, [("say_hello", {"to": "Bob"})], tools=tools)
+
+
+@pytest.mark.parametrize("at", range(len('[TOOL_CALLS]get_weather[ARGS]{"a": 1}')))
+def test_a_prefix_may_end_anywhere_in_a_call(at: int) -> None:
+    text = '[TOOL_CALLS]get_weather[ARGS]{"a": 1}'
+    for size in (1, 3, 99):
+        parser = toolgram.get_format("mistral_v11").parser(prefix=text[:at])
+        events = []
+        for begin in range(at, len(text), size):
+            events += parser.feed(text[begin : begin + size])
+        events += parser.close()
+        assert "".join(event.source for event in events) == text[at:]
+        (call,) = parser.message.tool_calls
+        assert (call.name, call.arguments, call.status) == ("get_weather", '{"a": 1}', "complete")
+        assert parser.message.content is None
+
+
+def test_a_prefix_may_end_in_what_is_no_marker() -> None:
+    parser = toolgram.get_format("mistral_v11").parser(prefix="see [TOOL")
+    assert "".join(event.source for event in parser.feed("BOX] x") + parser.close()) == "BOX] x"
+    assert parser.message.content == "BOX] x"

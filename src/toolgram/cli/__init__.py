@@ -11,6 +11,7 @@ modules beside this one and is imported when the command runs, not before.
     chosen    the format a command is about
     drawing   the state diagram of a format
     pages     the documentation pages of formats
+    explaining  one output: the verdict on it and the evidence
     paint     who owns each character, in colour or in labels
 """
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolgram import Format, ToolgramError
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse, spelled_out
-from toolgram.diagrams import Kind
+
+if TYPE_CHECKING:
+    from toolgram.diagrams import Kind
 
 ENDINGS: dict[str, Kind] = {".svg": "svg", ".mmd": "mermaid", ".dot": "dot"}
 

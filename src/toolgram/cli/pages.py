@@ -1,4 +1,7 @@
-"""The pages of formats: written, or compared with what would be written now."""
+"""The pages of formats: written, or compared with what would be written now.
+
+What writes them is imported when it is asked for: no other command waits for `transitions`.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from pathlib import Path
 
 from toolgram import Format, ToolgramError
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, spelled_out
-from toolgram.spec_pages import refreshed, stale_pages, write_pages
 
 
 def write(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
     """Write the pages and refresh the diagrams in other files, and say which."""
+    from toolgram.spec_pages import write_pages
+
     try:
         written = write_pages(formats, Path(folder))
         for file in map(Path, embedding):
@@ -26,6 +30,8 @@ def write(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> i
 
 def compare(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
     """Name every page that is not current; the exit status is 1 if there is one. Nothing is written."""
+    from toolgram.spec_pages import refreshed, stale_pages
+
     try:
         stale = stale_pages(formats, Path(folder))
         stale += [file for file in map(Path, embedding) if refreshed(text := _text(file)) != text]
@@ -44,6 +50,8 @@ def _text(file: Path) -> str:
 
 
 def _refresh(file: Path) -> None:
+    from toolgram.spec_pages import refreshed
+
     file.write_text(refreshed(_text(file)), encoding="utf-8", newline="\n")
 
 

@@ -200,9 +200,7 @@ class Parser:
         events: list[Event] = []
         stream.sink.out = events
         _read(stream, prefix, False)
-        if stream.buffer:
-            text, stream.buffer = stream.buffer, ""
-            _read(stream, text, True)
+        stream.borrowed = len(stream.buffer)
         _forget_sources(stream)
         if stream.call is not None:
             self._debt = _begun(events, stream.call)

@@ -42,7 +42,7 @@ class Stream:
     """Everything that one stream remembers, and the moves it can make. Readers and the parser work on it."""
 
     __slots__ = (
-        "buffer",
+        "borrowed", "buffer",
         "call",
         "call_ids",
         "calls",
@@ -82,6 +82,7 @@ class Stream:
         self.origin = program.initial  # where holding began
         self.reader = reader_of(program.initial)
         self.buffer = ""  # the prefix of a token that may still grow
+        self.borrowed = 0  # how much of the buffer a prefix has written, and no event accounts for
         self.calls = 0  # how many calls are certain
         self.call: int | None = None  # the index of the open one ...
         self.open_call: ToolCallStart | None = None  # ... and how it began
@@ -112,6 +113,9 @@ class Stream:
         state = self.state
         move = state.row[trigger]
         sink = self.sink
+        if self.borrowed and text:
+            value = text if value is None else value
+            text = text[self.skip_borrowed(0, len(text)) :]
         dest = move.dest
         if dest.held and sink.queue is None:
             sink.hold()
@@ -311,10 +315,18 @@ class Stream:
 
     def take(self, text: str, begin: int, end: int) -> str:
         """The source of the characters that a reader takes: themselves, or what they were transcoded from."""
+        if self.borrowed:
+            begin = self.skip_borrowed(begin, end)
         if self.source is None:
             return text[begin:end]
         source, self.source = self.source, ""
         return source
+
+    def skip_borrowed(self, begin: int, end: int) -> int:
+        """Where the output's own characters begin in a token that a prefix has begun."""
+        skipped = min(self.borrowed, end - begin)
+        self.borrowed -= skipped
+        return begin + skipped
 
     # --- special tokens by id -------------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         if match and symbol and symbol.special and not stream.was_emitted(symbol):
             pos = match.end()
             continue
+        if begin > start and stream.borrowed:
+            start = stream.skip_borrowed(start, begin)
         if begin > start:
             stream.say(text[start:begin])
         if match is None:
@@ -61,7 +63,7 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         stream.buffer = text[pos:]
         return WAIT
     stream.misfit()
-    return pos
+    return stream.skip_borrowed(pos, len(text)) if stream.borrowed else pos
 
 
 def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int) -> bool:
@@ -83,7 +85,7 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
         stream.reader = "envelope"
         return begin
     stream.doubt = True
-    stream.opening = text[begin:end]
+    stream.opening = stream.take(text, begin, end)
     if stream.state.row["object_start"].dest.python:
         stream.python = PythonScanner(keywords=True)
         stream.reader = "python"

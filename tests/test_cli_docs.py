@@ -1,0 +1,123 @@
+"""`toolgram diagram` and `toolgram docs`, as their users meet them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import toolgram
+from tests.own_format import write_own_format
+from toolgram.cli.app import app
+
+needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="an SVG needs Graphviz's `dot`")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def own(folder: Path) -> tuple[str, str, str, str]:
+    grammar, machine = write_own_format(folder)
+    return "--grammar", str(grammar), "--machine", str(machine)
+
+
+def test_diagram_prints_mermaid() -> None:
+    result = run("diagram", "mistral_v11")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == toolgram.get_format("mistral_v11").diagram("mermaid")
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"),
+    [("mmd", "---\n"), ("dot", "digraph"), pytest.param("svg", "<?xml", marks=needs_dot), ("DOT", "digraph")],
+)
+def test_diagram_draws_into_a_file_whose_ending_says_how(tmp_path: Path, ending: str, start: str) -> None:
+    place = tmp_path / f"x.{ending}"
+    result = run("diagram", *own(tmp_path), "-o", place)
+    assert (result.exit_code, result.output) == (0, "")
+    assert place.read_text(encoding="utf-8").startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["diagram"], "say what to draw"),
+        (["diagram", "nobody"], "unknown format 'nobody'"),
+        (["diagram", "mistral_v11", "-o", "x.png"], "the ending says what to draw"),
+        (["diagram", "mistral_v11", "-o", "x"], "the ending says what to draw"),
+        (["diagram", "mistral_v11", "--grammar", "x", "--machine", "y"], "choose one"),
+        (["diagram", "--grammar", "x"], "go together"),
+        (["diagram", "--grammar", "x", "--machine", "y"], "cannot be read"),
+        (["docs", "nobody"], "unknown format 'nobody'"),
+        (["docs", "--machine", "y"], "go together"),
+    ],
+)
+def test_a_mistake_in_the_command_is_one_line_and_status_2(arguments: list[str], problem: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert problem in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_diagram_without_dot_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = run("diagram", "mistral_v11", "-o", tmp_path / "x.svg")
+    assert result.exit_code == 1
+    assert "install Graphviz" in result.stderr
+    assert not (tmp_path / "x.svg").exists()
+
+
+def test_diagram_that_cannot_be_written(tmp_path: Path) -> None:
+    result = run("diagram", "mistral_v11", "-o", tmp_path / "nowhere" / "x.mmd")
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr
+
+
+def test_docs_writes_the_page_of_an_own_format_with_one_command(tmp_path: Path) -> None:
+    result = run("docs", *own(tmp_path), "-o", tmp_path / "pages")
+    place = tmp_path / "pages" / "own.md"
+    assert (result.exit_code, result.stdout) == (0, f"{place}\n")
+    assert "```mermaid" in place.read_text(encoding="utf-8")
+    assert run("docs", *own(tmp_path), "-o", tmp_path / "pages", "--check").exit_code == 0
+
+
+def test_docs_check_names_a_changed_and_a_missing_page_and_writes_nothing(tmp_path: Path) -> None:
+    assert run("docs", "-o", tmp_path).exit_code == 0
+    assert {place.stem for place in tmp_path.iterdir()} == set(toolgram.format_names())
+    changed, missing = tmp_path / "mistral_v11.md", tmp_path / "mistral_v3.md"
+    changed.write_text("changed", encoding="utf-8")
+    missing.unlink()
+    result = run("docs", "-o", tmp_path, "--check")
+    assert result.exit_code == 1
+    assert [line.partition(": ")[2] for line in result.stderr.splitlines()] == [
+        f"{place}: not current; run toolgram docs" for place in (changed, missing)
+    ]
+    assert changed.read_text(encoding="utf-8") == "changed"
+    assert not missing.exists()
+    assert run("docs", "llama3_json", "-o", tmp_path, "--check").exit_code == 0
+
+
+def test_docs_keeps_embedded_diagrams_current(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- toolgram diagram mistral_v3 -->\n<!-- /toolgram diagram -->\n", encoding="utf-8")
+    command = ("docs", "mistral_v3", "-o", tmp_path, "--embed", readme)
+    assert run("docs", "mistral_v3", "-o", tmp_path).exit_code == 0
+    stale = run(*command, "--check")
+    assert stale.exit_code == 1
+    assert "README.md: not current" in stale.stderr
+    assert run(*command).exit_code == 0
+    assert run(*command, "--check").exit_code == 0
+    assert "stateDiagram-v2" in readme.read_text(encoding="utf-8")
+
+
+def test_docs_that_cannot_be_written_or_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    result = run("docs", "mistral_v3", "-o", tmp_path / "file" / "pages")
+    assert result.exit_code == 1
+    assert "cannot be read or written" in result.stderr
+    result = run("docs", "mistral_v3", "-o", tmp_path, "--embed", tmp_path / "file")
+    assert result.exit_code == 1
+    assert "no place for a diagram" in result.stderr

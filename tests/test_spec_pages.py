@@ -1,0 +1,167 @@
+"""The page of a format says what its two files, the parser and `check` say: all of it, and the same every time."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import toolgram
+from tests.own_format import MARKER, write_own_format
+from toolgram.spec_pages import Finding, page, page_name, refreshed, stale_pages, write_pages
+
+
+@dataclass
+class Stub:
+    name: str
+    ok: bool
+    detail: str
+
+
+def agreed(fmt: toolgram.Format) -> Sequence[Finding]:
+    return [
+        Stub("grammar = machine", True, "decided over `NAME` and *all*"),
+        Stub("drivers", False, fmt.spec.machine_path),
+    ]
+
+
+@pytest.fixture(params=[*toolgram.format_names(), "own"])
+def fmt(request: pytest.FixtureRequest, tmp_path: Path) -> toolgram.Format:
+    if request.param == "own":
+        return toolgram.load_format(*write_own_format(tmp_path))
+    return toolgram.get_format(request.param)
+
+
+def cells(row: str) -> list[str]:
+    """The cells of a table row, as a reader sees them."""
+    return [shown(cell.strip()) for cell in row.strip("|").split("|")]
+
+
+def shown(cell: str) -> str:
+    cell = cell.removeprefix("<code>").removesuffix("</code>").strip("`")
+    return html.unescape(cell).replace("␠", " ").replace("␤", "\n")
+
+
+def table(text: str, heading: str) -> list[list[str]]:
+    """The rows of the first table under a heading."""
+    section = text.partition(f"\n## {heading}")[2].partition("\n## ")[0]
+    rows = re.search(r"\|---.*\n((?:\|.*\n)*)", section)
+    assert rows is not None
+    return [cells(row) for row in rows[1].splitlines()]
+
+
+def test_a_page_is_the_same_every_time(fmt: toolgram.Format) -> None:
+    assert page(fmt, agreed) == page(fmt, agreed)
+
+
+def test_every_character_of_the_example_has_one_owner(fmt: toolgram.Format) -> None:
+    rows = table(page(fmt, agreed), "An output, and who owns each character")
+    assert "".join(characters for characters, owner, _ in rows if characters != "none") == fmt.example
+    message = fmt.parse(fmt.example)
+    for call in message.tool_calls:
+        assert call.name in [given for _, _, given in rows]
+        assert call.arguments in [given for _, _, given in rows]
+
+
+def test_every_table_has_rows_as_wide_as_its_head(fmt: toolgram.Format) -> None:
+    width = 0
+    inside = False
+    for line in page(fmt, agreed).splitlines():
+        if re.match(r"(`{3,})(?:\w+)?$", line):
+            inside = not inside
+        elif line.startswith("|") and not inside:
+            width = width or line.count("|")
+            assert line.count("|") == width, line
+            assert line.endswith("|")
+        else:
+            width = 0
+
+
+def test_grammar_and_diagram_stand_in_it_verbatim(fmt: toolgram.Format) -> None:
+    text = page(fmt, agreed)
+    for inner, language in ((fmt.grammar_text, "lark"), (fmt.diagram("mermaid"), "mermaid")):
+        fence = re.search(rf"^(`+){language}\n{re.escape(inner.rstrip())}\n(`+)$", text, re.M)
+        assert fence is not None
+        assert fence[1] == fence[2]
+        assert fence[1] not in inner
+
+
+def test_every_transition_is_in_the_table(fmt: toolgram.Format) -> None:
+    found: set[tuple[str, str, str]] = set()
+    state = ""
+    for name, _, _, _, symbols, dest, _ in table(page(fmt, agreed), "Machine"):
+        state = name or state
+        found |= {(state, symbol.strip("`"), state if dest == "itself" else dest) for symbol in symbols.split(", ")}
+    declared = {(t.source, t.trigger, t.dest) for t in fmt.spec.transitions}
+    assert declared == {row for row in found if row[1]}
+
+
+def test_every_held_state_and_note_is_in_it(fmt: toolgram.Format) -> None:
+    text = page(fmt, agreed)
+    held = [state.name for state in fmt.spec.states.values() if state.held]
+    assert [row[0] for row in table(text, "Where text is held back")] == held
+    for note in fmt.notes:
+        assert f"* {note}\n" in text
+    for model in fmt.models:
+        assert model in text
+
+
+def test_findings_are_told_as_they_are_and_without_paths(fmt: toolgram.Format) -> None:
+    text = page(fmt, agreed)
+    assert "* grammar = machine: decided over `NAME` and &#42;all&#42;\n" in text
+    assert f"* **Not proved:** drivers: {Path(fmt.spec.machine_path).name}\n" in text
+    assert str(Path(fmt.spec.machine_path).parent) not in text
+
+
+def test_a_hostile_marker_cannot_break_a_cell(tmp_path: Path) -> None:
+    text = page(toolgram.load_format(*write_own_format(tmp_path)), agreed)
+    rows = [row for row in table(text, "Machine") if row[4] == "OPEN"]
+    assert [row[3] for row in rows] == [MARKER]
+
+
+def test_what_check_really_finds_is_on_the_page() -> None:
+    pytest.importorskip("automata", reason="check needs automata-lib")
+    text = page(toolgram.get_format("mistral_v11"))
+    assert "* grammar = machine: " in text
+    assert "Not proved" not in text
+
+
+def test_written_pages_are_current_until_a_file_changes(fmt: toolgram.Format, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "pages"
+    place = folder / page_name(fmt)
+    assert stale_pages([fmt], folder, agreed) == [place]
+    assert write_pages([fmt], folder, agreed) == [place]
+    assert stale_pages([fmt], folder, agreed) == []
+    place.write_text(place.read_text(encoding="utf-8").replace("structure", "text", 1), encoding="utf-8")
+    assert stale_pages([fmt], folder, agreed) == [place]
+
+
+def test_a_page_is_stale_when_check_finds_otherwise(tmp_path: Path) -> None:
+    fmt = toolgram.get_format("mistral_v11")
+    write_pages([fmt], tmp_path, agreed)
+    assert stale_pages([fmt], tmp_path, lambda _: []) == [tmp_path / "mistral_v11.md"]
+
+
+def test_every_shipped_format_has_its_page_and_no_other_does(root: Path) -> None:
+    pages = {place.stem for place in (root / "docs/specs").glob("*.md")} - {"README"}
+    assert pages == set(toolgram.format_names())
+
+
+def test_an_embedded_diagram_is_refreshed_and_the_rest_is_left_alone() -> None:
+    text = "before\n<!-- toolgram diagram mistral_v11 -->\nold\n<!-- /toolgram diagram -->\nafter `[x]`\n"
+    new = refreshed(text)
+    assert new.startswith("before\n<!-- toolgram diagram mistral_v11 -->\n\n```mermaid\n")
+    assert new.endswith("```\n\n<!-- /toolgram diagram -->\nafter `[x]`\n")
+    assert "old" not in new
+    assert refreshed(new) == new
+
+
+def test_embedding_needs_a_place_and_a_known_format() -> None:
+    with pytest.raises(toolgram.ToolgramError, match="no place for a diagram"):
+        refreshed("nothing here")
+    with pytest.raises(toolgram.UnknownFormat):
+        refreshed("<!-- toolgram diagram nobody -->\n<!-- /toolgram diagram -->")
