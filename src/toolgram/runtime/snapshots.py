@@ -18,7 +18,20 @@ from toolgram.islands.wreckage import Wreckage
 from toolgram.runtime.stream import Stream
 
 VERSION = 1
-_PLAIN = ("reader", "borrowed", "buffer", "calls", "call", "given_id", "credits", "doubt", "opening", "source", "reread", "quoted")
+_PLAIN = (
+    "reader",
+    "borrowed",
+    "buffer",
+    "calls",
+    "call",
+    "given_id",
+    "credits",
+    "doubt",
+    "opening",
+    "source",
+    "reread",
+    "quoted",
+)
 _LISTS = ("pending", "early", "ready")
 
 
