@@ -18,7 +18,7 @@ from toolgram.call_ids import random_call_ids
 from toolgram.compile import Move
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format, format_names, get_format
-from toolgram.islands.json_values import COLON, ESCAPE, HEX, STRING
+from toolgram.islands.json_values import COLON
 from toolgram.message import Message, ToolCall
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.stream import Stream
@@ -234,7 +234,7 @@ def _expected(stream: Stream, held: str) -> str:
         if stream.python is not None:
             return "expected arguments as name=value, each value a Python literal"
         return "expected an object in the string" if stream.strings else "expected a key in double quotes, or '}'"
-    in_key = env is not None and env.scanner.in_key and env.scanner.state in (STRING, ESCAPE, HEX, COLON)
+    in_key = env is not None and (env.scanner.in_key or env.scanner.state == COLON)
     if env is not None and in_key and env.parents and not state.any_key:
         keys = [path.rpartition(".")[2] for path in state.key_paths if path.rpartition(".")[0] == env.parents[-1]]
         if keys:

@@ -18,7 +18,7 @@ from typing import Any
 
 import ijson
 
-from toolgram.islands.json_values import AFTER_VALUE, JsonScanner
+from toolgram.islands.json_values import AFTER_ITEM, JsonScanner
 from toolgram.islands.python_literals import PythonScanner
 
 MAX_TOKEN = 65_536  # characters of one key or name; longer ones are no call
@@ -115,7 +115,7 @@ class Envelope:
         """Stand in the model's own list, after an item."""
         self.scanner = JsonScanner()
         self.scanner.stack.append("[")
-        self.scanner.state = AFTER_VALUE
+        self.scanner.state = AFTER_ITEM
         self.feed = IjsonFeed("[0")
         self.parents, self.path, self.token, self.source, self.python = [], "item", "", "", None
         self.inner = "envelope"

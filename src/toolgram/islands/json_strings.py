@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any
 
-from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, STRING, JsonScanner
+from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, JsonScanner
 
 _PIECE = re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]').match
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").match
@@ -64,7 +64,7 @@ class JsonStringScanner:
                 break
             piece = match.group()
             plain = piece[0] != "\\"
-            kept = plain or (self.inner.state == STRING and _SURROGATE(piece) is not None)
+            kept = plain or (self.inner.in_plain_string and _SURROGATE(piece) is not None)
             decoded = piece if kept else _decode(piece)
             fitting, productive = self._take(decoded, pieces)
             if productive:

@@ -16,8 +16,10 @@ from typing import Any
 
 MAX_DEPTH = 256
 
-# What is expected next.  The order matters: everything up to AFTER_VALUE is "between tokens".
-VALUE, FIRST_ITEM, FIRST_KEY, KEY, COLON, AFTER_VALUE, STRING, ESCAPE, HEX, NUMBER, WORD, DONE, BROKEN = range(13)
+# What is expected next. Positions in an object and in a list are apart, so that what follows a token is one look into a
+# table. The order matters: values first, and everything up to AFTER_MEMBER is between tokens.
+ITEM, FIRST_ITEM, MEMBER_VALUE, FIRST_KEY, KEY, COLON, AFTER_ITEM, AFTER_MEMBER = range(8)
+ITEM_STRING, MEMBER_STRING, KEY_STRING, ESCAPE, HEX, NUMBER, WORD, DONE, BROKEN = range(8, 17)
 
 # What the last step read.
 BLANK, PUNCTUATION, OPEN, CLOSE, STRING_PART, STRING_END, SCALAR_PART, SCALAR_END, CONTROL, NOTHING = range(10)
@@ -43,6 +45,28 @@ _CONTROL_RUN = re.compile(r"[\x00-\x1f]+").match
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 _WORDS = {"t": "rue", "f": "alse", "n": "ull"}
 _CONTROL_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+
+# State and token (a group of _TOKEN) -> the next state; OTHER where it takes more than that, WRONG where none fits.
+OTHER, WRONG = -1, -2
+_WHOLE_STRING, _STRING, _COMMA, _COLON, _OPEN, _CLOSE, _WHOLE_SCALAR, _NUMBER, _WORD = range(1, 10)
+_VALUE_TOKENS = {_OPEN: OTHER, _NUMBER: OTHER, _WORD: OTHER}
+_ITEM_TOKENS = {**_VALUE_TOKENS, _WHOLE_STRING: AFTER_ITEM, _STRING: ITEM_STRING, _WHOLE_SCALAR: AFTER_ITEM}
+_KEY_TOKENS = {_WHOLE_STRING: COLON, _STRING: KEY_STRING}
+_TABLE: dict[int, dict[int, int]] = {
+    ITEM: _ITEM_TOKENS,
+    FIRST_ITEM: {**_ITEM_TOKENS, _CLOSE: OTHER},
+    MEMBER_VALUE: {
+        **_VALUE_TOKENS, _WHOLE_STRING: AFTER_MEMBER, _STRING: MEMBER_STRING, _WHOLE_SCALAR: AFTER_MEMBER
+    },
+    FIRST_KEY: {**_KEY_TOKENS, _CLOSE: OTHER},
+    KEY: _KEY_TOKENS,
+    COLON: {_COLON: MEMBER_VALUE},
+    AFTER_ITEM: {_COMMA: ITEM, _CLOSE: OTHER},
+    AFTER_MEMBER: {_COMMA: KEY, _CLOSE: OTHER},
+}  # fmt: skip
+_NEXT = tuple(tuple(_TABLE[state].get(token, WRONG) for token in range(10)) for state in range(8))
+_KINDS = (NOTHING, STRING_END, STRING_PART, PUNCTUATION, PUNCTUATION, OPEN, CLOSE, SCALAR_END, SCALAR_PART, SCALAR_PART)
+_AFTER_STRING = {ITEM_STRING: AFTER_ITEM, MEMBER_STRING: AFTER_MEMBER, KEY_STRING: COLON}
 
 # The states of a number: what has been read of it -> which character leads where.
 _DIGITS, _NONZERO = "0123456789", "123456789"
@@ -74,12 +98,12 @@ class JsonScanner:
     `run` passes on.
     """
 
-    __slots__ = ("in_key", "kind", "max_depth", "out", "rest", "stack", "state")
+    __slots__ = ("inside", "kind", "max_depth", "out", "rest", "stack", "state")
 
     def __init__(self, max_depth: int = MAX_DEPTH) -> None:
-        self.state = VALUE
+        self.state = ITEM
         self.stack: list[str] = []
-        self.in_key = False
+        self.inside = ITEM_STRING  # during an escape: the string it is part of
         self.rest = ""  # of a word: the letters still to come; of a number: its state; of \uXXXX: one x per digit
         self.kind = NOTHING
         self.out = ""
@@ -98,7 +122,17 @@ class JsonScanner:
     @property
     def in_string(self) -> bool:
         """The next character is inside a string."""
-        return self.state in (STRING, ESCAPE, HEX)
+        return ITEM_STRING <= self.state <= HEX
+
+    @property
+    def in_plain_string(self) -> bool:
+        """The next character is inside a string, and outside an escape."""
+        return ITEM_STRING <= self.state <= KEY_STRING
+
+    @property
+    def in_key(self) -> bool:
+        """The next character is inside a key."""
+        return self.state == KEY_STRING or (self.state in (ESCAPE, HEX) and self.inside == KEY_STRING)
 
     def run(self, text: str, pos: int, floor: int) -> int:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.
@@ -116,31 +150,42 @@ class JsonScanner:
         return self._scan(text, pos, -1, True)
 
     def _scan(self, text: str, pos: int, floor: int, once: bool) -> int:
-        """The loop behind `run` and `step`. Two matches cover nearly everything: a run in a string, a token."""
+        """The loop behind `run` and `step`: one match per run in a string or per token, and one look into a table."""
         start = pos
         escaped = ""
         end = len(text)
         while pos < end:
             state = self.state
-            if state == STRING:
+            if state <= AFTER_MEMBER:
+                match = _TOKEN(text, pos)
+                token = match.lastindex or 0  # type: ignore[union-attr]
+                following = _NEXT[state][token]
+                pos = match.end()  # type: ignore[union-attr]
+                if following >= 0:
+                    self.state = following
+                    self.kind = _KINDS[token]
+                elif following == OTHER:
+                    pos = self._other(text, pos, token)
+                    if self.kind == CLOSE and len(self.stack) == floor:
+                        break
+                elif token == 0 and pos == end:
+                    self.kind = BLANK
+                else:
+                    pos = self._break(match.start(token) if token else pos)  # type: ignore[union-attr]
+            elif state <= KEY_STRING:
                 match = _STRING_RUN(text, pos)
-                assert match is not None
-                pos = match.end()
-                if match.lastindex:
-                    self.state, self.kind = (COLON if self.in_key else AFTER_VALUE), STRING_END
-                elif pos == match.start():
+                pos = match.end()  # type: ignore[union-attr]
+                if match.lastindex:  # type: ignore[union-attr]
+                    self.state = _AFTER_STRING[state]
+                    self.kind = STRING_END
+                elif pos > match.start():  # type: ignore[union-attr]
+                    self.kind = STRING_PART
+                else:
+                    before = pos
                     pos = self._string_special(text, pos)
                     if self.kind == CONTROL:
-                        escaped += text[start : match.start()] + escape_controls(text[match.start() : pos])
+                        escaped += text[start:before] + escape_controls(text[before:pos])
                         start = pos
-                else:
-                    self.kind = STRING_PART
-            elif state <= AFTER_VALUE:
-                match = _TOKEN(text, pos)
-                assert match is not None
-                pos = self._token(text, match, state)
-                if self.kind == CLOSE and len(self.stack) == floor:
-                    break
             elif state <= HEX:
                 pos = self._string_special(text, pos)
             elif state == NUMBER:
@@ -148,45 +193,24 @@ class JsonScanner:
             elif state == WORD:
                 pos = self._word(text, pos)
             else:
-                self.state, self.kind = BROKEN, NOTHING
+                self._break(pos)
             if once or self.state == BROKEN:
                 break
         self.out = escaped + text[start:pos] if escaped else text[start:pos]
         return pos
 
-    def _token(self, text: str, match: re.Match[str], state: int) -> int:
-        """One token between strings; `match` says which. Returns its end, or where it does not fit."""
-        which = match.lastindex
-        end = match.end()
-        if which is None:
-            self.kind = BLANK
-            if end < len(text):
-                self.state, self.kind = BROKEN, NOTHING
-        elif which <= 2:
-            if state > KEY:
-                return self._break(match.start(which))
-            self.in_key = state >= FIRST_KEY
-            if which == 1:
-                self.state, self.kind = (COLON if self.in_key else AFTER_VALUE), STRING_END
-            else:
-                self.state, self.kind = STRING, STRING_PART
-        elif which <= 4:
-            if state != (AFTER_VALUE if which == 3 else COLON):
-                return self._break(end - 1)
-            self.state = VALUE if which == 4 or self.stack[-1] == "[" else KEY
-            self.kind = PUNCTUATION
-        elif which == 6:
-            return self._close(text[end - 1], end)
-        elif state > FIRST_ITEM:
-            return self._break(match.start(which))
-        elif which == 5:
-            return self._open(text[end - 1], end)
-        elif which == 7:
-            self.state, self.kind = AFTER_VALUE, SCALAR_END
+    def _other(self, text: str, end: int, token: int) -> int:
+        """A token that moves the stack, or that is not whole; it ends before `end`."""
+        character = text[end - 1]
+        if token == _OPEN:
+            return self._open(character, end)
+        if token == _CLOSE:
+            return self._close(character, end)
+        self.kind = SCALAR_PART
+        if token == _NUMBER:
+            self.state, self.rest = NUMBER, character if character in "-0" else "1"
         else:
-            first = text[end - 1]
-            self.state, self.kind = (NUMBER, SCALAR_PART) if which == 8 else (WORD, SCALAR_PART)
-            self.rest = _WORDS[first] if which == 9 else first if first in "-0" else "1"
+            self.state, self.rest = WORD, _WORDS[character]
         return end
 
     def _break(self, pos: int) -> int:
@@ -201,20 +225,25 @@ class JsonScanner:
         return end
 
     def _close(self, bracket: str, end: int) -> int:
-        opening, first = ("{", FIRST_KEY) if bracket == "}" else ("[", FIRST_ITEM)
-        if not self.stack or self.stack[-1] != opening or self.state not in (first, AFTER_VALUE):
+        if not self.stack or self.stack[-1] != ("{" if bracket == "}" else "["):
             return self._break(end - 1)
         self.stack.pop()
-        self.state, self.kind = (AFTER_VALUE if self.stack else DONE), CLOSE
+        self.state, self.kind = self.after_value(), CLOSE
         return end
+
+    def after_value(self) -> int:
+        """The state after a value at this place."""
+        if not self.stack:
+            return DONE
+        return AFTER_MEMBER if self.stack[-1] == "{" else AFTER_ITEM
 
     def _string_special(self, text: str, pos: int) -> int:
         """An escape (possibly begun before), or a run of raw control characters."""
         character = text[pos]
         self.kind = STRING_PART
-        if self.state == STRING:
+        if self.state <= KEY_STRING:
             if character == "\\":
-                self.state = ESCAPE
+                self.inside, self.state = self.state, ESCAPE
                 return pos + 1
             match = _CONTROL_RUN(text, pos)
             assert match is not None
@@ -224,7 +253,7 @@ class JsonScanner:
             if character == "u":
                 self.state, self.rest = HEX, "xxxx"
             elif character in '"\\/bfnrt':
-                self.state = STRING
+                self.state = self.inside
             else:
                 return self._break(pos)
             return pos + 1
@@ -232,7 +261,7 @@ class JsonScanner:
             return self._break(pos)
         self.rest = self.rest[1:]
         if not self.rest:
-            self.state = STRING
+            self.state = self.inside
         return pos + 1
 
     def _number(self, text: str, pos: int) -> int:
@@ -244,7 +273,7 @@ class JsonScanner:
             if following is None:
                 if rest not in _NUMBER_ENDS:
                     return self._break(pos)
-                self.state, self.kind = (AFTER_VALUE if self.stack else DONE), SCALAR_END
+                self.state, self.kind = self.after_value(), SCALAR_END
                 return pos
             rest = following
             pos += 1
@@ -259,17 +288,17 @@ class JsonScanner:
             self.rest = self.rest[1:]
             pos += 1
         if not self.rest:
-            self.state, self.kind = (AFTER_VALUE if self.stack else DONE), SCALAR_END
+            self.state, self.kind = self.after_value(), SCALAR_END
         return pos
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data, a few characters."""
-        return [self.state, "".join(self.stack), self.in_key, self.rest]
+        return [self.state, "".join(self.stack), self.inside, self.rest]
 
     @classmethod
     def load(cls, data: list[Any]) -> JsonScanner:
         """The inverse of `dump`."""
         scanner = cls()
-        scanner.state, stack, scanner.in_key, scanner.rest = data
+        scanner.state, stack, scanner.inside, scanner.rest = data
         scanner.stack = list(stack)
         return scanner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolgram.islands.json_envelope import MAX_TOKEN
-from toolgram.islands.json_values import AFTER_VALUE, CLOSE, FIRST_KEY, JsonScanner
+from toolgram.islands.json_values import CLOSE, FIRST_KEY, JsonScanner
 from toolgram.runtime.stream import Stream
 
 JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
@@ -81,7 +81,7 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
         closing = "".join(stream.pending)
         stream.pending.clear()
         stream.strings = None
-        env.scanner.state = AFTER_VALUE
+        env.scanner.state = env.scanner.after_value()
         env.push('""')
         env.settle()
         stream.fire(f"end_map {stream.same(env.path)}", closing)

@@ -16,19 +16,22 @@ import ijson
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_values import (
-    AFTER_VALUE,
+    AFTER_ITEM,
+    AFTER_MEMBER,
     CLOSE,
+    COLON,
     CONTROL,
     FIRST_ITEM,
     FIRST_KEY,
+    ITEM,
     KEY,
+    MEMBER_STRING,
+    MEMBER_VALUE,
     OPEN,
     PUNCTUATION,
     SCALAR_END,
-    STRING,
     STRING_END,
     STRING_PART,
-    VALUE,
     escape_controls,
 )
 from toolgram.islands.python_literals import PythonScanner
@@ -58,7 +61,7 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     scanner = env.scanner
     if stream.doubt:
         return _believe(stream, env, text, pos)
-    if scanner.state <= AFTER_VALUE:
+    if scanner.state <= AFTER_MEMBER:
         blank = JSON_BLANKS(text, pos)
         assert blank is not None
         if blank.end() > pos:
@@ -66,11 +69,11 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
             pos = blank.end()
             if pos == len(text):
                 return pos
-        if scanner.state == AFTER_VALUE and scanner.stack == ["["] and text[pos] == "{":
+        if scanner.state == AFTER_ITEM and scanner.stack == ["["] and text[pos] == "{":
             env.push(",")
-            scanner.state = VALUE
+            scanner.state = ITEM
             stream.notes.append(("missing_comma", text[pos]))
-        if scanner.state <= FIRST_ITEM and not _may_stand(stream, env, text[pos]):
+        if scanner.state <= MEMBER_VALUE and not _may_stand(stream, env, text[pos]):
             return pos
         if stream.reader == "encoded":
             return pos + 1
@@ -116,7 +119,7 @@ def _may_stand(stream: Stream, env: Envelope, character: str) -> bool:
         return False
     if kind == "string" and f"string {path}" in row and row[f"string {path}"].dest.meaning == "arguments":
         stream.strings = JsonStringScanner()
-        env.scanner.state, env.scanner.in_key = STRING, False
+        env.scanner.state = MEMBER_STRING
         stream.doubt = True
         stream.opening = stream.take(character, 0, 1)
         stream.reader = "encoded"
@@ -126,14 +129,14 @@ def _may_stand(stream: Stream, env: Envelope, character: str) -> bool:
 def _refuting(stream: Stream, env: Envelope, text: str, pos: int) -> int:
     """The position of the first character of a key (or of a prescribed string) that no known one has there, or -1."""
     scanner, state = env.scanner, stream.state
-    inside = scanner.state == STRING
+    inside = scanner.in_plain_string
     if not inside and text[pos] != '"':
         return -1
     if scanner.in_key if inside else scanner.state in (FIRST_KEY, KEY):
         if state.any_key:
             return -1
         known, candidates = f"{env.parents[-1]}.", state.key_paths
-    elif not inside and scanner.state > FIRST_ITEM:
+    elif not inside and scanner.state > MEMBER_VALUE:
         return -1
     else:
         path = stream.same(env.path)
@@ -240,7 +243,7 @@ def _close(stream: Stream, env: Envelope, piece: str, source: str) -> None:
 
 def _take_string(stream: Stream, env: Envelope, source: str, whole: bool) -> None:
     env.source += source
-    if env.scanner.in_key:
+    if env.scanner.in_key or env.scanner.state == COLON:
         _take_key(stream, env, whole)
         return
     path = stream.same(env.path)
@@ -315,7 +318,7 @@ def read_ignored(stream: Stream, text: str, pos: int, final: bool) -> int:
             stream.pending.append(stream.take(text, start, pos))
             stream.misfit()
             return pos
-        if scanner.state == AFTER_VALUE and len(scanner.stack) == env.depth:
+        if scanner.state == AFTER_MEMBER and len(scanner.stack) == env.depth:
             env.push(":null")
             env.settle()
             value = env.source + "".join(stream.pending) + stream.take(text, start, pos)

@@ -19,7 +19,7 @@ from toolgram.events import (
     event_from_dict,
     event_to_dict,
 )
-from toolgram.islands.json_values import PLAIN_STRING, STRING
+from toolgram.islands.json_values import AFTER_MEMBER, ESCAPE, PLAIN_STRING
 from toolgram.message import Anomaly, Message, MessageBuilder
 from toolgram.runtime.argument_readers import read_arguments, read_encoded, read_object, read_python
 from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored, read_quoted, read_transcoded
@@ -125,7 +125,7 @@ class Parser:
                     return [Reasoning(body, body)]
             elif reader == "arguments" and stream.source is None and stream.call is not None:
                 scanner = stream.scanner or stream.env.scanner  # type: ignore[union-attr]
-                if scanner.state == STRING and PLAIN_STRING(delta):
+                if AFTER_MEMBER < scanner.state < ESCAPE and PLAIN_STRING(delta):
                     self._builder.fragments.append(delta)
                     return [ToolCallDelta(stream.call, delta, delta)]
         return self._feed(delta, token_ids)

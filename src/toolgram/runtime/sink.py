@@ -68,7 +68,8 @@ class Sink:
         """An event that is not text: into the held region, or out, which makes a seam."""
         queue = self.queue
         if queue is None:
-            self.make_seam()
+            if self.blanks or not self.seam:
+                self.make_seam()
             self.out.append(event)
         else:
             queue.append(event)

@@ -15,8 +15,9 @@ def read_wreckage(stream: Stream, text: str, pos: int, final: bool) -> int:
     wreckage, pattern = stream.wreckage, stream.state.wreck
     assert wreckage is not None and pattern is not None
     reason, end, match = wreckage.read(text, pos, pattern, final)
-    if end > pos:
-        stream.sink.say("malformed", text[pos:end], WHY)
+    begin = stream.skip_borrowed(pos, end)
+    if end > begin:
+        stream.sink.say("malformed", text[begin:end], WHY)
     if reason == OVER:
         _resume(stream)
     elif reason == MARKER:
@@ -39,8 +40,9 @@ def read_debris(stream: Stream, text: str, pos: int, final: bool) -> int:
     assert wreckage is not None and pattern is not None
     reason, end, _ = wreckage.read(text, pos, pattern, final)
     meaning, why, _ = stream.quoted
-    if end > pos:
-        stream.sink.say(meaning, text[pos:end], why)
+    begin = stream.skip_borrowed(pos, end)
+    if end > begin:
+        stream.sink.say(meaning, text[begin:end], why)
     if reason in (OVER, MARKER):
         stream.wreckage = None
         stream.reader = reader_of(stream.state)
