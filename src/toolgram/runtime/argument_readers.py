@@ -45,7 +45,12 @@ def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
     else:
         scanner, floor = env.scanner, env.depth
     assert scanner is not None
-    end = scanner.run(text, pos, floor)
+    return took_arguments(stream, scanner, floor, text, pos, scanner.run(text, pos, floor))
+
+
+def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, pos: int, end: int) -> int:
+    """What follows from a run of the scanner from `pos` to `end`: a fragment, and perhaps the end of the arguments."""
+    env = stream.env
     if end > pos:
         stream.delta(scanner.out, stream.take(text, pos, end))
     if scanner.broken:

@@ -19,9 +19,9 @@ from toolgram.events import (
     event_from_dict,
     event_to_dict,
 )
-from toolgram.islands.json_values import AFTER_MEMBER, ESCAPE, PLAIN_STRING
+from toolgram.islands.json_values import AFTER_MEMBER, DONE, ESCAPE, PLAIN_STRING
 from toolgram.message import Anomaly, Message, MessageBuilder
-from toolgram.runtime.argument_readers import read_arguments, read_encoded, read_object, read_python
+from toolgram.runtime.argument_readers import read_arguments, read_encoded, read_object, read_python, took_arguments
 from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored, read_quoted, read_transcoded
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace
@@ -123,11 +123,20 @@ class Parser:
                         return [Content(body, body)]
                     self._reasoning(body)
                     return [Reasoning(body, body)]
-            elif reader == "arguments" and stream.source is None and stream.call is not None:
-                scanner = stream.scanner or stream.env.scanner  # type: ignore[union-attr]
+            elif reader == "arguments" and stream.call is not None and stream.source is None and delta:
+                env = stream.env
+                scanner = stream.scanner if env is None else env.scanner
+                assert scanner is not None
                 if AFTER_MEMBER < scanner.state < ESCAPE and PLAIN_STRING(delta):
                     self._builder.fragments.append(delta)
                     return [ToolCallDelta(stream.call, delta, delta)]
+                floor = 0 if env is None else env.depth
+                end = scanner.run(delta, 0, floor)
+                if end == len(delta) and scanner.state < DONE and len(scanner.stack) > floor:
+                    self._builder.fragments.append(scanner.out)
+                    return [ToolCallDelta(stream.call, scanner.out, delta)]
+                stream.sink.out = []
+                return self._take(delta, took_arguments(stream, scanner, floor, delta, 0, end))
         return self._feed(delta, token_ids)
 
     def _feed(self, delta: str, token_ids: Sequence[int] | None) -> list[Event]:
@@ -141,7 +150,13 @@ class Parser:
         stream.sink.out = out
         text = stream.buffer + delta if stream.buffer else delta
         stream.buffer = ""
-        _read(stream, text, False)
+        return self._take(text, 0)
+
+    def _take(self, text: str, pos: int) -> list[Event]:
+        """Hand the text from `pos` on to the readers, and collect what they say."""
+        stream = self._stream
+        _read(stream, text, pos, False)
+        out = stream.sink.out
         if out:
             self._builder.add(out)
         if stream.notes:
@@ -162,7 +177,7 @@ class Parser:
         stream.sink.out = out = self._debt
         stream.closing = finish_reason or ""
         text, stream.buffer = stream.buffer, ""
-        _read(stream, text, True)
+        _read(stream, text, 0, True)
         _end(stream)
         self._builder.add(out)
         self._note()
@@ -199,7 +214,7 @@ class Parser:
         stream = self._stream
         events: list[Event] = []
         stream.sink.out = events
-        _read(stream, prefix, False)
+        _read(stream, prefix, 0, False)
         stream.borrowed = len(stream.buffer)
         _forget_sources(stream)
         if stream.call is not None:
@@ -212,8 +227,8 @@ class Parser:
         stream.notes.clear()
 
 
-def _read(stream: Stream, text: str, final: bool) -> None:
-    pos, end = 0, len(text)
+def _read(stream: Stream, text: str, pos: int, final: bool) -> None:
+    end = len(text)
     while 0 <= pos < end:
         pos = READERS[stream.reader](stream, text, pos, final)
 
