@@ -119,6 +119,14 @@ class Spec:
     import_paths: tuple[str, ...] = field(default=())
 
 
+def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
+    """The transitions by source and trigger."""
+    rows: dict[str, dict[str, Transition]] = {name: {} for name in spec.states}
+    for transition in spec.transitions:
+        rows[transition.source][transition.trigger] = transition
+    return rows
+
+
 def is_json_trigger(trigger: str) -> bool:
     """Whether `trigger` is an event of the JSON envelope reader, such as `string item.name`."""
     return _JSON_TRIGGER.fullmatch(trigger) is not None
@@ -168,7 +176,10 @@ def read_spec(grammar_path: Path, machine_path: Path, import_paths: tuple[str, .
     )
     _check_header(spec, lines)
     _bind_terminals(spec, terminals, str(grammar_path), lines)
-    _check_machine(spec)
+    from toolgram.faults import faults
+
+    for fault in faults(spec):
+        raise fault
     return spec
 
 
@@ -466,132 +477,3 @@ def _bind_terminals(spec: Spec, terminals: dict[str, TerminalDef], grammar_path:
                 "name a terminal that is a literal and a trigger, or remove it",
                 lines.get(("format", "special_tokens", index), 0),
             )
-
-
-def _check_machine(spec: Spec) -> None:
-    rows: dict[str, dict[str, Transition]] = {name: {} for name in spec.states}
-    for transition in spec.transitions:
-        rows[transition.source][transition.trigger] = transition
-    _check_reachable(spec, rows)
-    for name, state in spec.states.items():
-        row = rows[name]
-        if name == spec.final:
-            continue
-        _check_state(spec, state, row)
-        _check_prefixes(spec, state, row)
-
-
-def _check_reachable(spec: Spec, rows: dict[str, dict[str, Transition]]) -> None:
-    reached, pending = {spec.initial}, [spec.initial]
-    while pending:
-        for transition in rows[pending.pop()].values():
-            if transition.dest not in reached:
-                reached.add(transition.dest)
-                pending.append(transition.dest)
-    for name, state in spec.states.items():
-        if name not in reached:
-            raise FormatError(
-                spec.machine_path,
-                f"state {name} is unreachable from {spec.initial}",
-                "add a transition that leads to it, or remove it",
-                state.line,
-            )
-
-
-def _check_state(spec: Spec, state: State, row: dict[str, Transition]) -> None:
-    path, name = spec.machine_path, state.name
-    is_text = state.meaning in ("content", "reasoning")
-    if is_text and state.held:
-        raise FormatError(
-            path, f"text state {name} is held", "free text is never held; use a structure state", state.line
-        )
-    if is_text and TEXT not in row:
-        raise FormatError(
-            path,
-            f"text state {name} does not say where TEXT leads",
-            f"add `- {{trigger: TEXT, source: {name}, dest: =}}`, or a dest to go to when text comes",
-            state.line,
-        )
-    if state.meaning == "name" and not state.held:
-        raise FormatError(
-            path, f"state {name} reads a name but is not held", "a name is sent whole: add the tag `held`", state.line
-        )
-    if not state.held and END not in row:
-        raise FormatError(
-            path,
-            f"{name} has no way to {spec.final} when the output ends",
-            f"add `- {{trigger: end, source: {name}, dest: {spec.final}}}`",
-            state.line,
-        )
-    if not state.held and not is_text and state.meaning != "malformed" and "malformed" not in row:
-        raise FormatError(
-            path,
-            f"{name} does not say what follows when the text does not fit",
-            f"add `- {{trigger: malformed, source: {name}, dest: ..., after: fail_call}}`",
-            state.line,
-        )
-    if (
-        state.meaning == "arguments"
-        and not {"object_end"} & set(row)
-        and not any(t.startswith("end_map ") for t in row)
-    ):
-        raise FormatError(
-            path,
-            f"{name} reads arguments and has no transition for their end",
-            "add a transition on `object_end` (or, in an envelope, `end_map item.arguments`)",
-            state.line,
-        )
-
-
-def _check_prefixes(spec: Spec, state: State, row: dict[str, Transition]) -> None:
-    shapes = [spec.terminals[trigger] for trigger in row if trigger in spec.terminals]
-    openers = {"{": "start_map item"} if "start_map item" in row else {}
-    for shape in shapes:
-        if isinstance(shape, Run):
-            pattern = re.compile(shape.first)
-            for other in shapes:
-                first = other.text[0] if isinstance(other, Literal) else None
-                clash = (first is not None and pattern.match(first)) or (
-                    isinstance(other, Run) and other is not shape and _overlap(shape, other)
-                )
-                if clash:
-                    raise FormatError(
-                        spec.machine_path,
-                        f"in {state.name}, {shape.name} and {other.name} can begin with the same character",
-                        "exclude that character from the class, or split the state",
-                        state.line,
-                    )
-        else:
-            for other in shapes:
-                if other is not shape and isinstance(other, Literal) and other.text == shape.text:
-                    raise FormatError(
-                        spec.machine_path,
-                        f"in {state.name}, {shape.name} and {other.name} are the same text",
-                        "remove one of them",
-                        state.line,
-                    )
-                if (
-                    other is not shape
-                    and isinstance(other, Literal)
-                    and other.text.startswith(shape.text)
-                    and "longest_match" not in spec.machine_dict["format"]
-                ):
-                    raise FormatError(
-                        spec.machine_path,
-                        f"in {state.name}, {shape.name} ({shape.text!r}) is a prefix of {other.name} ({other.text!r})",
-                        "write `longest_match: true` under `format:` if the longer one is to win, or "
-                        "make the markers differ",
-                        state.line,
-                    )
-            if openers and shape.text in openers:
-                raise FormatError(
-                    spec.machine_path,
-                    f"in {state.name}, {shape.name} and `start_map item` both begin with {shape.text!r}",
-                    "keep one of them",
-                    state.line,
-                )
-
-
-def _overlap(one: Run, other: Run) -> bool:
-    first, second = re.compile(one.first), re.compile(other.first)
-    return any(first.match(chr(code)) and second.match(chr(code)) for code in range(0x250))

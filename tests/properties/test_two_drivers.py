@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import toolgram
 from toolgram.check.drivers import Step, steps
-from toolgram.check.languages import WS, may_end, rows_of, samples
-from toolgram.spec import TEXT, Literal
+from toolgram.check.languages import WS, may_end, samples
+from toolgram.spec import TEXT, Literal, rows_of
 
 
 @pytest.mark.parametrize("name", toolgram.format_names())

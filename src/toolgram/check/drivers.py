@@ -19,13 +19,13 @@ from typing import Any
 
 import ijson
 
-from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, WS, may_end, rows_of, samples
+from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, WS, may_end, samples
 from toolgram.errors import ToolgramError
 from toolgram.events import Status
 from toolgram.formats import Format
 from toolgram.message import Message
 from toolgram.reference import ReferenceMachine, may_end_here
-from toolgram.spec import END, TEXT, Literal, Transition
+from toolgram.spec import END, TEXT, Literal, Transition, rows_of
 
 Step = tuple[str, str, str]
 

@@ -22,7 +22,7 @@ from automata.fa.nfa import NFA
 from lark.grammar import Rule, Terminal
 
 from toolgram.errors import FormatError
-from toolgram.spec import END, TEXT, Literal, Spec, Transition, load_lark, terminal_line
+from toolgram.spec import END, TEXT, Literal, Spec, Transition, load_lark, rows_of, terminal_line
 
 ARGUMENTS, OBJECT, LIST, WS = "arguments", "call object", "list of calls", "WS"
 _VALUES = {
@@ -140,14 +140,6 @@ def _add_sequence(
 
 
 # --- the machine --------------------------------------------------------------------------------------------------
-
-
-def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
-    """The transitions by source and trigger."""
-    rows: dict[str, dict[str, Transition]] = {name: {} for name in spec.states}
-    for transition in spec.transitions:
-        rows[transition.source][transition.trigger] = transition
-    return rows
 
 
 def machine_automaton(spec: Spec) -> Automaton:

@@ -13,24 +13,15 @@ from typing import Any
 
 from lark.lexer import TerminalDef
 
-from toolgram.check.languages import rows_of
-from toolgram.spec import END, TEXT, Literal, Run, Spec, read_terminals, terminal_line
+from toolgram.faults import prefix_faults, unreachable
+from toolgram.spec import END, TEXT, Spec, read_terminals, rows_of, terminal_line
 
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
 
 
 def reachable(spec: Spec) -> Iterator[str]:
     """States that no transition leads to."""
-    rows = rows_of(spec)
-    reached, pending = {spec.initial}, [spec.initial]
-    while pending:
-        for transition in rows[pending.pop()].values():
-            if transition.dest not in reached:
-                reached.add(transition.dest)
-                pending.append(transition.dest)
-    for name, state in spec.states.items():
-        if name not in reached:
-            yield f"{spec.machine_path}:{state.line}: state {name} is unreachable; add a transition to it or remove it"
+    return map(str, unreachable(spec))
 
 
 def ends(spec: Spec) -> Iterator[str]:
@@ -100,26 +91,8 @@ def nothing_swallowed(spec: Spec) -> Iterator[str]:
 def prefix_safe(spec: Spec) -> Iterator[str]:
     """Markers of one state of which one begins with another, without a rule for it."""
     rows = rows_of(spec)
-    longest = "longest_match" in spec.machine_dict["format"]
-    for name, row in rows.items():
-        shapes = [spec.terminals[trigger] for trigger in row if trigger in spec.terminals]
-        texts = [shape for shape in shapes if isinstance(shape, Literal)]
-        for one in texts:
-            for other in texts:
-                if one is other or not other.text.startswith(one.text):
-                    continue
-                if one.text == other.text or not longest:
-                    yield (
-                        f"{spec.machine_path}:{spec.states[name].line}: in {name}, {one.name} ({one.text!r}) is a "
-                        f"prefix of {other.name} ({other.text!r}); write `longest_match: true`, or make them differ"
-                    )
-        for run in (shape for shape in shapes if isinstance(shape, Run)):
-            for text in texts:
-                if re.match(run.first, text.text):
-                    yield (
-                        f"{spec.machine_path}:{spec.states[name].line}: in {name}, {run.name} and {text.name} can "
-                        "begin with the same character; exclude it from the class"
-                    )
+    for name, state in spec.states.items():
+        yield from map(str, prefix_faults(spec, state, rows[name]))
 
 
 def terminals_not_empty(spec: Spec) -> Iterator[str]:

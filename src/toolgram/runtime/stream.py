@@ -31,7 +31,7 @@ from toolgram.islands.json_values import JsonScanner
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.wreckage import Wreckage
 from toolgram.runtime.sink import MARKER, SYNTAX, Sink
-from toolgram.spec import END, TEXT
+from toolgram.spec import TEXT
 
 Trace: TypeAlias = Callable[[str, str, str], None]
 
@@ -354,11 +354,6 @@ def reader_of(state: StateProgram) -> str:
     if state.meaning in ("arguments", "ignored", "malformed"):
         return state.meaning
     return "text" if state.loops else "token"
-
-
-def end_move(state: StateProgram) -> Move | None:
-    """The transition at the end of the output, if the state has one."""
-    return state.row.get(END)
 
 
 def symbol_why(symbol: Symbol) -> str:
