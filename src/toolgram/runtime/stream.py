@@ -42,7 +42,8 @@ class Stream:
     """Everything that one stream remembers, and the moves it can make. Readers and the parser work on it."""
 
     __slots__ = (
-        "borrowed", "buffer",
+        "borrowed",
+        "buffer",
         "call",
         "call_ids",
         "calls",
@@ -71,7 +72,7 @@ class Stream:
         "strings",
         "trace",
         "wreckage",
-    )  # fmt: skip
+    )
 
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None) -> None:
         self.program = program
@@ -241,16 +242,22 @@ class Stream:
         if not origin.is_text:
             self.fail(text, held.why)
             return
-        debris = None
-        if quote is None and self.env is not None and (named or len(self.env.scanner.stack) - self.env.in_list > 1):
-            debris = self.survey()
-        text += self.leftover()
-        self.leave_islands()
         if coded:
             self.state = held.row[TEXT].dest
             self.reader = reader_of(self.state)
         else:
             self.leave_for_text()
+        self.release_as_text(held, text, marked, named, quote)
+
+    def release_as_text(
+        self, held: StateProgram, text: str, marked: bool, named: bool, quote: JsonScanner | None
+    ) -> None:
+        """Say what was held as text of the origin. What is left of its value is quoted, or debris."""
+        origin = self.origin
+        depth = len(self.env.scanner.stack) - self.env.in_list if self.env else 0
+        debris = self.survey() if quote is None and self.env and (named or depth > 1) else None
+        text += self.leftover()
+        self.leave_islands()
         meaning = "malformed" if marked and origin.meaning == "content" else origin.meaning or "content"
         if text:
             self.sink.say(meaning, text, held.why)
