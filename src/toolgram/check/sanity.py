@@ -26,17 +26,23 @@ def reachable(spec: Spec) -> Iterator[str]:
 
 def ends(spec: Spec) -> Iterator[str]:
     """States from which the final state cannot be reached."""
-    rows = rows_of(spec)
-    can, changed = {spec.final}, True
-    while changed:
-        changed = False
-        for name, row in rows.items():
-            if name not in can and any(transition.dest in can for transition in row.values()):
-                can.add(name)
-                changed = True
+    can = _leading_to(spec, {spec.final})
     for name, state in spec.states.items():
         if name not in can:
             yield f"{spec.machine_path}:{state.line}: {name} has no way to {spec.final}; add an `end` transition"
+
+
+def _leading_to(spec: Spec, goals: set[str]) -> set[str]:
+    """The states from which some transitions lead to one of `goals`, the goals among them."""
+    sources: dict[str, set[str]] = {name: set() for name in spec.states}
+    for transition in spec.transitions:
+        sources[transition.dest].add(transition.source)
+    reached, pending = set(goals), list(goals)
+    while pending:
+        for source in sources[pending.pop()] - reached:
+            reached.add(source)
+            pending.append(source)
+    return reached
 
 
 def unambiguous(spec: Spec) -> Iterator[str]:
@@ -54,14 +60,7 @@ def unambiguous(spec: Spec) -> Iterator[str]:
 
 def released(spec: Spec) -> Iterator[str]:
     """Held states from which nothing is ever committed."""
-    rows = rows_of(spec)
-    can, changed = {name for name, state in spec.states.items() if not state.held}, True
-    while changed:
-        changed = False
-        for name, row in rows.items():
-            if name not in can and any(transition.dest in can for transition in row.values()):
-                can.add(name)
-                changed = True
+    can = _leading_to(spec, {name for name, state in spec.states.items() if not state.held})
     for name, state in spec.states.items():
         if name not in can:
             yield (

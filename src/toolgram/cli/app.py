@@ -32,6 +32,18 @@ app = typer.Typer(
 )
 
 
+Grammar = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X.lark",
+        help="The grammar of a format of your own; goes with --machine. Example: --grammar my.lark --machine my.yaml",
+    ),
+]
+Machine = Annotated[
+    str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
+]
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"toolgram {toolgram.__version__}")
@@ -71,17 +83,8 @@ def parse(
             help="A shipped format; `toolgram formats` lists them. Example: --format llama3_json",
         ),
     ] = None,
-    grammar: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X.lark",
-            help="The grammar of a format of your own; goes with --machine. "
-            "Example: --grammar my.lark --machine my.yaml",
-        ),
-    ] = None,
-    machine: Annotated[
-        str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
-    ] = None,
+    grammar: Grammar = None,
+    machine: Machine = None,
     events: Annotated[
         bool,
         typer.Option(
@@ -175,13 +178,8 @@ def explain(
         str | None,
         typer.Option("--format", "-f", metavar="NAME", help="A shipped format; `toolgram formats` lists them."),
     ] = None,
-    grammar: Annotated[
-        str | None,
-        typer.Option(metavar="X.lark", help="The grammar of a format of your own; goes with --machine."),
-    ] = None,
-    machine: Annotated[
-        str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
-    ] = None,
+    grammar: Grammar = None,
+    machine: Machine = None,
     tools: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="The tools the model was offered: a JSON list of OpenAI tool dicts."),
@@ -261,16 +259,10 @@ def check(
 def diagram(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="FORMAT", show_default=False, help="A shipped format; `toolgram formats` lists them."
-        ),
+        typer.Argument(metavar="FORMAT", show_default=False, help="A shipped format; `toolgram formats` lists them."),
     ] = None,
-    grammar: Annotated[
-        str | None, typer.Option(metavar="X.lark", help="The grammar of a format of your own; goes with --machine.")
-    ] = None,
-    machine: Annotated[
-        str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
-    ] = None,
+    grammar: Grammar = None,
+    machine: Machine = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -303,12 +295,8 @@ def docs(
         str | None,
         typer.Argument(metavar="FORMAT", show_default=False, help="A shipped format. None: all that ship."),
     ] = None,
-    grammar: Annotated[
-        str | None, typer.Option(metavar="X.lark", help="The grammar of a format of your own; goes with --machine.")
-    ] = None,
-    machine: Annotated[
-        str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
-    ] = None,
+    grammar: Grammar = None,
+    machine: Machine = None,
     folder: Annotated[
         str, typer.Option("-o", "--output", metavar="DIR", help="The folder that the pages belong into.")
     ] = "docs/specs",
