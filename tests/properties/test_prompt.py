@@ -2,8 +2,9 @@
 
 Strategy: after a beginning `t`, every continuation of a few tokens is tried, the end of the output among them. What
 *all* of them say is certain, and a prompt parser has told it. The events are compared as rows of small items (one
-per character of payload), so that half an event that is certain counts as well. What is dropped may wait although
-its meaning is known: blanks of a seam are told together, and so is each token of what stands around a call.
+per character of payload), so that half an event that is certain counts as well. Two things may wait although
+their meaning is known: the blanks of a seam, which are told together, and the comma, colon and quote before a key or
+a late value of the JSON around a call, which are told with it.
 What is left of a call or a marker that the beginning may have begun is one token, so that three reach every outcome.
 """
 
@@ -215,7 +216,7 @@ def certain_but_held(name: str, beginning: str) -> tuple[Item, ...]:
 
 
 def _may_wait(item: Item) -> bool:
-    return item[0] == "dropped"
+    return item[0] == "dropped" and item[1] in ' \t\r\n,:"'
 
 
 def _show(items: tuple[Item, ...]) -> str:

@@ -30,7 +30,7 @@ class Wreckage:
     __slots__ = ("blind", "escaped", "in_list", "python", "quote", "stack")
 
     def __init__(self, stack: str, quote: str = "", in_list: bool = False, python: bool = False) -> None:
-        self.stack = list(stack)
+        self.stack = stack
         self.quote = quote
         self.escaped = False
         self.in_list = in_list
@@ -86,14 +86,13 @@ class Wreckage:
             self.quote = character
         elif character in "{[" or (character == "(" and self.python):
             if len(self.stack) < MAX_OPEN:
-                self.stack.append(character)
+                self.stack += character
         elif character in "}]" or (character == ")" and self.python):
             if self.in_list and len(self.stack) <= 1:
                 return character == "]"
-            opening = _OPENING[character]
-            if opening in self.stack[1 if self.in_list else 0 :]:
-                while self.stack.pop() != opening:
-                    pass
+            partner = self.stack.rfind(_OPENING[character], 1 if self.in_list else 0)
+            if partner >= 0:
+                self.stack = self.stack[:partner]
             return not self.in_list and not self.stack
         elif character == "," and self.in_list:
             return len(self.stack) <= 1
@@ -101,7 +100,7 @@ class Wreckage:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return ["".join(self.stack), self.quote, self.escaped, self.in_list, self.python, self.blind]
+        return [self.stack, self.quote, self.escaped, self.in_list, self.python, self.blind]
 
     @classmethod
     def load(cls, data: list[Any]) -> Wreckage:

@@ -272,9 +272,10 @@ def _take_key(stream: Stream, env: Envelope, whole: bool) -> None:
     state = stream.state
     parent = env.parents[-1]
     if not whole:
-        partial = f"{parent}.{_decoded(env.token)}"
-        if not state.any_key and not any(path.startswith(partial) for path in state.key_paths):
-            stream.misfit(quote=env.scanner)
+        if not state.any_key:
+            partial = f"{parent}.{_decoded(env.token)}"
+            if not any(path.startswith(partial) for path in state.key_paths):
+                stream.misfit(quote=env.scanner)
         return
     token, env.token = env.token, ""
     ((_, _, key),) = env.push(token)

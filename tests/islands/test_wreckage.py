@@ -1,0 +1,55 @@
+"""How far a broken value reaches: to its own bracket, whatever else was left open, in constant work per character."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import toolgram
+from toolgram.islands.wreckage import MAX_OPEN, MORE, OVER, Wreckage
+
+BRACKETS = re.compile(r"""(?P<bracket>["'{}\[\](),])""")
+
+
+@pytest.mark.parametrize(
+    ("stack", "text", "end"),
+    [
+        ("{", "x} y", 2),
+        ("{{[", "}} y", 2),  # a bracket closes what was left open inside it
+        ("{", "]]} y", 3),  # one without a partner closes nothing
+        ("{", '"}" } y', 5),
+        ("{", '"\\"}" } y', 7),
+    ],
+)
+def test_where_it_is_over(stack: str, text: str, end: int) -> None:
+    for size in (1, 2, 99):
+        wreckage, pos = Wreckage(stack), 0
+        for begin in range(0, len(text), size):
+            piece = text[begin : begin + size]
+            reason, at, _ = wreckage.read(piece, 0, BRACKETS, True)
+            pos = begin + at
+            if reason == OVER:
+                break
+        assert (reason, pos) == (OVER, end)
+
+
+def test_a_list_resumes_before_its_own_separator() -> None:
+    wreckage = Wreckage("[{", in_list=True)
+    assert wreckage.read("x, [}, {", 0, BRACKETS, True)[:2] == (OVER, 5)
+
+
+def test_open_brackets_are_bounded() -> None:
+    wreckage = Wreckage("{")
+    assert wreckage.read("[" * 3 * MAX_OPEN + ")" * 10, 0, BRACKETS, True)[0] == MORE
+    assert len(wreckage.stack) == MAX_OPEN
+
+
+def test_long_keys_and_many_closers_are_read_one_character_at_a_time() -> None:
+    long_key = '{"name": "f", "parameters": {}, "' + "k" * 50_000
+    closers = '{"name": "f", "parameters": {"a": x' + "{" * MAX_OPEN + "]" * 50_000
+    for text in (long_key, closers):
+        parser = toolgram.get_format("llama3_json").parser()
+        events = [event for character in text for event in parser.feed(character)] + parser.close()
+        assert "".join(event.source for event in events) == text
+        assert [call.status for call in parser.message.tool_calls] in (["truncated"], ["malformed"])
