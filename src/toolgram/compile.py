@@ -54,7 +54,7 @@ class StateProgram:
     symbols: list[Symbol] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
     longest: int = 0  # of the literals
-    plain: FindMatch | None = None  # free text that no symbol can begin in
+    start: FindMatch | None = None  # free text: a character that a symbol may begin with
     event: type[Content] | type[Reasoning] = Content  # what free text is
     find: FindMatch | None = None  # free text: the next symbol, or a suffix that may become one
     find_final: FindMatch | None = None  # the same at the end of the output, when nothing can become anything
@@ -130,7 +130,7 @@ def _compile_state(spec: Spec, state: StateProgram) -> None:
     if state.loops:
         found = "|".join(filter(None, (f"(?:{partial})\\Z" if partial else "", groups)))
         firsts = "".join(sorted({literal[0] for literal in state.literals} | {text for text, _ in _openers(state)}))
-        state.plain = re.compile(f"[^{re.escape(firsts)}]++" if firsts else r"[\s\S]++").fullmatch
+        state.start = re.compile(f"[{re.escape(firsts)}]" if firsts else r"(?!)").search
         state.event = Reasoning if state.meaning == "reasoning" else Content
         state.find = re.compile(found or r"(?!)").search
         state.find_final = re.compile(groups or r"(?!)").search

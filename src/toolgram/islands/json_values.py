@@ -1,9 +1,15 @@
 """JSON at character level: how far does a value reach, and is every character of it allowed?
 
-Strategy: a pushdown automaton of a dozen states, driven by compiled regular expressions over *runs* and not by
-single characters: a delta inside a long string costs one `match`.  Nothing is decoded, nothing is kept but the
-state and the stack of open brackets, so the model's own bytes (number spelling, escapes, blanks) pass through and a
-snapshot is a few characters.  Every prefix that is accepted is a prefix of some valid JSON text.
+Strategy: a pushdown automaton written as one table.  A *row* per state says what each character leads to: another state,
+or one of four things that a table cannot do by itself (push a bracket, pop one, escape a raw control character, give up).
+Whether a value stands in a list or in an object is part of the state, so that a bracket is checked by the row and what
+follows a value is one look-up.  A delta is a few characters, and a look-up per character is then cheaper than any
+regular expression; in longer texts, *skips* jump over what would bring the table back to the state it is in: the inside of
+a string, whole members and elements.  They are short cuts through the table and decide nothing.
+
+Nothing is decoded, nothing is kept but the state and the stack of open brackets, so the model's own bytes (number
+spelling, escapes, blanks) pass through and a snapshot is a few characters.  Every prefix that is accepted is a prefix of
+some valid JSON text.
 
 Raw control characters inside strings are not JSON, but models that write code emit them; they are accepted, and
 passed on escaped.
@@ -12,75 +18,122 @@ passed on escaped.
 from __future__ import annotations
 
 import re
+from operator import length_hint
 from typing import Any
 
 MAX_DEPTH = 256
 
-# What is expected next. Positions in an object and in a list are apart, so that what follows a token is one look into a
-# table. The order matters: values first, and everything up to AFTER_MEMBER is between tokens.
-ITEM, FIRST_ITEM, MEMBER_VALUE, FIRST_KEY, KEY, COLON, AFTER_ITEM, AFTER_MEMBER = range(8)
-ITEM_STRING, MEMBER_STRING, KEY_STRING, ESCAPE, HEX, NUMBER, WORD, DONE, BROKEN = range(8, 17)
+# The states inside strings: plain, after a backslash, and with four to one hexadecimal digits to come; each for a
+# string in a list, in an object, and for a key, in this order, so that `state % 3` says which string it is.
+ITEM_STRING, MEMBER_STRING, KEY_STRING = range(3)
+_ESCAPE = 3
+_HEX = 6
+# What is expected next, between tokens.
+ITEM, FIRST_ITEM, MEMBER_VALUE, FIRST_KEY, KEY, COLON, AFTER_ITEM, AFTER_MEMBER = range(18, 26)
+DONE, BROKEN = 26, 27
+# From here on: inside a number or a word.
+_SCALARS = 28
 
-# What the last step read.
+# What a row says where it names no state.
+_WRONG, _CONTROL, _POP, _PUSH_OBJECT, _PUSH_LIST = range(-5, 0)
+
+# What the last `step` read.
 BLANK, PUNCTUATION, OPEN, CLOSE, STRING_PART, STRING_END, SCALAR_PART, SCALAR_END, CONTROL, NOTHING = range(10)
 
-_TOKEN = re.compile(
-    r"""[ \t\r\n]*+(?:
-        ("[^"\\\x00-\x1f]*+")        # 1 a whole string without escapes
-      | (")                          # 2 a string begins
-      | (,)                          # 3
-      | (:)                          # 4
-      | ([{\[])                      # 5
-      | ([}\]])                      # 6
-      | ((?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)
-         (?=[ \t\r\n,}\]]))         # 7 a whole scalar
-      | ([-0-9])                     # 8 a number begins
-      | ([tfn])                      # 9 a word begins
-      | )""",
-    re.VERBOSE,
-).match
-_STRING_RUN = re.compile(r'[^"\\\x00-\x1f]*+(")?').match
-PLAIN_STRING = re.compile(r'[^"\\\x00-\x1f]++').fullmatch
-_CONTROL_RUN = re.compile(r"[\x00-\x1f]+").match
-_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
-_WORDS = {"t": "rue", "f": "alse", "n": "ull"}
+_BLANKS = " \t\r\n"
+_DIGITS, _NONZERO, _HEX_DIGITS = "0123456789", "123456789", "0123456789abcdefABCDEF"
+_WORDS = ("true", "false", "null")
+_CONTROLS = "".join(map(chr, range(0x20)))
 _CONTROL_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 
-# State and token (a group of _TOKEN) -> the next state; OTHER where it takes more than that, WRONG where none fits.
-OTHER, WRONG = -1, -2
-_WHOLE_STRING, _STRING, _COMMA, _COLON, _OPEN, _CLOSE, _WHOLE_SCALAR, _NUMBER, _WORD = range(1, 10)
-_VALUE_TOKENS = {_OPEN: OTHER, _NUMBER: OTHER, _WORD: OTHER}
-_ITEM_TOKENS = {**_VALUE_TOKENS, _WHOLE_STRING: AFTER_ITEM, _STRING: ITEM_STRING, _WHOLE_SCALAR: AFTER_ITEM}
-_KEY_TOKENS = {_WHOLE_STRING: COLON, _STRING: KEY_STRING}
-_TABLE: dict[int, dict[int, int]] = {
-    ITEM: _ITEM_TOKENS,
-    FIRST_ITEM: {**_ITEM_TOKENS, _CLOSE: OTHER},
-    MEMBER_VALUE: {
-        **_VALUE_TOKENS, _WHOLE_STRING: AFTER_MEMBER, _STRING: MEMBER_STRING, _WHOLE_SCALAR: AFTER_MEMBER
-    },
-    FIRST_KEY: {**_KEY_TOKENS, _CLOSE: OTHER},
-    KEY: _KEY_TOKENS,
-    COLON: {_COLON: MEMBER_VALUE},
-    AFTER_ITEM: {_COMMA: ITEM, _CLOSE: OTHER},
-    AFTER_MEMBER: {_COMMA: KEY, _CLOSE: OTHER},
-}  # fmt: skip
-_NEXT = tuple(tuple(_TABLE[state].get(token, WRONG) for token in range(10)) for state in range(8))
-_KINDS = (NOTHING, STRING_END, STRING_PART, PUNCTUATION, PUNCTUATION, OPEN, CLOSE, SCALAR_END, SCALAR_PART, SCALAR_PART)
-_AFTER_STRING = {ITEM_STRING: AFTER_ITEM, MEMBER_STRING: AFTER_MEMBER, KEY_STRING: COLON}
-
-# The states of a number: what has been read of it -> which character leads where.
-_DIGITS, _NONZERO = "0123456789", "123456789"
-_NUMBER_STEPS: dict[str, dict[str, str]] = {
-    "-": {"0": "0", **dict.fromkeys(_NONZERO, "1")},
-    "0": {".": ".", "e": "e", "E": "e"},
-    "1": {**dict.fromkeys(_DIGITS, "1"), ".": ".", "e": "e", "E": "e"},
-    ".": dict.fromkeys(_DIGITS, "f"),
-    "f": {**dict.fromkeys(_DIGITS, "f"), "e": "e", "E": "e"},
-    "e": {**dict.fromkeys(_DIGITS, "x"), "+": "s", "-": "s"},
-    "s": dict.fromkeys(_DIGITS, "x"),
-    "x": dict.fromkeys(_DIGITS, "x"),
+# The states of a number: what has been read of it -> which characters lead where.
+_NUMBER: dict[str, dict[str, str]] = {
+    "-": {"0": "0", _NONZERO: "1"},
+    "0": {".": ".", "eE": "e"},
+    "1": {_DIGITS: "1", ".": ".", "eE": "e"},
+    ".": {_DIGITS: "f"},
+    "f": {_DIGITS: "f", "eE": "e"},
+    "e": {_DIGITS: "x", "+-": "s"},
+    "s": {_DIGITS: "x"},
+    "x": {_DIGITS: "x"},
 }
-_NUMBER_ENDS = frozenset("01fx")
+_NUMBER_ENDS = "01fx"
+
+_Row = dict[str, int]
+
+
+def _table() -> tuple[list[_Row], dict[int, int]]:
+    """The rows of all states; and of the states in which a number may be over, the state after it."""
+    rows = [_row(state if state <= KEY_STRING else _WRONG) for state in range(_SCALARS)]
+    after_string = {ITEM_STRING: AFTER_ITEM, MEMBER_STRING: AFTER_MEMBER, KEY_STRING: COLON}
+    for kind, after in after_string.items():
+        rows[kind] |= _each(_CONTROLS, _CONTROL) | {'"': after, "\\": _ESCAPE + kind}
+        rows[_ESCAPE + kind] |= _each('"\\/bfnrt', kind) | {"u": _HEX + kind}
+        for state in range(_HEX + kind, ITEM, 3):
+            rows[state] |= _each(_HEX_DIGITS, state + 3 if state + 3 < ITEM else kind)
+    for state in range(ITEM, DONE):
+        rows[state] |= _each(_BLANKS, state)
+    rows[FIRST_KEY] |= {'"': KEY_STRING, "}": _POP}
+    rows[KEY] |= {'"': KEY_STRING}
+    rows[COLON] |= {":": MEMBER_VALUE}
+    rows[AFTER_ITEM] |= {",": ITEM, "]": _POP}
+    rows[AFTER_MEMBER] |= {",": KEY, "}": _POP}
+    rows[FIRST_ITEM] |= {"]": _POP}
+    after_number: dict[int, int] = {}
+    for string, after in ((ITEM_STRING, AFTER_ITEM), (MEMBER_STRING, AFTER_MEMBER)):
+        number = {name: len(rows) + at for at, name in enumerate(_NUMBER)}
+        for name, steps in _NUMBER.items():
+            over = name in _NUMBER_ENDS
+            rows.append(dict(rows[after]) if over else _row(_WRONG))
+            if over:
+                after_number[number[name]] = after
+            for characters, following in steps.items():
+                rows[-1] |= _each(characters, number[following])
+        begin = {"-": number["-"], "0": number["0"], **_each(_NONZERO, number["1"])}
+        for word in _WORDS:
+            begin[word[0]] = len(rows)
+            rows += [_row(_WRONG) | {letter: len(rows) + at} for at, letter in enumerate(word[1:], 1)]
+            rows[-1][word[-1]] = after
+        begin |= {'"': string, "{": _PUSH_OBJECT, "[": _PUSH_LIST}
+        for state in (ITEM, FIRST_ITEM) if string == ITEM_STRING else (MEMBER_VALUE,):
+            rows[state] |= begin
+    return rows, after_number
+
+
+def _row(other: int) -> _Row:
+    """A row in which every character of ASCII leads to `other`."""
+    return dict.fromkeys(map(chr, range(128)), other)
+
+
+def _each(characters: str, following: int) -> _Row:
+    return dict.fromkeys(characters, following)
+
+
+_ROWS, _AFTER_NUMBER = _table()
+
+# Skips: from a state, over text that ends in the same state. Only whole tokens and no raw control characters, so that what
+# they do not take is left to the table. Possessive throughout: nothing is tried twice at one place.
+_SPACE = rf"[{_BLANKS}]*+"
+_INSIDE = r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
+_SCALAR = rf'(?:"{_INSIDE}"|-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?=[{_BLANKS},}}\]])|true|false|null)'
+
+
+def _members(value: str) -> str:
+    return rf'"{_INSIDE}"{_SPACE}:{_SPACE}{value}'
+
+
+def _listed(part: str) -> str:
+    return rf"(?:{part}{_SPACE}(?:,{_SPACE}{part}{_SPACE})*+)?+"
+
+
+_SHALLOW = rf"(?:{_SCALAR}|\[{_SPACE}{_listed(_SCALAR)}\]|\{{{_SPACE}{_listed(_members(_SCALAR))}\}})"
+_SKIPS: dict[int, Any] = {
+    **dict.fromkeys((ITEM_STRING, MEMBER_STRING, KEY_STRING), re.compile(_INSIDE).match),
+    AFTER_ITEM: re.compile(rf"(?:{_SPACE},{_SPACE}{_SHALLOW})*+").match,
+    AFTER_MEMBER: re.compile(rf"(?:{_SPACE},{_SPACE}{_members(_SHALLOW)})*+").match,
+}
+leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that may not, or not only, be part of a string
+_SHORT = 16  # characters for which the table is as fast as a skip
 
 
 def escape_controls(text: str) -> str:
@@ -98,13 +151,11 @@ class JsonScanner:
     `run` passes on.
     """
 
-    __slots__ = ("inside", "kind", "max_depth", "out", "rest", "stack", "state")
+    __slots__ = ("kind", "max_depth", "out", "stack", "state")
 
     def __init__(self, max_depth: int = MAX_DEPTH) -> None:
         self.state = ITEM
         self.stack: list[str] = []
-        self.inside = ITEM_STRING  # during an escape: the string it is part of
-        self.rest = ""  # of a word: the letters still to come; of a number: its state; of \uXXXX: one x per digit
         self.kind = NOTHING
         self.out = ""
         self.max_depth = max_depth
@@ -120,116 +171,98 @@ class JsonScanner:
         return self.state == BROKEN
 
     @property
+    def between(self) -> bool:
+        """The next character is outside any token."""
+        return ITEM <= self.state <= AFTER_MEMBER
+
+    @property
     def in_string(self) -> bool:
         """The next character is inside a string."""
-        return ITEM_STRING <= self.state <= HEX
+        return self.state < ITEM
 
     @property
     def in_plain_string(self) -> bool:
         """The next character is inside a string, and outside an escape."""
-        return ITEM_STRING <= self.state <= KEY_STRING
+        return self.state <= KEY_STRING
 
     @property
     def in_key(self) -> bool:
         """The next character is inside a key."""
-        return self.state == KEY_STRING or (self.state in (ESCAPE, HEX) and self.inside == KEY_STRING)
+        return self.state < ITEM and self.state % 3 == KEY_STRING
 
     def run(self, text: str, pos: int, floor: int) -> int:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.
 
-        Returns the new position; `out` is what those characters are as JSON. Cost: one regular expression match per
-        run of string characters or per token.
+        Returns the new position; `out` is what those characters are as JSON. Cost: a look-up per character of a short
+        text, about a regular expression match per member of a long one.
         """
-        return self._scan(text, pos, floor, False)
+        state, stack = self.state, self.stack
+        start, end, written = pos, len(text), ""
+        while pos < end:
+            window = text
+            if pos or end > _SHORT or not text.isascii():
+                if state in _SKIPS and len(stack) < self.max_depth:
+                    pos = _SKIPS[state](text, pos).end()
+                window = text[pos : pos + _SHORT]
+            pos += len(window)
+            characters = iter(window)
+            try:
+                for character in characters:
+                    before = state
+                    state = _ROWS[state][character]
+                    if state >= 0:
+                        continue
+                    if state == _CONTROL:
+                        state, at = before, pos - length_hint(characters)
+                        written += text[start : at - 1] + escape_controls(character)
+                        start = at
+                        continue
+                    state = self._nest(state)
+                    if state == BROKEN or len(stack) == floor:
+                        end = pos = pos - length_hint(characters) - (state == BROKEN)
+                        break
+            except KeyError:  # a character beyond ASCII, which is at home in strings only
+                pos -= length_hint(characters)
+                if before > KEY_STRING:
+                    state, end, pos = BROKEN, pos - 1, pos - 1
+        self.state = state
+        self.out = written + text[start:pos] if start or pos < len(text) else text
+        return pos
+
+    def _nest(self, how: int) -> int:
+        """Open or close a container; the state after it. BROKEN where it would be too deep, and where nothing fits."""
+        stack = self.stack
+        if how == _POP:
+            stack.pop()
+            return self.after_value()
+        if how == _WRONG or len(stack) >= self.max_depth:
+            return BROKEN
+        stack.append("{" if how == _PUSH_OBJECT else "[")
+        return FIRST_KEY if how == _PUSH_OBJECT else FIRST_ITEM
 
     def step(self, text: str, pos: int) -> int:
-        """Read one token, or as much of one as there is; `kind` says what it was. Returns the new position.
+        """Read one character, or a run of them inside a string; `kind` says what it was. Returns the new position.
 
         A number ends only at the character after it: that step reads nothing and has kind SCALAR_END.
         """
-        return self._scan(text, pos, -1, True)
-
-    def _scan(self, text: str, pos: int, floor: int, once: bool) -> int:
-        """The loop behind `run` and `step`: one match per run in a string or per token, and one look into a table."""
-        start = pos
-        escaped = ""
-        end = len(text)
-        while pos < end:
-            state = self.state
-            if state <= AFTER_MEMBER:
-                match = _TOKEN(text, pos)
-                token = match.lastindex or 0  # type: ignore[union-attr]
-                following = _NEXT[state][token]
-                pos = match.end()  # type: ignore[union-attr]
-                if following >= 0:
-                    self.state = following
-                    self.kind = _KINDS[token]
-                elif following == OTHER:
-                    pos = self._other(text, pos, token)
-                    if self.kind == CLOSE and len(self.stack) == floor:
-                        break
-                elif token == 0 and pos == end:
-                    self.kind = BLANK
-                else:
-                    pos = self._break(match.start(token) if token else pos)  # type: ignore[union-attr]
-            elif state <= KEY_STRING:
-                match = _STRING_RUN(text, pos)
-                pos = match.end()  # type: ignore[union-attr]
-                if match.lastindex:  # type: ignore[union-attr]
-                    self.state = _AFTER_STRING[state]
-                    self.kind = STRING_END
-                elif pos > match.start():  # type: ignore[union-attr]
-                    self.kind = STRING_PART
-                else:
-                    before = pos
-                    pos = self._string_special(text, pos)
-                    if self.kind == CONTROL:
-                        escaped += text[start:before] + escape_controls(text[before:pos])
-                        start = pos
-            elif state <= HEX:
-                pos = self._string_special(text, pos)
-            elif state == NUMBER:
-                pos = self._number(text, pos)
-            elif state == WORD:
-                pos = self._word(text, pos)
-            else:
-                self._break(pos)
-            if once or self.state == BROKEN:
-                break
-        self.out = escaped + text[start:pos] if escaped else text[start:pos]
-        return pos
-
-    def _other(self, text: str, end: int, token: int) -> int:
-        """A token that moves the stack, or that is not whole; it ends before `end`."""
-        character = text[end - 1]
-        if token == _OPEN:
-            return self._open(character, end)
-        if token == _CLOSE:
-            return self._close(character, end)
-        self.kind = SCALAR_PART
-        if token == _NUMBER:
-            self.state, self.rest = NUMBER, character if character in "-0" else "1"
+        state = self.state
+        if state <= KEY_STRING:
+            end: int = _SKIPS[state](text, pos).end()
+            if end > pos:
+                self.kind = STRING_PART
+                return end
+        following = _ROWS[state].get(text[pos], state if state <= KEY_STRING else _WRONG)
+        if state in _AFTER_NUMBER and following < _SCALARS:
+            self.state, self.kind = _AFTER_NUMBER[state], SCALAR_END
+            return pos
+        if following >= 0:
+            self.state, self.kind = following, _kind(state, following)
+        elif following == _CONTROL:
+            self.kind = CONTROL
         else:
-            self.state, self.rest = WORD, _WORDS[character]
-        return end
-
-    def _break(self, pos: int) -> int:
-        self.state, self.kind = BROKEN, NOTHING
-        return pos
-
-    def _open(self, bracket: str, end: int) -> int:
-        if len(self.stack) >= self.max_depth:
-            return self._break(end - 1)
-        self.stack.append(bracket)
-        self.state, self.kind = (FIRST_KEY if bracket == "{" else FIRST_ITEM), OPEN
-        return end
-
-    def _close(self, bracket: str, end: int) -> int:
-        if not self.stack or self.stack[-1] != ("{" if bracket == "}" else "["):
-            return self._break(end - 1)
-        self.stack.pop()
-        self.state, self.kind = self.after_value(), CLOSE
-        return end
+            self.state = self._nest(following)
+            self.kind = NOTHING if self.state == BROKEN else CLOSE if following == _POP else OPEN
+        return pos + (self.state != BROKEN)
 
     def after_value(self) -> int:
         """The state after a value at this place."""
@@ -237,68 +270,27 @@ class JsonScanner:
             return DONE
         return AFTER_MEMBER if self.stack[-1] == "{" else AFTER_ITEM
 
-    def _string_special(self, text: str, pos: int) -> int:
-        """An escape (possibly begun before), or a run of raw control characters."""
-        character = text[pos]
-        self.kind = STRING_PART
-        if self.state <= KEY_STRING:
-            if character == "\\":
-                self.inside, self.state = self.state, ESCAPE
-                return pos + 1
-            match = _CONTROL_RUN(text, pos)
-            assert match is not None
-            self.kind = CONTROL
-            return match.end()
-        if self.state == ESCAPE:
-            if character == "u":
-                self.state, self.rest = HEX, "xxxx"
-            elif character in '"\\/bfnrt':
-                self.state = self.inside
-            else:
-                return self._break(pos)
-            return pos + 1
-        if character not in _HEX_DIGITS:
-            return self._break(pos)
-        self.rest = self.rest[1:]
-        if not self.rest:
-            self.state = self.inside
-        return pos + 1
-
-    def _number(self, text: str, pos: int) -> int:
-        end = len(text)
-        rest = self.rest
-        self.kind = SCALAR_PART
-        while pos < end:
-            following = _NUMBER_STEPS[rest].get(text[pos])
-            if following is None:
-                if rest not in _NUMBER_ENDS:
-                    return self._break(pos)
-                self.state, self.kind = self.after_value(), SCALAR_END
-                return pos
-            rest = following
-            pos += 1
-        self.rest = rest
-        return pos
-
-    def _word(self, text: str, pos: int) -> int:
-        self.kind = SCALAR_PART
-        while pos < len(text) and self.rest:
-            if text[pos] != self.rest[0]:
-                return self._break(pos)
-            self.rest = self.rest[1:]
-            pos += 1
-        if not self.rest:
-            self.state, self.kind = self.after_value(), SCALAR_END
-        return pos
-
     def dump(self) -> list[Any]:
         """The state as JSON-able data, a few characters."""
-        return [self.state, "".join(self.stack), self.inside, self.rest]
+        return [self.state, "".join(self.stack)]
 
     @classmethod
     def load(cls, data: list[Any]) -> JsonScanner:
         """The inverse of `dump`."""
         scanner = cls()
-        scanner.state, stack, scanner.inside, scanner.rest = data
+        scanner.state, stack = data
         scanner.stack = list(stack)
         return scanner
+
+
+def _kind(state: int, following: int) -> int:
+    """What a character was that led from one state to the next."""
+    if following < ITEM:
+        return STRING_PART
+    if state < ITEM:
+        return STRING_END
+    if following >= _SCALARS:
+        return SCALAR_PART
+    if state >= _SCALARS:
+        return SCALAR_END
+    return BLANK if following == state else PUNCTUATION

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolgram.islands.json_envelope import MAX_TOKEN
-from toolgram.islands.json_values import CLOSE, FIRST_KEY, JsonScanner
+from toolgram.islands.json_values import FIRST_KEY, JsonScanner
 from toolgram.runtime.stream import Stream
 
 JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
@@ -55,7 +55,7 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
         stream.delta(scanner.out, stream.take(text, pos, end))
     if scanner.broken:
         stream.misfit()
-    elif scanner.kind == CLOSE and len(scanner.stack) == floor:
+    elif len(scanner.stack) == floor:
         if env is None:
             stream.scanner = None
             stream.fire("object_end", "")

@@ -61,7 +61,7 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     scanner = env.scanner
     if stream.doubt:
         return _believe(stream, env, text, pos)
-    if scanner.state <= AFTER_MEMBER:
+    if scanner.between:
         blank = JSON_BLANKS(text, pos)
         assert blank is not None
         if blank.end() > pos:
@@ -216,7 +216,7 @@ def _take_token(stream: Stream, env: Envelope, piece: str, source: str) -> None:
     else:
         env.source += source
         env.token += piece
-        if kind == SCALAR_END and piece:
+        if kind == SCALAR_END:
             _take_scalar(stream, env)
 
 

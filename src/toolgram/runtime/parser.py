@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolgram.call_ids import CallIds, random_call_ids
@@ -12,14 +12,13 @@ from toolgram.events import (
     Content,
     Dropped,
     Event,
-    Reasoning,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
     event_from_dict,
     event_to_dict,
 )
-from toolgram.islands.json_values import AFTER_MEMBER, DONE, ESCAPE, PLAIN_STRING
+from toolgram.islands.json_values import BROKEN, KEY_STRING, JsonScanner, leaves_string
 from toolgram.message import Anomaly, Message, MessageBuilder
 from toolgram.runtime.argument_readers import read_arguments, read_encoded, read_object, read_python, took_arguments
 from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored, read_quoted, read_transcoded
@@ -28,6 +27,9 @@ from toolgram.runtime.stream import Stream, Trace
 from toolgram.runtime.text_readers import read_text, read_token
 from toolgram.runtime.wreckage_reader import read_debris, read_wreckage
 from toolgram.spec import END
+
+# The way that the next delta may take: inside text, inside JSON arguments, or through the readers.
+_LONG, _TEXT, _JSON = range(3)
 
 READERS: dict[str, Reader] = {
     "text": read_text,
@@ -57,7 +59,7 @@ class Parser:
     the memory is what is held back, plus the text of `message` (nothing, with `keep_message=False`).
     """
 
-    __slots__ = ("_builder", "_closed", "_content", "_debt", "_inside", "_reasoning", "_special", "_stream")
+    __slots__ = ("_builder", "_closed", "_debt", "_floor", "_said", "_scanner", "_special", "_stream", "_way")
 
     def __init__(
         self,
@@ -71,10 +73,10 @@ class Parser:
     ) -> None:
         self._stream = Stream(program, call_ids or random_call_ids(), trace)
         self._builder = MessageBuilder(tools, keep_message)
-        self._content = self._builder.content.append
-        self._reasoning = self._builder.reasoning.append
         self._special = _triggers_by_id(program, special_tokens) if special_tokens else {}
-        self._inside = False  # nothing is buffered, owed or closed: a delta may take the short path
+        self._way = _LONG
+        self._said: Callable[[str], None]
+        self._scanner: JsonScanner
         self._closed = False
         self._debt: list[Event] = []  # what a prefix has begun and the first events must say
         if prefix:
@@ -97,54 +99,47 @@ class Parser:
         token counts as a marker only where its id was emitted; without ids, the text decides. Raises ToolgramError
         after `close`, and nothing on any text.
         """
-        # The path that nearly every delta takes, wholly inside text or inside a string of arguments: one regular
-        # expression, one event, and no decision that a reader would make differently. It costs about three times what
-        # making the event alone does; everything else goes the long way round.
-        if self._inside and not token_ids:
-            stream = self._stream
-            reader = stream.reader
-            if reader == "text":
-                sink, state = stream.sink, stream.state
-                if not sink.fresh and state.plain(delta):  # type: ignore[misc]
-                    body = delta.rstrip()
-                    blanks = sink.blanks
-                    if body is not delta or blanks:
-                        if not body:
-                            blanks.append(delta)
-                            return []
-                        rest = delta[len(body) :]
-                        if blanks:
-                            body = "".join(blanks) + body
-                            blanks.clear()
-                        if rest:
-                            blanks.append(rest)
-                    if state.event is Content:
-                        self._content(body)
-                        return [Content(body, body)]
-                    self._reasoning(body)
-                    return [Reasoning(body, body)]
-            elif reader == "arguments" and stream.call is not None and stream.source is None and delta:
-                env = stream.env
-                scanner = stream.scanner if env is None else env.scanner
-                assert scanner is not None
-                if AFTER_MEMBER < scanner.state < ESCAPE and PLAIN_STRING(delta):
-                    self._builder.fragments.append(delta)
-                    return [ToolCallDelta(stream.call, delta, delta)]
-                floor = 0 if env is None else env.depth
-                end = scanner.run(delta, 0, floor)
-                if end == len(delta) and scanner.state < DONE and len(scanner.stack) > floor:
-                    self._builder.fragments.append(scanner.out)
-                    return [ToolCallDelta(stream.call, scanner.out, delta)]
-                stream.sink.out = []
-                return self._take(delta, took_arguments(stream, scanner, floor, delta, 0, end))
-        return self._feed(delta, token_ids)
+        # Nearly every delta lies wholly inside text or inside arguments. There it takes a short way, which asks only
+        # whether that is so and makes the one event that the readers would make: two to three times the cost of making
+        # the event alone. Whatever else may be in the delta, the readers see it (`_feed`).
+        stream = self._stream
+        if token_ids and self._special:
+            stream.credit(token_ids, self._special)
+        way = self._way
+        if way == _TEXT:
+            state = stream.state
+            if delta and not state.start(delta):  # type: ignore[misc]
+                body = delta.rstrip()
+                blanks = stream.sink.blanks
+                if blanks or body is not delta:
+                    if not body:
+                        blanks.append(delta)
+                        return []
+                    rest = delta[len(body) :]
+                    if blanks:
+                        body = "".join(blanks) + body
+                        blanks.clear()
+                    if rest:
+                        blanks.append(rest)
+                self._said(body)
+                return [state.event(body, body)]
+        elif way == _JSON and delta:
+            scanner = self._scanner
+            if scanner.state <= KEY_STRING and not leaves_string(delta):
+                self._builder.fragments.append(delta)
+                return [ToolCallDelta(stream.call, delta, delta)]
+            end = scanner.run(delta, 0, self._floor)
+            if end == len(delta) and scanner.state != BROKEN and len(scanner.stack) > self._floor:
+                self._builder.fragments.append(scanner.out)
+                return [ToolCallDelta(stream.call, scanner.out, delta)]
+            stream.sink.out = []
+            return self._take(delta, took_arguments(stream, scanner, self._floor, delta, 0, end))
+        return self._feed(delta)
 
-    def _feed(self, delta: str, token_ids: Sequence[int] | None) -> list[Event]:
+    def _feed(self, delta: str) -> list[Event]:
         stream = self._stream
         if self._closed:
             raise ToolgramError("the parser is closed; make a new one with Format.parser for the next output")
-        if token_ids is not None and self._special:
-            stream.credit(token_ids, self._special)
         out: list[Event] = self._debt
         self._debt = []
         stream.sink.out = out
@@ -153,7 +148,7 @@ class Parser:
         return self._take(text, 0)
 
     def _take(self, text: str, pos: int) -> list[Event]:
-        """Hand the text from `pos` on to the readers, and collect what they say."""
+        """Hand the text from `pos` on to the readers, collect what they say, and see which way the next delta may go."""
         stream = self._stream
         _read(stream, text, pos, False)
         out = stream.sink.out
@@ -161,7 +156,16 @@ class Parser:
             self._builder.add(out)
         if stream.notes:
             self._note()
-        self._inside = not stream.buffer
+        self._way = _LONG
+        if not stream.buffer:
+            if stream.reader == "text" and not stream.sink.fresh:
+                self._way = _TEXT
+                self._said = (self._builder.content if stream.state.event is Content else self._builder.reasoning).append
+            elif stream.reader == "arguments" and stream.call is not None and stream.source is None:
+                self._way = _JSON
+                env = stream.env
+                self._floor = 0 if env is None else env.depth
+                self._scanner = stream.scanner if env is None else env.scanner
         return out
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
@@ -172,7 +176,7 @@ class Parser:
         if self._closed:
             return []
         self._closed = True
-        self._inside = False
+        self._way = _LONG
         stream = self._stream
         stream.sink.out = out = self._debt
         stream.closing = finish_reason or ""

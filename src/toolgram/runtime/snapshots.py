@@ -17,7 +17,7 @@ from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.wreckage import Wreckage
 from toolgram.runtime.stream import Stream
 
-VERSION = 1
+VERSION = 2
 _PLAIN = (
     "reader",
     "borrowed",
