@@ -87,7 +87,8 @@ class JsonStringScanner:
             begun = bool(inner.stack)
             if not begun and decoded[blank : blank + 1] not in ("", "{"):
                 return blank, 0
-            end = inner.run(decoded, 0, 0)
+            inner.run(decoded, 0, 0)
+            end = inner.end
             pieces.append(inner.out)
             if inner.state != DONE:
                 self.started |= inner.state not in (FIRST_KEY, BROKEN) and bool(inner.stack)

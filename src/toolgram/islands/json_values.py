@@ -4,8 +4,9 @@ Strategy: a pushdown automaton written as one table.  A *row* per state says wha
 or one of four things that a table cannot do by itself (push a bracket, pop one, escape a raw control character, give up).
 Whether a value stands in a list or in an object is part of the state, so that a bracket is checked by the row and what
 follows a value is one look-up.  A delta is a few characters, and a look-up per character is then cheaper than any
-regular expression; in longer texts, *skips* jump over what would bring the table back to the state it is in: the inside of
-a string, whole members and elements.  They are short cuts through the table and decide nothing.
+regular expression.  Two kinds of short cut lead through the table and decide nothing: *leaps* remember where whole deltas
+led, and in longer texts *skips* jump over what would bring the table back to the state it is in (the inside of a string,
+whole members and elements).
 
 Nothing is decoded, nothing is kept but the state and the stack of open brackets, so the model's own bytes (number
 spelling, escapes, blanks) pass through and a snapshot is a few characters.  Every prefix that is accepted is a prefix of
@@ -35,7 +36,7 @@ DONE, BROKEN = 26, 27
 _SCALARS = 28
 
 # What a row says where it names no state.
-_WRONG, _CONTROL, _POP, _PUSH_OBJECT, _PUSH_LIST = range(-5, 0)
+_CONTROL, _WRONG, _POP, _PUSH_OBJECT, _PUSH_LIST = range(-5, 0)  # _CONTROL - n for a string of kind n
 
 # What the last `step` read.
 BLANK, PUNCTUATION, OPEN, CLOSE, STRING_PART, STRING_END, SCALAR_PART, SCALAR_END, CONTROL, NOTHING = range(10)
@@ -67,7 +68,7 @@ def _table() -> tuple[list[_Row], dict[int, int]]:
     rows = [_row(state if state <= KEY_STRING else _WRONG) for state in range(_SCALARS)]
     after_string = {ITEM_STRING: AFTER_ITEM, MEMBER_STRING: AFTER_MEMBER, KEY_STRING: COLON}
     for kind, after in after_string.items():
-        rows[kind] |= _each(_CONTROLS, _CONTROL) | {'"': after, "\\": _ESCAPE + kind}
+        rows[kind] |= _each(_CONTROLS, _CONTROL - kind) | {'"': after, "\\": _ESCAPE + kind}
         rows[_ESCAPE + kind] |= _each('"\\/bfnrt', kind) | {"u": _HEX + kind}
         for state in range(_HEX + kind, ITEM, 3):
             rows[state] |= _each(_HEX_DIGITS, state + 3 if state + 3 < ITEM else kind)
@@ -136,6 +137,19 @@ leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that may not
 _SHORT = 16  # characters for which the table is as fast as a skip
 
 
+# Leaps: state -> a delta -> the state after it, where the delta moves no bracket. What a model writes is cut at the tokens of
+# its vocabulary, so the same deltas come again and again. They are learned from the table, and forgotten when they are many.
+_LEAPS: list[dict[str, int]] = [{} for _ in _ROWS]
+_MOST_LEAPS = 512  # for one state
+
+
+def _learn(state: int, delta: str, following: int) -> None:
+    leaps = _LEAPS[state]
+    if len(leaps) >= _MOST_LEAPS:
+        leaps.clear()
+    leaps[delta] = following
+
+
 def escape_controls(text: str) -> str:
     """`text` with each control character written as its JSON escape."""
     return "".join(
@@ -147,17 +161,18 @@ def escape_controls(text: str) -> str:
 class JsonScanner:
     """One JSON value, being read.
 
-    `stack` holds the open brackets, `state` what is expected, `kind` what the last `step` read, `out` what the last
-    `run` passes on.
+    `stack` holds the open brackets, `state` what is expected, `kind` what the last `step` read; `out` is what the last
+    `run` passes on, and `end` where it has stopped.
     """
 
-    __slots__ = ("kind", "max_depth", "out", "stack", "state")
+    __slots__ = ("end", "kind", "max_depth", "out", "stack", "state")
 
     def __init__(self, max_depth: int = MAX_DEPTH) -> None:
         self.state = ITEM
         self.stack: list[str] = []
         self.kind = NOTHING
         self.out = ""
+        self.end = 0
         self.max_depth = max_depth
 
     @property
@@ -190,44 +205,50 @@ class JsonScanner:
         """The next character is inside a key."""
         return self.state < ITEM and self.state % 3 == KEY_STRING
 
-    def run(self, text: str, pos: int, floor: int) -> int:
+    def run(self, text: str, pos: int, floor: int) -> bool:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.
 
-        Returns the new position; `out` is what those characters are as JSON. Cost: a look-up per character of a short
-        text, about a regular expression match per member of a long one.
+        Returns whether the text has ended first. `end` is the new position, `out` what was read, as JSON. Cost: one
+        look-up for a delta seen before, one per character of another, about one match per member of a long text.
         """
         state, stack = self.state, self.stack
-        start, end, written = pos, len(text), ""
+        leap = None if pos else _LEAPS[state].get(text)
+        if leap is not None:
+            self.state, self.end, self.out = leap, len(text), text
+            return True
+        start, end, written, more, plain = pos, len(text), "", True, True
         while pos < end:
-            window = text
-            if pos or end > _SHORT or not text.isascii():
-                if state in _SKIPS and len(stack) < self.max_depth:
-                    pos = _SKIPS[state](text, pos).end()
-                window = text[pos : pos + _SHORT]
+            if state in _SKIPS and (end - pos > _SHORT or not text.isascii()) and len(stack) < self.max_depth:
+                pos = _SKIPS[state](text, pos).end()
+            window = text[pos : pos + _SHORT]
             pos += len(window)
             characters = iter(window)
             try:
                 for character in characters:
-                    before = state
                     state = _ROWS[state][character]
                     if state >= 0:
                         continue
-                    if state == _CONTROL:
-                        state, at = before, pos - length_hint(characters)
+                    plain = False
+                    if state <= _CONTROL:
+                        state, at = _CONTROL - state, pos - length_hint(characters)
                         written += text[start : at - 1] + escape_controls(character)
                         start = at
                         continue
                     state = self._nest(state)
                     if state == BROKEN or len(stack) == floor:
                         end = pos = pos - length_hint(characters) - (state == BROKEN)
+                        more = False
                         break
             except KeyError:  # a character beyond ASCII, which is at home in strings only
                 pos -= length_hint(characters)
-                if before > KEY_STRING:
-                    state, end, pos = BROKEN, pos - 1, pos - 1
-        self.state = state
+                if state > KEY_STRING:
+                    state, more, plain = BROKEN, False, False
+                    end = pos = pos - 1
+        if plain and not start and end <= _SHORT:
+            _learn(self.state, text, state)
+        self.state, self.end = state, pos
         self.out = written + text[start:pos] if start or pos < len(text) else text
-        return pos
+        return more
 
     def _nest(self, how: int) -> int:
         """Open or close a container; the state after it. BROKEN where it would be too deep, and where nothing fits."""
@@ -257,7 +278,7 @@ class JsonScanner:
             return pos
         if following >= 0:
             self.state, self.kind = following, _kind(state, following)
-        elif following == _CONTROL:
+        elif following <= _CONTROL:
             self.kind = CONTROL
         else:
             self.state = self._nest(following)

@@ -39,18 +39,24 @@ def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
 
 def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
     """A JSON object: the model's own bytes, as far as they are JSON."""
-    env = stream.env
-    if env is None:
-        scanner, floor = stream.scanner, 0
-    else:
-        scanner, floor = env.scanner, env.depth
-    assert scanner is not None
-    return took_arguments(stream, scanner, floor, text, pos, scanner.run(text, pos, floor))
+    scanner, floor = arguments_scanner(stream)
+    scanner.run(text, pos, floor)
+    return took_arguments(stream, scanner, floor, text, pos)
 
 
-def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, pos: int, end: int) -> int:
-    """What follows from a run of the scanner from `pos` to `end`: a fragment, and perhaps the end of the arguments."""
+def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
+    """The scanner that reads the arguments, and the depth at which they are closed."""
     env = stream.env
+    if env is not None:
+        return env.scanner, env.depth
+    assert stream.scanner is not None
+    return stream.scanner, 0
+
+
+def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, pos: int) -> int:
+    """What follows from a run of the scanner from `pos` on: a fragment, and perhaps the end of the arguments."""
+    env = stream.env
+    end = scanner.end
     if end > pos:
         stream.delta(scanner.out, stream.take(text, pos, end))
     if scanner.broken:

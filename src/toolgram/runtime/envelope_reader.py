@@ -363,7 +363,8 @@ def read_quoted(stream: Stream, text: str, pos: int, final: bool) -> int:
     """A value that is JSON but no call: text to its end, or to where it is not JSON any more."""
     scanner = stream.scanner
     assert scanner is not None
-    end = scanner.run(text, pos, 0)
+    scanner.run(text, pos, 0)
+    end = scanner.end
     meaning, why, named = stream.quoted
     if end > pos:
         stream.sink.say(meaning, text[pos:end], why)

@@ -18,9 +18,16 @@ from toolgram.events import (
     event_from_dict,
     event_to_dict,
 )
-from toolgram.islands.json_values import BROKEN, KEY_STRING, JsonScanner, leaves_string
+from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
 from toolgram.message import Anomaly, Message, MessageBuilder
-from toolgram.runtime.argument_readers import read_arguments, read_encoded, read_object, read_python, took_arguments
+from toolgram.runtime.argument_readers import (
+    arguments_scanner,
+    read_arguments,
+    read_encoded,
+    read_object,
+    read_python,
+    took_arguments,
+)
 from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored, read_quoted, read_transcoded
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace
@@ -126,14 +133,14 @@ class Parser:
         elif way == _JSON and delta:
             scanner = self._scanner
             if scanner.state <= KEY_STRING and not leaves_string(delta):
-                self._builder.fragments.append(delta)
-                return [ToolCallDelta(stream.call, delta, delta)]
-            end = scanner.run(delta, 0, self._floor)
-            if end == len(delta) and scanner.state != BROKEN and len(scanner.stack) > self._floor:
-                self._builder.fragments.append(scanner.out)
-                return [ToolCallDelta(stream.call, scanner.out, delta)]
+                self._said(delta)
+                return [ToolCallDelta(stream.call, delta, delta)]  # type: ignore[arg-type]
+            if scanner.run(delta, 0, self._floor):
+                out = scanner.out
+                self._said(out)
+                return [ToolCallDelta(stream.call, out, delta)]  # type: ignore[arg-type]
             stream.sink.out = []
-            return self._take(delta, took_arguments(stream, scanner, self._floor, delta, 0, end))
+            return self._take(delta, took_arguments(stream, scanner, self._floor, delta, 0))
         return self._feed(delta)
 
     def _feed(self, delta: str) -> list[Event]:
@@ -158,14 +165,14 @@ class Parser:
             self._note()
         self._way = _LONG
         if not stream.buffer:
+            builder = self._builder
             if stream.reader == "text" and not stream.sink.fresh:
                 self._way = _TEXT
-                self._said = (self._builder.content if stream.state.event is Content else self._builder.reasoning).append
+                self._said = (builder.content if stream.state.event is Content else builder.reasoning).append
             elif stream.reader == "arguments" and stream.call is not None and stream.source is None:
                 self._way = _JSON
-                env = stream.env
-                self._floor = 0 if env is None else env.depth
-                self._scanner = stream.scanner if env is None else env.scanner
+                self._said = builder.fragments.append
+                self._scanner, self._floor = arguments_scanner(stream)
         return out
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
