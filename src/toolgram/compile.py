@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from toolgram.events import Content, Reasoning
 from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger
 
+_BLANK = r"[ \t\r\n]"
+_MOST_BLANKS = 64  # looked at after a bracket, to see whether it begins a call
+
 FindMatch = Callable[..., re.Match[str] | None]
 
 # What a symbol found in text is: a terminal of the grammar, the first character of a JSON envelope, or of arguments.
@@ -56,7 +59,7 @@ class StateProgram:
     longest: int = 0  # of the literals
     start: FindMatch | None = None  # free text: a character that a symbol may begin with
     event: type[Content] | type[Reasoning] = Content  # what free text is
-    find: FindMatch | None = None  # free text: the next symbol, or a suffix that may become one
+    find: FindMatch | None = None  # free text up to the next symbol (group 2 on), or what may become one (group 1)
     find_final: FindMatch | None = None  # the same at the end of the output, when nothing can become anything
     match: FindMatch | None = None  # a symbol at this place
     wreck: re.Pattern[str] | None = None  # wreckage: the next bracket, quote or marker
@@ -111,16 +114,11 @@ def _compile_state(spec: Spec, state: StateProgram) -> None:
     texts = sorted((shape for shape in shapes if isinstance(shape, Literal)), key=lambda shape: -len(shape.text))
     for literal in texts:
         symbol = Symbol(literal.name, TERMINAL, literal.name in spec.special_tokens)
-        alternatives.append((re.escape(literal.text), symbol))
+        alternatives.append((literal.text, symbol))
         state.literals.append(literal.text)
-    for opener, symbol in _openers(state):
-        alternatives.append((re.escape(opener), symbol))
-    for shape in shapes:
-        if isinstance(shape, Run):
-            alternatives.append((f"(?>{shape.pattern})", Symbol(shape.name, TERMINAL, most=shape.most)))
+    alternatives += _openers(state)
     state.longest = max(map(len, state.literals), default=0)
     state.symbols = [symbol for _, symbol in alternatives]
-    groups = "|".join(f"({pattern})" for pattern, _ in alternatives)
     partial = partial_pattern(state.literals)
     markers = (
         f"(?P<partial>(?:{partial})\\Z)|(?P<marker>{'|'.join(map(re.escape, state.literals))})|" if partial else ""
@@ -128,15 +126,67 @@ def _compile_state(spec: Spec, state: StateProgram) -> None:
     if state.is_text or state.meaning == "malformed":
         state.wreck = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
     if state.loops:
-        found = "|".join(filter(None, (f"(?:{partial})\\Z" if partial else "", groups)))
-        firsts = "".join(sorted({literal[0] for literal in state.literals} | {text for text, _ in _openers(state)}))
-        state.start = re.compile(f"[{re.escape(firsts)}]" if firsts else r"(?!)").search
-        state.event = Reasoning if state.meaning == "reasoning" else Content
-        state.find = re.compile(found or r"(?!)").search
-        state.find_final = re.compile(groups or r"(?!)").search
+        _compile_text(spec, state, alternatives)
     elif state.meaning != "malformed":
-        state.match = re.compile(groups or r"(?!)").match
+        groups = [f"({re.escape(text)})" for text, _ in alternatives]
+        for shape in shapes:
+            if isinstance(shape, Run):
+                groups.append(f"((?>{shape.pattern}))")
+                state.symbols.append(Symbol(shape.name, TERMINAL, most=shape.most))
+        state.match = re.compile("|".join(groups) or r"(?!)").match
     state.why = _why(spec, state)
+
+
+def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]]) -> None:
+    """The expressions of a state in which text goes on: over text, to the next symbol or what may become one."""
+    state.event = Reasoning if state.meaning == "reasoning" else Content
+    firsts = "".join(sorted({text[0] for text, _ in symbols}))
+    if not firsts:
+        state.start = re.compile(r"(?!)").search
+        state.find = state.find_final = re.compile(r"[\s\S]*+").match
+        return
+    state.start = re.compile(f"[{re.escape(firsts)}]").search
+    partials = [partial_pattern(state.literals)]
+    whole: list[str] = []
+    for text, symbol in symbols:
+        opening = re.escape(text)
+        blanks, follow = _follow(spec, state, symbol)
+        if follow:
+            space = f"{_BLANK}{{0,{blanks}}}+"
+            partials.append(opening + space)
+            opening += f"(?={space}(?:{follow}{'|' + _BLANK if blanks else ''}))"
+        whole.append(opening)
+    partial = f"(?:{'|'.join(filter(None, partials))})\\Z" if any(partials) else "(?!)"
+    state.find = _over_text(firsts, [partial, *whole])
+    state.find_final = _over_text(firsts, ["(?!)", *whole])
+
+
+def _over_text(firsts: str, ends: list[str]) -> FindMatch:
+    """Over text to where the first of `ends` matches (its group), or to the end. Each character is looked at once."""
+    found, groups = "|".join(ends), "|".join(f"({end})" for end in ends)
+    return re.compile(rf"(?:[^{re.escape(firsts)}]++|(?!{found})[\s\S])*+(?:{groups})?+").match
+
+
+def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
+    """What must come after a symbol, and after how many blanks at most, for it to begin a call; "" where that is open.
+
+    Prose is full of brackets. The expression that finds one sees at once that it begins no call, where otherwise a held
+    call would be begun and refuted by the next character.
+    """
+    if symbol.kind == ENVELOPE:
+        if symbol.trigger == "start_array":
+            return _MOST_BLANKS, r'[\[\]{"tfn0-9-]'
+        return _MOST_BLANKS, """["}']""" if spec.python_json else '["}]'
+    move = state.row[symbol.trigger]
+    if symbol.special or move.actions or not move.dest.held or TEXT in move.dest.row:
+        return 0, ""
+    firsts: list[str] = []
+    for trigger in move.dest.row:
+        shape = spec.terminals.get(trigger)
+        if shape is None:
+            return 0, ""
+        firsts.append(re.escape(shape.text[0]) if isinstance(shape, Literal) else shape.first)
+    return 0, "|".join(firsts)
 
 
 def _openers(state: StateProgram) -> Iterable[tuple[str, Symbol]]:

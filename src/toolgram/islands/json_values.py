@@ -1,16 +1,16 @@
 """JSON at character level: how far does a value reach, and is every character of it allowed?
 
-Strategy: a pushdown automaton written as one table.  A *row* per state says what each character leads to: another state,
-or one of four things that a table cannot do by itself (push a bracket, pop one, escape a raw control character, give up).
-Whether a value stands in a list or in an object is part of the state, so that a bracket is checked by the row and what
-follows a value is one look-up.  A delta is a few characters, and a look-up per character is then cheaper than any
-regular expression.  Two kinds of short cut lead through the table and decide nothing: *leaps* remember where whole deltas
-led, and in longer texts *skips* jump over what would bring the table back to the state it is in (the inside of a string,
-whole members and elements).
+Strategy: a pushdown automaton written as one table.  A *row* per state says what each character leads to: another
+state, or one of four things that a table cannot do by itself (push a bracket, pop one, escape a raw control character,
+give up).  Whether a value stands in a list or in an object is part of the state, so that a bracket is checked by the
+row and what follows a value is one look-up.  A delta is a few characters, and a look-up per character is then cheaper
+than any regular expression.  Two kinds of short cut lead through the table and decide nothing: *leaps* remember where
+whole deltas led, and in longer texts *skips* jump over what would bring the table back to the state it is in (the
+inside of a string, whole members and elements).
 
 Nothing is decoded, nothing is kept but the state and the stack of open brackets, so the model's own bytes (number
-spelling, escapes, blanks) pass through and a snapshot is a few characters.  Every prefix that is accepted is a prefix of
-some valid JSON text.
+spelling, escapes, blanks) pass through and a snapshot is a few characters.  Every prefix that is accepted is a prefix
+of some valid JSON text.
 
 Raw control characters inside strings are not JSON, but models that write code emit them; they are accepted, and
 passed on escaped.
@@ -112,11 +112,12 @@ def _each(characters: str, following: int) -> _Row:
 
 _ROWS, _AFTER_NUMBER = _table()
 
-# Skips: from a state, over text that ends in the same state. Only whole tokens and no raw control characters, so that what
-# they do not take is left to the table. Possessive throughout: nothing is tried twice at one place.
+# Skips: from a state, over text that ends in the same state. Only whole tokens and no raw control characters, so that
+# what they do not take is left to the table. Possessive throughout: nothing is tried twice at one place.
 _SPACE = rf"[{_BLANKS}]*+"
 _INSIDE = r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
-_SCALAR = rf'(?:"{_INSIDE}"|-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?=[{_BLANKS},}}\]])|true|false|null)'
+_WHOLE_NUMBER = rf"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?=[{_BLANKS},}}\]])"
+_SCALAR = rf'(?:"{_INSIDE}"|{_WHOLE_NUMBER}|true|false|null)'
 
 
 def _members(value: str) -> str:
@@ -133,12 +134,13 @@ _SKIPS: dict[int, Any] = {
     AFTER_ITEM: re.compile(rf"(?:{_SPACE},{_SPACE}{_SHALLOW})*+").match,
     AFTER_MEMBER: re.compile(rf"(?:{_SPACE},{_SPACE}{_members(_SHALLOW)})*+").match,
 }
-leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that may not, or not only, be part of a string
+leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not simply part of a string
 _SHORT = 16  # characters for which the table is as fast as a skip
 
 
-# Leaps: state -> a delta -> the state after it, where the delta moves no bracket. What a model writes is cut at the tokens of
-# its vocabulary, so the same deltas come again and again. They are learned from the table, and forgotten when they are many.
+# Leaps: state -> a delta -> the state after it, where the delta moves no bracket. What a model writes is cut at the
+# tokens of its vocabulary, so the same deltas come again and again. They are learned from the table, and forgotten when
+# they are many.
 _LEAPS: list[dict[str, int]] = [{} for _ in _ROWS]
 _MOST_LEAPS = 512  # for one state
 

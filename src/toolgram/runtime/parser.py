@@ -155,7 +155,7 @@ class Parser:
         return self._take(text, 0)
 
     def _take(self, text: str, pos: int) -> list[Event]:
-        """Hand the text from `pos` on to the readers, collect what they say, and see which way the next delta may go."""
+        """Hand the text from `pos` on to the readers, collect what they say, and see which way comes next."""
         stream = self._stream
         _read(stream, text, pos, False)
         out = stream.sink.out

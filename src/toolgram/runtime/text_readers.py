@@ -13,28 +13,30 @@ _BLANKS = re.compile(r"\s*+").match
 
 
 def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Free text: everything up to the next symbol. One search per delta; a possible prefix of a marker waits."""
+    """Free text: everything up to the next symbol. One match per delta; a possible prefix of a marker waits."""
     state = stream.state
     find = state.find_final if final else state.find
     assert find is not None
     start = pos
     while True:
         match = find(text, pos)
-        begin = match.start() if match else len(text)
-        symbol = state.symbols[match.lastindex - 1] if match and match.lastindex else None
-        if match and symbol and symbol.special and not stream.was_emitted(symbol):
-            pos = match.end()
-            continue
-        if begin > start and stream.borrowed:
-            start = stream.skip_borrowed(start, begin)
-        if begin > start:
-            stream.say(text[start:begin])
-        if match is None:
-            return begin
-        if symbol is None:
-            stream.buffer = text[begin:]
-            return WAIT
-        return _found(stream, symbol, text, begin, match.end())
+        assert match is not None
+        group, end = match.lastindex, match.end()
+        begin = match.start(group) if group else end
+        symbol = state.symbols[group - 2] if group and group > 1 else None
+        if symbol is None or not symbol.special or stream.was_emitted(symbol):
+            break
+        pos = end
+    if begin > start and stream.borrowed:
+        start = stream.skip_borrowed(start, begin)
+    if begin > start:
+        stream.say(text[start:begin])
+    if symbol is not None:
+        return _found(stream, symbol, text, begin, end)
+    if not group:
+        return end
+    stream.buffer = text[begin:]
+    return WAIT
 
 
 def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
