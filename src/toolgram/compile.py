@@ -19,6 +19,7 @@ _BLANK = r"[ \t\r\n]"
 _MOST_BLANKS = 64  # looked at after a bracket, to see whether it begins a call
 
 FindMatch = Callable[..., re.Match[str] | None]
+_NOWHERE: FindMatch = re.compile(r"(?!)").search
 
 # What a symbol found in text is: a terminal of the grammar, the first character of a JSON envelope, or of arguments.
 TERMINAL, ENVELOPE, OBJECT = "terminal", "envelope", "object"
@@ -57,7 +58,7 @@ class StateProgram:
     symbols: list[Symbol] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
     longest: int = 0  # of the literals
-    start: FindMatch | None = None  # free text: a character that a symbol may begin with
+    start: FindMatch = _NOWHERE  # free text: a character that a symbol may begin with
     event: type[Content] | type[Reasoning] = Content  # what free text is
     find: FindMatch | None = None  # free text up to the next symbol (group 2 on), or what may become one (group 1)
     find_final: FindMatch | None = None  # the same at the end of the output, when nothing can become anything
@@ -142,7 +143,6 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
     state.event = Reasoning if state.meaning == "reasoning" else Content
     firsts = "".join(sorted({text[0] for text, _ in symbols}))
     if not firsts:
-        state.start = re.compile(r"(?!)").search
         state.find = state.find_final = re.compile(r"[\s\S]*+").match
         return
     state.start = re.compile(f"[{re.escape(firsts)}]").search

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolgram.call_ids import CallIds, random_call_ids
-from toolgram.compile import Program
+from toolgram.compile import FindMatch, Program
 from toolgram.errors import ToolgramError
 from toolgram.events import (
     Content,
     Dropped,
     Event,
+    Reasoning,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
@@ -66,7 +67,10 @@ class Parser:
     the memory is what is held back, plus the text of `message` (nothing, with `keep_message=False`).
     """
 
-    __slots__ = ("_builder", "_closed", "_debt", "_floor", "_said", "_scanner", "_special", "_stream", "_way")
+    __slots__ = (
+        "_builder", "_call", "_closed", "_debt", "_event", "_floor", "_held", "_said", "_scanner", "_special", "_start",
+        "_stream", "_way",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -82,8 +86,14 @@ class Parser:
         self._builder = MessageBuilder(tools, keep_message)
         self._special = _triggers_by_id(program, special_tokens) if special_tokens else {}
         self._way = _LONG
-        self._said: Callable[[str], None]
-        self._scanner: JsonScanner
+        # What the short ways need, laid out by `_choose_way`.
+        self._said: Callable[[str], None]  # keeps the text for the message
+        self._start: FindMatch  # text: whether a symbol may begin in it,
+        self._event: type[Content] | type[Reasoning]  # what it is,
+        self._held: str  # and the blanks at its end, which wait for what follows them
+        self._scanner: JsonScanner  # arguments: where they are,
+        self._floor: int  # the depth at which they end,
+        self._call: int  # and the index of their call
         self._closed = False
         self._debt: list[Event] = []  # what a prefix has begun and the first events must say
         if prefix:
@@ -109,36 +119,31 @@ class Parser:
         # Nearly every delta lies wholly inside text or inside arguments. There it takes a short way, which asks only
         # whether that is so and makes the one event that the readers would make: two to three times the cost of making
         # the event alone. Whatever else may be in the delta, the readers see it (`_feed`).
-        stream = self._stream
         if token_ids and self._special:
-            stream.credit(token_ids, self._special)
+            self._stream.credit(token_ids, self._special)
         way = self._way
         if way == _TEXT:
-            state = stream.state
-            if delta and not state.start(delta):  # type: ignore[misc]
-                body = delta.rstrip()
-                blanks = stream.sink.blanks
-                if blanks or body is not delta:
-                    if not body:
-                        blanks.append(delta)
-                        return []
-                    rest = delta[len(body) :]
-                    if blanks:
-                        body = "".join(blanks) + body
-                        blanks.clear()
-                    if rest:
-                        blanks.append(rest)
+            body = delta.rstrip()
+            if body and not self._start(delta):
+                held = self._held
+                if body is not delta:
+                    self._held = delta[len(body) :]
+                elif held:
+                    self._held = ""
+                if held:
+                    body = held + body
                 self._said(body)
-                return [state.event(body, body)]
+                return [self._event(body, body)]
         elif way == _JSON and delta:
             scanner = self._scanner
             if scanner.state <= KEY_STRING and not leaves_string(delta):
                 self._said(delta)
-                return [ToolCallDelta(stream.call, delta, delta)]  # type: ignore[arg-type]
+                return [ToolCallDelta(self._call, delta, delta)]
             if scanner.run(delta, 0, self._floor):
                 out = scanner.out
                 self._said(out)
-                return [ToolCallDelta(stream.call, out, delta)]  # type: ignore[arg-type]
+                return [ToolCallDelta(self._call, out, delta)]
+            stream = self._stream
             stream.sink.out = []
             return self._take(delta, took_arguments(stream, scanner, self._floor, delta, 0))
         return self._feed(delta)
@@ -150,6 +155,7 @@ class Parser:
         out: list[Event] = self._debt
         self._debt = []
         stream.sink.out = out
+        self._take_long_way()
         text = stream.buffer + delta if stream.buffer else delta
         stream.buffer = ""
         return self._take(text, 0)
@@ -163,17 +169,33 @@ class Parser:
             self._builder.add(out)
         if stream.notes:
             self._note()
-        self._way = _LONG
-        if not stream.buffer:
-            builder = self._builder
-            if stream.reader == "text" and not stream.sink.fresh:
-                self._way = _TEXT
-                self._said = (builder.content if stream.state.event is Content else builder.reasoning).append
-            elif stream.reader == "arguments" and stream.call is not None and stream.source is None:
-                self._way = _JSON
-                self._said = builder.fragments.append
-                self._scanner, self._floor = arguments_scanner(stream)
+        self._choose_way()
         return out
+
+    def _choose_way(self) -> None:
+        """See which way the next delta may take, and lay out what it will need there."""
+        stream, builder = self._stream, self._builder
+        sink, call = stream.sink, stream.call
+        self._way = _LONG
+        if stream.buffer:
+            return
+        if stream.reader == "text" and not sink.fresh and len(sink.blanks) < 2:
+            self._way = _TEXT
+            self._start = stream.state.start
+            self._event = stream.state.event
+            self._said = (builder.content if self._event is Content else builder.reasoning).append
+            self._held = sink.blanks.pop() if sink.blanks else ""
+        elif stream.reader == "arguments" and call is not None and stream.source is None:
+            self._way = _JSON
+            self._call = call
+            self._said = builder.fragments.append
+            self._scanner, self._floor = arguments_scanner(stream)
+
+    def _take_long_way(self) -> None:
+        """From here on the readers decide; the blanks that the short way has held are where they look for them."""
+        if self._way == _TEXT and self._held:
+            self._stream.sink.blanks.append(self._held)
+        self._way = _LONG
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
         """The events that the end of the output makes certain.
@@ -183,7 +205,7 @@ class Parser:
         if self._closed:
             return []
         self._closed = True
-        self._way = _LONG
+        self._take_long_way()
         stream = self._stream
         stream.sink.out = out = self._debt
         stream.closing = finish_reason or ""
@@ -200,6 +222,7 @@ class Parser:
 
         The message so far, `tools`, `call_ids` and `special_tokens` are not part of it.
         """
+        self._take_long_way()
         debt = [event_to_dict(event) for event in self._debt]
         return {**dump_stream(self._stream), "closed": self._closed, "debt": debt}
 
