@@ -69,6 +69,7 @@ _SOLE = {"sole": _expect(r"(?P<comma>,)|(?P<close>\))"), "last": _expect(r"(?P<c
 _WORDS = {"True": "true", "true": "true", "False": "false", "false": "false", "None": "null", "null": "null"}
 _WORD_PREFIXES = {word[:size] for word in _WORDS for size in range(1, len(word) + 1)}
 _WORD_ENDS = _BLANKS + ",:)]}"
+_WHOLE_WORD = re.compile(rf"(?:{'|'.join(_WORDS)})(?=[{re.escape(_WORD_ENDS)}])").match
 
 # Numbers: token -> next state and the JSON written for it (None: as it stands).  JSON wants a digit on both sides of a
 # point and knows neither a plus sign in front nor underscores.
@@ -111,6 +112,7 @@ _NUMBER: dict[str, _Row] = {
 _NUMBER_ENDS = {"zero": "", "integer": "", "point": "0", "fraction": "", "power": ""}  # what JSON still needs there
 
 _RUN = {quote: re.compile(rf"[^{quote[0]}\\]+") for quote in ('"', "'", '"""', "'''")}
+_SPECIAL = {quote: re.compile(rf'["{quote[0]}\\\x00-\x1f]').search for quote in _RUN}  # not the same in JSON
 _HEX = "[0-9a-fA-F]"
 # As much of one escape as fits, so that a cut one and a wrong one differ only in whether text is left.  The digits
 # after "\U" are spelled out because the largest character is 10FFFF.
@@ -134,6 +136,14 @@ _SHORT_ESCAPES = {
     "\n": "",
     "\r": "",
 }
+
+
+# Leaps: a place and a delta -> the place after it, its JSON, and how much of it that is. The same deltas come again and
+# again in the same places; what the readers made of one is remembered, and forgotten when there are many.
+_Place = tuple[str, str, str, str, str, str]
+_LEAPS: dict[tuple[_Place, str], tuple[_Place, str, int]] = {}
+_MOST_LEAPS = 4096
+_LONGEST_LEAP = 16
 
 
 def _json(text: str) -> str:
@@ -166,6 +176,7 @@ class PythonScanner:
     * `started`: this is no prose and no expression so far. For keyword arguments, the first value has begun as a
       literal: a quote, an opening bracket, a digit, or a word with the character that ends it; a sole dict must be
       read to the closing bracket. For a bare value, the first character inside has been read. Never set by `f()`.
+    * `end`: where the last `run` stopped.
     * `mark`: the position after the last character that has produced some of `out`.
     * `done`: the closing bracket has been read. `empty`: there were no arguments in front of it, as in `f()`.
     * `broken`: the character at the returned position does not fit. Everything before it has been consumed.
@@ -184,6 +195,7 @@ class PythonScanner:
         "broken",
         "done",
         "empty",
+        "end",
         "mark",
         "out",
         "started",
@@ -191,6 +203,7 @@ class PythonScanner:
 
     def __init__(self, keywords: bool, max_depth: int = 256) -> None:
         self.out = ""
+        self.end = 0
         self.mark = 0
         self.started = False
         self.empty = False
@@ -206,17 +219,44 @@ class PythonScanner:
         self._name_pieces: list[str] = []
         self._parts: list[str] = []
 
+    def run(self, text: str) -> bool:
+        """Consume `text`, a whole delta, and leave the JSON in `out`. Returns whether there is more to come.
+
+        Costs one look-up where the same delta has come in the same place before.
+        """
+        before = self._place()
+        leap = _LEAPS.get((before, text))
+        if leap is not None and self.started and not self._name_pieces:
+            (self._state, self._stack, self._lead, self._then, self._quote, self._held), self.out, self.mark = leap
+            self.end = len(text)
+            return True
+        named = bool(self._name_pieces)
+        sure = self.started
+        self.end = self.read(text, 0)
+        if self.done or self.broken:
+            return False
+        if sure and not named and not self._name_pieces and len(text) <= _LONGEST_LEAP:
+            if len(_LEAPS) >= _MOST_LEAPS:
+                _LEAPS.clear()
+            _LEAPS[before, text] = self._place(), self.out, self.mark
+        return True
+
+    def _place(self) -> _Place:
+        """All that the reading of a delta depends on, names and beginnings aside."""
+        return self._state, self._stack, self._lead, self._then, self._quote, self._held
+
     def read(self, text: str, pos: int) -> int:
         """Consume `text` from `pos` on; return the position after what was consumed, and leave the JSON in `out`."""
         parts = self._parts
         parts.clear()
         size = len(text)
         self.mark = pos
+        written = 0
         while pos < size and not self.broken and not self.done:
-            written = len(parts)
             pos = _READERS[self._state](self, text, pos)
-            if len(parts) > written and any(parts[written:]):
+            if len(parts) > written:
                 self.mark = pos
+                written = len(parts)
         if self._stack[:1] == "d" or self._state in _SOLE:
             self.started = self.done  # a second argument would still make it prose
         self.out = "".join(parts)
@@ -239,6 +279,10 @@ class PythonScanner:
         self._max_depth, self._state, self._stack, self._lead, self._then, self._quote, self._held = lexical
         self._name_pieces = [name] if name else []
         return self
+
+    def passes(self, text: str) -> bool:
+        """Whether `text` lies wholly inside a string, and is the same in JSON."""
+        return self._state == "body" and not _SPECIAL[self._quote](text)
 
     @property
     def brackets(self) -> str:
@@ -336,8 +380,9 @@ class PythonScanner:
             self.broken = True
             return end - 1
         parts = self._parts
-        parts.append(self._lead)
-        self._lead = ""
+        if self._lead:
+            parts.append(self._lead)
+            self._lead = ""
         if not self.started:
             # In arguments a key is still no value, a sign no number and a letter no word.
             whole = kind in ("quote", "open") and self._then == "after"
@@ -397,6 +442,10 @@ class PythonScanner:
     # Words and numbers
 
     def _word(self, text: str, pos: int) -> int:
+        whole = None if self._held else _WHOLE_WORD(text, pos)
+        if whole:
+            self._held = whole.group()
+            pos = whole.end()
         char = text[pos]
         if self._held + char in _WORD_PREFIXES:
             self._held += char
@@ -415,11 +464,15 @@ class PythonScanner:
             if self._state not in _NUMBER_ENDS:
                 self.broken = True
                 return pos
-            self._parts.append(_NUMBER_ENDS[self._state])
+            if needed := _NUMBER_ENDS[self._state]:
+                self._parts.append(needed)
             self._end_scalar()
             return pos
         self._state, written = step
-        self._parts.append(m[0] if written is None else written)
+        if written is None:
+            written = m[0]
+        if written:
+            self._parts.append(written)
         if not self.started and self._then == "after":
             self.started = m.lastgroup in ("zero", "digits")
         return m.end()

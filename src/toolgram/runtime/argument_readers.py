@@ -6,6 +6,7 @@ import re
 
 from toolgram.islands.json_envelope import MAX_TOKEN
 from toolgram.islands.json_values import FIRST_KEY, JsonScanner
+from toolgram.islands.python_literals import PythonScanner
 from toolgram.runtime.stream import Stream
 
 JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
@@ -103,7 +104,11 @@ def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Python keyword arguments: transcoded to JSON while they arrive."""
     python = stream.python
     assert python is not None
-    end = python.read(text, pos)
+    return took_python(stream, python, text, pos, python.read(text, pos))
+
+
+def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end: int) -> int:
+    """What follows from a run of the scanner from `pos` to `end`: a fragment, and perhaps the end of the arguments."""
     _collect(stream, python.out, text, pos, python.mark, end)
     if python.done and not python.started and "object_empty" in stream.state.row:
         source = stream.opening + "".join(stream.ready + stream.pending)

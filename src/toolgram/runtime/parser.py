@@ -20,6 +20,7 @@ from toolgram.events import (
     event_to_dict,
 )
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
+from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Anomaly, Message, MessageBuilder
 from toolgram.runtime.argument_readers import (
     arguments_scanner,
@@ -28,6 +29,7 @@ from toolgram.runtime.argument_readers import (
     read_object,
     read_python,
     took_arguments,
+    took_python,
 )
 from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored, read_quoted, read_transcoded
 from toolgram.runtime.snapshots import dump_stream, load_stream
@@ -37,7 +39,7 @@ from toolgram.runtime.wreckage_reader import read_debris, read_wreckage
 from toolgram.spec import END
 
 # The way that the next delta may take: inside text, inside JSON arguments, or through the readers.
-_LONG, _TEXT, _JSON = range(3)
+_LONG, _TEXT, _JSON, _PYTHON = range(4)
 
 READERS: dict[str, Reader] = {
     "text": read_text,
@@ -68,8 +70,8 @@ class Parser:
     """
 
     __slots__ = (
-        "_builder", "_call", "_closed", "_debt", "_event", "_floor", "_held", "_said", "_scanner", "_special", "_start",
-        "_stream", "_way",
+        "_builder", "_call", "_closed", "_debt", "_event", "_floor", "_held", "_pending", "_python", "_said",
+        "_scanner", "_special", "_start", "_stream", "_way",
     )  # fmt: skip
 
     def __init__(
@@ -93,7 +95,9 @@ class Parser:
         self._held: str  # and the blanks at its end, which wait for what follows them
         self._scanner: JsonScanner  # arguments: where they are,
         self._floor: int  # the depth at which they end,
-        self._call: int  # and the index of their call
+        self._call: int  # and the index of their call,
+        self._python: PythonScanner
+        self._pending: list[str]  # and, where they are transcoded, what has produced nothing yet
         self._closed = False
         self._debt: list[Event] = []  # what a prefix has begun and the first events must say
         if prefix:
@@ -146,6 +150,27 @@ class Parser:
             stream = self._stream
             stream.sink.out = []
             return self._take(delta, took_arguments(stream, scanner, self._floor, delta, 0))
+        elif way == _PYTHON and delta:
+            python, pending = self._python, self._pending
+            if not pending and python.passes(delta):
+                self._said(delta)
+                return [ToolCallDelta(self._call, delta, delta)]
+            if python.run(delta):
+                out, mark = python.out, python.mark
+                if not out:
+                    pending.append(delta)
+                    return []
+                source = delta[:mark]
+                if pending:
+                    source = "".join(pending) + source
+                    pending.clear()
+                if mark < len(delta):
+                    pending.append(delta[mark:])
+                self._said(out)
+                return [ToolCallDelta(self._call, out, source)]
+            stream = self._stream
+            stream.sink.out = []
+            return self._take(delta, took_python(stream, python, delta, 0, python.end))
         return self._feed(delta)
 
     def _feed(self, delta: str) -> list[Event]:
@@ -190,6 +215,11 @@ class Parser:
             self._call = call
             self._said = builder.fragments.append
             self._scanner, self._floor = arguments_scanner(stream)
+        elif stream.reader == "python" and call is not None and not stream.doubt and stream.python is not None:
+            self._way = _PYTHON
+            self._call = call
+            self._said = builder.fragments.append
+            self._python, self._pending = stream.python, stream.pending
 
     def _take_long_way(self) -> None:
         """From here on the readers decide; the blanks that the short way has held are where they look for them."""
