@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PEERS := .venv-peers
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep lint types format bench docs docs-check wheel-check ci clean
+.PHONY: help demo test test-deep lint types format bench bench-check bench-baseline bench-peers docs docs-check wheel-check ci clean
 
 help: ## what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,8 +38,21 @@ format: $(READY) ## ruff: mend and lay out
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(READY) ## measure
-	$(BIN)/python benchmarks/streaming.py
+bench: $(READY) ## measure against peers and write benchmarks/RESULTS.md; QUICK=1 for a minute's worth, not written
+	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
+
+bench-check: $(READY) ## is anything slower than benchmarks/baseline.json says?
+	$(BIN)/python -m benchmarks.check
+
+bench-baseline: $(READY) ## write benchmarks/baseline.json
+	$(BIN)/python -m benchmarks.check --write
+
+bench-peers: $(PEERS)/.ready ## build the optional environment of the peers, 2.4 GB
+
+$(PEERS)/.ready: benchmarks/peers-requirements.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	@touch $@
 
 docs: $(READY) ## write the pages about the formats and build the site into site/
 	$(BIN)/toolgram docs --embed README.md
@@ -58,7 +72,7 @@ wheel-check: $(READY) ## build the wheel, install it into an empty environment a
 	grep -q '"name": "add"' message.json && grep -q '"status": "complete"' message.json && \
 	echo "wheel-check: the installed wheel parses"
 
-ci: lint types test docs-check wheel-check demo ## everything a change must pass
+ci: lint types test docs-check wheel-check demo bench-check ## everything a change must pass
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

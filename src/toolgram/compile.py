@@ -60,8 +60,8 @@ class StateProgram:
     longest: int = 0  # of the literals
     start: FindMatch = _NOWHERE  # free text: a character that a symbol may begin with
     event: type[Content] | type[Reasoning] = Content  # what free text is
-    find: FindMatch | None = None  # free text up to the next symbol (group 2 on), or what may become one (group 1)
-    find_final: FindMatch | None = None  # the same at the end of the output, when nothing can become anything
+    find: FindMatch = _NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)
+    find_final: FindMatch = _NOWHERE  # the same at the end of the output, when nothing can become anything
     match: FindMatch | None = None  # a symbol at this place
     wreck: re.Pattern[str] | None = None  # wreckage: the next bracket, quote or marker
     key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come

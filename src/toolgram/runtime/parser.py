@@ -70,8 +70,8 @@ class Parser:
     """
 
     __slots__ = (
-        "_builder", "_call", "_closed", "_debt", "_event", "_floor", "_held", "_pending", "_python", "_said",
-        "_scanner", "_special", "_start", "_stream", "_way",
+        "_builder", "_call", "_closed", "_debt", "_event", "_find", "_floor", "_held", "_pending", "_python", "_rest",
+        "_said", "_scanner", "_special", "_start", "_stream", "_way",
     )  # fmt: skip
 
     def __init__(
@@ -91,8 +91,10 @@ class Parser:
         # What the short ways need, laid out by `_choose_way`.
         self._said: Callable[[str], None]  # keeps the text for the message
         self._start: FindMatch  # text: whether a symbol may begin in it,
+        self._find: FindMatch  # and does,
         self._event: type[Content] | type[Reasoning]  # what it is,
-        self._held: str  # and the blanks at its end, which wait for what follows them
+        self._held: str  # the blanks at its end, which wait for what follows them,
+        self._rest: str  # and what may become a symbol
         self._scanner: JsonScanner  # arguments: where they are,
         self._floor: int  # the depth at which they end,
         self._call: int  # and the index of their call,
@@ -127,15 +129,21 @@ class Parser:
             self._stream.credit(token_ids, self._special)
         way = self._way
         if way == _TEXT:
-            body = delta.rstrip()
-            if body and not self._start(delta):
+            text, rest = delta, self._rest
+            if rest or self._start(delta):
+                match = self._find(rest + delta)
+                if match.lastindex and match.lastindex > 1:  # type: ignore[union-attr]
+                    return self._feed(delta)
+                end = match.start(1) if match.lastindex else match.end()  # type: ignore[union-attr]
+                text, rest = (rest + delta)[:end], (rest + delta)[end:]
+            body = text.rstrip()
+            if body:
                 held = self._held
-                if body is not delta:
-                    self._held = delta[len(body) :]
-                elif held:
-                    self._held = ""
                 if held:
                     body = held + body
+                if body is not delta or self._rest:
+                    self._held = text[len(body) - len(held) :]
+                    self._rest = rest
                 self._said(body)
                 return [self._event(body, body)]
         elif way == _JSON and delta:
@@ -202,14 +210,15 @@ class Parser:
         stream, builder = self._stream, self._builder
         sink, call = stream.sink, stream.call
         self._way = _LONG
-        if stream.buffer:
-            return
-        if stream.reader == "text" and not sink.fresh and len(sink.blanks) < 2:
+        if stream.reader == "text" and not sink.fresh and len(sink.blanks) < 2 and not stream.borrowed:
             self._way = _TEXT
-            self._start = stream.state.start
+            self._rest, stream.buffer = stream.buffer, ""
+            self._start, self._find = stream.state.start, stream.state.find
             self._event = stream.state.event
             self._said = (builder.content if self._event is Content else builder.reasoning).append
             self._held = sink.blanks.pop() if sink.blanks else ""
+        elif stream.buffer:
+            return
         elif stream.reader == "arguments" and call is not None and stream.source is None:
             self._way = _JSON
             self._call = call
@@ -222,9 +231,11 @@ class Parser:
             self._python, self._pending = stream.python, stream.pending
 
     def _take_long_way(self) -> None:
-        """From here on the readers decide; the blanks that the short way has held are where they look for them."""
-        if self._way == _TEXT and self._held:
-            self._stream.sink.blanks.append(self._held)
+        """From here on the readers decide, and what the short way has held is where they look for it."""
+        if self._way == _TEXT:
+            self._stream.buffer = self._rest
+            if self._held:
+                self._stream.sink.blanks.append(self._held)
         self._way = _LONG
 
     def close(self, finish_reason: str | None = None) -> list[Event]:

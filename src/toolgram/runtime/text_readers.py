@@ -16,7 +16,6 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Free text: everything up to the next symbol. One match per delta; a possible prefix of a marker waits."""
     state = stream.state
     find = state.find_final if final else state.find
-    assert find is not None
     start = pos
     while True:
         match = find(text, pos)
