@@ -6,12 +6,12 @@ Mistral's templates refuse an id that is not nine alphanumeric characters; the r
 
 from __future__ import annotations
 
-import random
 import string
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 CallIds: TypeAlias = Callable[[], str]
+Choices: TypeAlias = Callable[..., list[Any]]
 
 _ALPHABET = string.ascii_letters + string.digits
 _SHAPES = {"call_24": ("call_", 24), "mistral_9": ("", 9)}
@@ -24,9 +24,18 @@ def random_call_ids(style: str = "call_24", seed: int | None = None) -> CallIds:
     Raises KeyError for an unknown style. The ids name calls within one conversation; they are not secrets.
     """
     prefix, length = _SHAPES[style]
-    source = random.Random(seed) if seed is not None else random
+    choices: Choices | None = None
 
     def next_id() -> str:
-        return prefix + "".join(source.choices(_ALPHABET, k=length))
+        nonlocal choices
+        if choices is None:
+            choices = _choices(seed)
+        return prefix + "".join(choices(_ALPHABET, k=length))
 
     return next_id
+
+
+def _choices(seed: int | None) -> Choices:
+    import random  # takes milliseconds, and most outputs call nothing
+
+    return random.choices if seed is None else random.Random(seed).choices

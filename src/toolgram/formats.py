@@ -14,7 +14,8 @@ from toolgram.message import Message
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.snapshots import VERSION
 from toolgram.runtime.stream import Trace
-from toolgram.spec import Spec, read_spec
+from toolgram.spec import Spec
+from toolgram.spec_cache import kept_spec
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -182,7 +183,9 @@ def get_format(name: str) -> Format:
     if name not in format_names():
         raise UnknownFormat(name, format_names())
     home = _home()
-    return _load(home / "grammars" / f"{name}.lark", home / "machines" / f"{name}.yaml")
+    grammar, machine = home / "grammars" / f"{name}.lark", home / "machines" / f"{name}.yaml"
+    kept = kept_spec(name, grammar, machine)
+    return Format(kept) if kept is not None else _load(grammar, machine)
 
 
 def load_format(grammar: str | Path, machine: str | Path) -> Format:
@@ -191,4 +194,6 @@ def load_format(grammar: str | Path, machine: str | Path) -> Format:
 
 
 def _load(grammar: Path, machine: Path) -> Format:
+    from toolgram.spec_files import read_spec
+
     return Format(read_spec(grammar, machine, (str(_home() / "grammars"),)))

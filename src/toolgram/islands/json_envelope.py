@@ -14,22 +14,29 @@ An opening brace is not believed before the character after it: only a key or a 
 
 from __future__ import annotations
 
-from typing import Any
-
-import ijson
+from typing import TYPE_CHECKING, Any
 
 from toolgram.islands.json_values import AFTER_ITEM, JsonScanner
-from toolgram.islands.python_literals import PythonScanner
+
+if TYPE_CHECKING:
+    from toolgram.islands.python_literals import PythonScanner
 
 MAX_TOKEN = 65_536  # characters of one key or name; longer ones are no call
+
+
+class NoEvent(ValueError):
+    """A token that does not fit where ijson stands."""
 
 
 class IjsonFeed:
     """ijson's push parser, with a trail that can set up another one at the same place."""
 
-    __slots__ = ("_events", "_push", "trail")
+    __slots__ = ("_events", "_push", "_refusal", "trail")
 
     def __init__(self, trail: str = "") -> None:
+        import ijson
+
+        self._refusal = ijson.JSONError
         self._events: list[tuple[str, str, Any]] = []
         self._push = ijson.parse_coro(_Sink(self._events))
         self.trail = ""
@@ -37,9 +44,12 @@ class IjsonFeed:
             self.push(trail)
 
     def push(self, token: str) -> list[tuple[str, str, Any]]:
-        """Feed one whole token; the events that it completes. Raises ijson.JSONError where it does not fit."""
+        """Feed one whole token; the events that it completes. Raises NoEvent where it does not fit."""
         self.trail += token
-        self._push.send(token.encode("utf-8", "replace"))
+        try:
+            self._push.send(token.encode("utf-8", "replace"))
+        except self._refusal:
+            raise NoEvent(token) from None
         events = self._events[:]
         self._events.clear()
         return events
@@ -142,7 +152,10 @@ class Envelope:
         envelope = cls(data["in_list"])
         envelope.scanner = JsonScanner.load(data["scanner"])
         envelope.feed = IjsonFeed(data["trail"]) if data["trail"] is not None else None
-        envelope.python = PythonScanner.restore(data["python"]) if data["python"] is not None else None
+        if data["python"] is not None:
+            from toolgram.islands.python_literals import PythonScanner
+
+            envelope.python = PythonScanner.restore(data["python"])
         envelope.skip, envelope.inner = data["skip"], data["inner"]
         envelope.source, envelope.token, envelope.token_at = data["source"], data["token"], data["token_at"]
         envelope.path, envelope.parents = data["path"], list(data["parents"])

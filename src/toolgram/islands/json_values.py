@@ -131,11 +131,19 @@ def _listed(part: str) -> str:
 _SHALLOW = rf"(?:{_SCALAR}|\[{_SPACE}{_listed(_SCALAR)}\]|\{{{_SPACE}{_listed(_members(_SCALAR))}\}})"
 _SKIPS: dict[int, Any] = {
     **dict.fromkeys((ITEM_STRING, MEMBER_STRING, KEY_STRING), re.compile(_INSIDE).match),
-    AFTER_ITEM: re.compile(rf"(?:{_SPACE},{_SPACE}{_SHALLOW})*+").match,
-    AFTER_MEMBER: re.compile(rf"(?:{_SPACE},{_SPACE}{_members(_SHALLOW)})*+").match,
-}
+    AFTER_ITEM: rf"(?:{_SPACE},{_SPACE}{_SHALLOW})*+",
+    AFTER_MEMBER: rf"(?:{_SPACE},{_SPACE}{_members(_SHALLOW)})*+",
+}  # the long ones are compiled when first needed, by `_skip`
 leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not simply part of a string
 _SHORT = 16  # characters for which the table is as fast as a skip
+
+
+def _skip(state: int, text: str, pos: int) -> int:
+    skip = _SKIPS[state]
+    if isinstance(skip, str):
+        skip = _SKIPS[state] = re.compile(skip).match
+    end: int = skip(text, pos).end()
+    return end
 
 
 # Leaps: state -> a delta -> the state after it, where the delta moves no bracket. What a model writes is cut at the
@@ -221,7 +229,7 @@ class JsonScanner:
         start, end, written, more, plain = pos, len(text), "", True, True
         while pos < end:
             if state in _SKIPS and (end - pos > _SHORT or not text.isascii()) and len(stack) < self.max_depth:
-                pos = _SKIPS[state](text, pos).end()
+                pos = _skip(state, text, pos)
             window = text[pos : pos + _SHORT]
             pos += len(window)
             characters = iter(window)
@@ -270,7 +278,7 @@ class JsonScanner:
         """
         state = self.state
         if state <= KEY_STRING:
-            end: int = _SKIPS[state](text, pos).end()
+            end = _skip(state, text, pos)
             if end > pos:
                 self.kind = STRING_PART
                 return end

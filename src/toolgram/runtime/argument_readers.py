@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from toolgram.islands.json_envelope import MAX_TOKEN
 from toolgram.islands.json_values import FIRST_KEY, JsonScanner
-from toolgram.islands.python_literals import PythonScanner
 from toolgram.runtime.stream import Stream
+
+if TYPE_CHECKING:
+    from toolgram.islands.python_literals import PythonScanner
 
 JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
 

@@ -11,9 +11,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-import ijson
-
-from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
+from toolgram.islands.json_envelope import MAX_TOKEN, Envelope, NoEvent
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_values import (
     AFTER_ITEM,
@@ -34,7 +32,6 @@ from toolgram.islands.json_values import (
     STRING_PART,
     escape_controls,
 )
-from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.wreckage import Wreckage
 from toolgram.runtime.argument_readers import JSON_BLANKS, read_arguments, read_encoded, skip_blanks_after_opening
 from toolgram.runtime.sink import SYNTAX
@@ -93,7 +90,7 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     source = stream.take(text, pos, end)
     try:
         _take_token(stream, env, piece, source)
-    except ijson.JSONError:
+    except NoEvent:
         stream.misfit()
     return end
 
@@ -160,6 +157,8 @@ def _believe(stream: Stream, env: Envelope, text: str, pos: int) -> int:
     if pos == len(text):
         return pos
     if text[pos] == "'" and stream.program.python_json and env.python is None and not env.parents:
+        from toolgram.islands.python_literals import PythonScanner
+
         env.python = PythonScanner(keywords=False)
         known = "[{" if env.in_list else "{"
         env.python.read(known, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.compile import FindMatch, Program
@@ -20,7 +20,6 @@ from toolgram.events import (
     event_to_dict,
 )
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
-from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Anomaly, Message, MessageBuilder
 from toolgram.runtime.argument_readers import (
     arguments_scanner,
@@ -37,6 +36,9 @@ from toolgram.runtime.stream import Stream, Trace
 from toolgram.runtime.text_readers import read_text, read_token
 from toolgram.runtime.wreckage_reader import read_debris, read_wreckage
 from toolgram.spec import END
+
+if TYPE_CHECKING:
+    from toolgram.islands.python_literals import PythonScanner
 
 # The way that the next delta may take: inside text, inside JSON arguments, or through the readers.
 _LONG, _TEXT, _JSON, _PYTHON = range(4)

@@ -13,7 +13,6 @@ from toolgram.events import ToolCallStart, event_from_dict, event_to_dict
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_values import JsonScanner
-from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.wreckage import Wreckage
 from toolgram.runtime.stream import Stream
 
@@ -83,5 +82,8 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
     stream.env = Envelope.load(data["env"]) if data["env"] else None
     stream.scanner = JsonScanner.load(data["scanner"]) if data["scanner"] else None
     stream.strings = JsonStringScanner.load(data["strings"]) if data["strings"] else None
-    stream.python = PythonScanner.restore(data["python"]) if data["python"] else None
+    if data["python"]:
+        from toolgram.islands.python_literals import PythonScanner
+
+        stream.python = PythonScanner.restore(data["python"])
     stream.wreckage = Wreckage.load(data["wreckage"]) if data["wreckage"] else None

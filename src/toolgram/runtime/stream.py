@@ -20,7 +20,7 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolgram.call_ids import CallIds
 from toolgram.compile import Move, Program, StateProgram, Symbol
@@ -28,10 +28,12 @@ from toolgram.events import Dropped, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_values import JsonScanner
-from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.wreckage import Wreckage
 from toolgram.runtime.sink import MARKER, SYNTAX, Sink
 from toolgram.spec import TEXT
+
+if TYPE_CHECKING:
+    from toolgram.islands.python_literals import PythonScanner
 
 Trace: TypeAlias = Callable[[str, str, str], None]
 

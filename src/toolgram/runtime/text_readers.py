@@ -6,7 +6,6 @@ import re
 
 from toolgram.compile import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.islands.json_envelope import Envelope
-from toolgram.islands.python_literals import PythonScanner
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 
 _BLANKS = re.compile(r"\s*+").match
@@ -88,6 +87,8 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
     stream.doubt = True
     stream.opening = stream.take(text, begin, end)
     if stream.state.row["object_start"].dest.python:
+        from toolgram.islands.python_literals import PythonScanner
+
         stream.python = PythonScanner(keywords=True)
         stream.reader = "python"
     else:
