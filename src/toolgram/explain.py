@@ -189,7 +189,7 @@ class _Witness(Parser):
             self.held[-1].why += _AFTERMATH.get(self._stream.reader, "")
 
     def _note(self) -> None:
-        self.noted += [self.offset] * len(self._stream.notes)
+        self.noted += [self.offset] * len(self._stream.notes or ())
         super()._note()
 
     def _saw(self, trigger: str, source: str, dest: str) -> None:

@@ -44,6 +44,7 @@ class Format:
         self.models = list(spec.models)
         self.example = spec.example
         self.notes = list(spec.notes)
+        self._call_ids = random_call_ids(spec.call_ids)
 
     def __repr__(self) -> str:
         return f"<Format {self.name}>"
@@ -116,7 +117,7 @@ class Format:
             self.program,
             tools,
             prefix,
-            call_ids or random_call_ids(self.spec.call_ids),
+            call_ids or self._call_ids,
             special_tokens,
             trace,
             keep_message,

@@ -67,6 +67,10 @@ class Message:
         }
 
 
+_NO_NAMES: frozenset[str] = frozenset()
+_FORGOTTEN: deque[str] = deque(maxlen=0)
+
+
 class MessageBuilder:
     """Folds events into a message as they come, keeping texts and no events.
 
@@ -81,13 +85,13 @@ class MessageBuilder:
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] | None = None, keep: bool = True) -> None:
         self._keep = keep
-        self._names = tool_names(tools) if tools else frozenset()
-        self.content: MutableSequence[str] = [] if keep else deque(maxlen=0)
-        self.reasoning: MutableSequence[str] = [] if keep else deque(maxlen=0)
-        self.fragments: MutableSequence[str] = [] if keep else deque(maxlen=0)
-        self._calls: list[tuple[ToolCall, MutableSequence[str]]] = []
-        self._anomalies: list[Anomaly] = []
-        self._notes: list[Anomaly] = []
+        self._names = tool_names(tools) if tools else _NO_NAMES
+        self.content: MutableSequence[str] = [] if keep else _FORGOTTEN
+        self.reasoning: MutableSequence[str] = [] if keep else _FORGOTTEN
+        self.fragments: MutableSequence[str] = _FORGOTTEN
+        self._calls: list[tuple[ToolCall, MutableSequence[str]]] | None = None
+        self._anomalies: list[tuple[str, list[str], str]] | None = None  # kind, pieces of the text, why
+        self._notes: list[Anomaly] | None = None
         self._broken_at = -1  # how much content there was after the last malformed text
         self._finish_reason: str | None = None
         self._finished = False
@@ -112,27 +116,37 @@ class MessageBuilder:
 
     def _start(self, event: ToolCallStart) -> None:
         self.fragments = []
+        if self._calls is None:
+            self._calls = []
         self._calls.append((ToolCall(event.id, event.name, "", "truncated"), self.fragments))
         if self._names and event.name not in self._names:
-            self._anomalies.append(Anomaly("unknown_tool", event.name, "no tool of this name was declared"))
+            self._odd("unknown_tool", event.name, "no tool of this name was declared")
 
     def _end(self, event: ToolCallEnd) -> None:
+        assert self._calls
         call, _ = self._calls[-1]
         call.status = event.status
         if event.status != "complete":
-            self._anomalies.append(Anomaly(f"{event.status}_call", call.name, _WHY[event.status]))
+            self._odd(f"{event.status}_call", call.name, _WHY[event.status])
 
     def _malformed(self, event: Malformed) -> None:
-        last = self._anomalies[-1] if self._anomalies else None
-        if self._broken_at == len(self.content) and last is not None and last.why == event.why:
-            last.text += event.text
+        _, pieces, why = self._anomalies[-1] if self._anomalies else ("", [], "")
+        if self._broken_at == len(self.content) and why == event.why:
+            pieces.append(event.text)
         else:
-            self._anomalies.append(Anomaly("malformed_text", event.text, event.why))
+            self._odd("malformed_text", event.text, event.why)
         self.content.append(event.text)
         self._broken_at = len(self.content)
 
+    def _odd(self, kind: str, text: str, why: str) -> None:
+        if self._anomalies is None:
+            self._anomalies = []
+        self._anomalies.append((kind, [text], why))
+
     def note(self, anomaly: Anomaly) -> None:
         """Add a deviation that no event shows."""
+        if self._notes is None:
+            self._notes = []
         self._notes.append(anomaly)
 
     def finish(self, finish_reason: str | None) -> None:
@@ -144,8 +158,9 @@ class MessageBuilder:
         """The message so far. Costs as much as it is long. Raises ToolgramError where nothing was kept."""
         if not self._keep:
             raise ToolgramError("this parser keeps no message; make it with keep_message=True, or fold its events")
-        calls = [replace(call, arguments="".join(fragments)) for call, fragments in self._calls]
-        anomalies = [replace(anomaly) for anomaly in self._notes + self._anomalies]
+        calls = [replace(call, arguments="".join(fragments)) for call, fragments in self._calls or ()]
+        anomalies = [replace(anomaly) for anomaly in self._notes or ()]
+        anomalies += [Anomaly(kind, "".join(pieces), why) for kind, pieces, why in self._anomalies or ()]
         return Message(_text(self.content), _text(self.reasoning), calls, anomalies, self._reason(calls))
 
     def _reason(self, calls: list[ToolCall]) -> str | None:

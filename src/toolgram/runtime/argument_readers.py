@@ -114,14 +114,14 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
     """What follows from a run of the scanner from `pos` to `end`: a fragment, and perhaps the end of the arguments."""
     _collect(stream, python.out, text, pos, python.mark, end)
     if python.done and not python.started and "object_empty" in stream.state.row:
-        source = stream.opening + "".join(stream.ready + stream.pending)
+        source = stream.opening + "".join((stream.ready or []) + stream.pending)
         stream.opening, stream.doubt, stream.python = "", False, None
-        for pieces in (stream.ready, stream.pending, stream.early):
-            pieces.clear()
+        stream.pending.clear()
+        stream.early = stream.ready = None
         stream.fire("object_empty", source)
         return end
     if stream.doubt and (python.started or python.done):
-        stream.ready.insert(0, stream.opening)
+        stream.ready = [stream.opening, *(stream.ready or ())]
         stream.opening, stream.doubt = "", False
         stream.fire("object_start", "")
         stream.reader = "python"
@@ -144,6 +144,8 @@ def _collect(stream: Stream, out: str, text: str, pos: int, mark: int, end: int)
         stream.pending.clear()
         idle = max(0, pos - mark) if stream.source is None else 0
         split = len(waiting) - idle
+        if stream.early is None or stream.ready is None:
+            stream.early, stream.ready = [], stream.ready or []
         stream.ready.append(waiting[:split])
         if idle:
             stream.pending.append(waiting[split:])
@@ -157,6 +159,5 @@ def _collect(stream: Stream, out: str, text: str, pos: int, mark: int, end: int)
 
 def _flush(stream: Stream) -> None:
     if stream.early:
-        stream.delta("".join(stream.early), "".join(stream.ready))
-        stream.early.clear()
-        stream.ready.clear()
+        stream.delta("".join(stream.early), "".join(stream.ready or ()))
+        stream.early = stream.ready = None

@@ -69,7 +69,7 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
         if scanner.state == AFTER_ITEM and scanner.stack == ["["] and text[pos] == "{":
             env.push(",")
             scanner.state = ITEM
-            stream.notes.append(("missing_comma", text[pos]))
+            stream.note("missing_comma", text[pos])
         if scanner.state <= MEMBER_VALUE and not _may_stand(stream, env, text[pos]):
             return pos
         if stream.reader == "encoded":
@@ -163,7 +163,7 @@ def _believe(stream: Stream, env: Envelope, text: str, pos: int) -> int:
         known = "[{" if env.in_list else "{"
         env.python.read(known, 0)
         env.skip = len(known) - len(env.python.out.strip())
-        stream.notes.append(("python_quotes", text[pos]))
+        stream.note("python_quotes", text[pos])
         stream.source = ""
         stream.reader = "transcoded"
         return pos

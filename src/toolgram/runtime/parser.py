@@ -58,6 +58,8 @@ READERS: dict[str, Reader] = {
     "malformed": read_wreckage,
 }
 
+_NOTHING: Mapping[int, str] = {}
+
 _TOLERATED = {
     "missing_comma": "items of a list of calls without a comma between them",
     "python_quotes": "a call in Python's spelling where JSON was expected",
@@ -88,7 +90,7 @@ class Parser:
     ) -> None:
         self._stream = Stream(program, call_ids or random_call_ids(), trace)
         self._builder = MessageBuilder(tools, keep_message)
-        self._special = _triggers_by_id(program, special_tokens) if special_tokens else {}
+        self._special = _triggers_by_id(program, special_tokens) if special_tokens else _NOTHING
         self._way = _LONG
         # What the short ways need, laid out by `_choose_way`.
         self._said: Callable[[str], None]  # keeps the text for the message
@@ -103,7 +105,7 @@ class Parser:
         self._python: PythonScanner
         self._pending: list[str]  # and, where they are transcoded, what has produced nothing yet
         self._closed = False
-        self._debt: list[Event] = []  # what a prefix has begun and the first events must say
+        self._debt: Sequence[Event] = ()  # what a prefix has begun and the first events must say
         if prefix:
             self._skip(prefix)
 
@@ -187,9 +189,8 @@ class Parser:
         stream = self._stream
         if self._closed:
             raise ToolgramError("the parser is closed; make a new one with Format.parser for the next output")
-        out: list[Event] = self._debt
-        self._debt = []
-        stream.sink.out = out
+        stream.sink.out = [*self._debt]
+        self._debt = ()
         self._take_long_way()
         text = stream.buffer + delta if stream.buffer else delta
         stream.buffer = ""
@@ -250,7 +251,7 @@ class Parser:
         self._closed = True
         self._take_long_way()
         stream = self._stream
-        stream.sink.out = out = self._debt
+        stream.sink.out = out = [*self._debt]
         stream.closing = finish_reason or ""
         text, stream.buffer = stream.buffer, ""
         _read(stream, text, 0, True)
@@ -282,9 +283,9 @@ class Parser:
         self._stream.trace = trace
 
     def _note(self) -> None:
-        for kind, text in self._stream.notes:
+        for kind, text in self._stream.notes or ():
             self._builder.note(Anomaly(kind, text, _TOLERATED[kind]))
-        self._stream.notes.clear()
+        self._stream.notes = None
 
     def _skip(self, prefix: str) -> None:
         """Move through what the prompt has already written; its events are nobody's."""
@@ -301,7 +302,7 @@ class Parser:
         for event in stream.sink.queue or ():
             if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
                 event.index = stream.calls
-        stream.notes.clear()
+        stream.notes = None
 
 
 def _read(stream: Stream, text: str, pos: int, final: bool) -> None:
@@ -343,12 +344,11 @@ def _forget_sources(stream: Stream) -> None:
         if isinstance(event, Dropped):
             event.text = ""
     sink.blanks.clear()
-    sink.has = {"content": False, "reasoning": False}
-    sink.gap = {"content": False, "reasoning": False}
+    sink.has = sink.gap = 0
     sink.fresh = True
     stream.opening = ""
     stream.pending.clear()
-    stream.ready.clear()
+    stream.ready = None
     if stream.env:
         stream.env.source = ""
 

@@ -12,6 +12,8 @@ from toolgram.events import Content, Dropped, Event, Malformed, Reasoning
 SEAM = "whitespace at a seam"
 MARKER = "marker"
 SYNTAX = "syntax"
+CONTENT, REASONING = 1, 2
+_NOWHERE: list[Event] = []  # until the first delta has a list of its own
 
 
 class Sink:
@@ -20,13 +22,13 @@ class Sink:
     __slots__ = ("blanks", "fresh", "gap", "has", "out", "queue", "seam")
 
     def __init__(self) -> None:
-        self.out: list[Event] = []
+        self.out: list[Event] = _NOWHERE
         self.queue: list[Event] | None = None
         self.blanks: list[str] = []
         self.fresh = True  # the next text begins a segment
         self.seam = False  # a marker or a call was last, so blanks that follow are dropped
-        self.has = {"content": False, "reasoning": False}  # some was sent
-        self.gap = {"content": False, "reasoning": False}  # some was sent, then a marker: a blank joins what follows
+        self.has = 0  # some was sent, of CONTENT, of REASONING, or of both
+        self.gap = 0  # some was sent, then a marker: a blank joins what follows
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
         """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule."""
@@ -44,10 +46,11 @@ class Sink:
         elif self.blanks:
             body = "".join(self.blanks) + body
             self.blanks.clear()
-        channel = "reasoning" if meaning == "reasoning" else "content"
-        shown = " " + body if self.gap[channel] else body
-        self.gap[channel] = self.fresh = False
-        self.has[channel] = True
+        channel = REASONING if meaning == "reasoning" else CONTENT
+        shown = " " + body if self.gap & channel else body
+        self.gap &= ~channel
+        self.has |= channel
+        self.fresh = False
         if meaning == "content":
             self.out.append(Content(shown, body))
         elif meaning == "reasoning":
@@ -91,8 +94,7 @@ class Sink:
         if self.blanks:
             self.drop_blanks()
         self.seam = self.fresh = True
-        self.gap["content"] = self.has["content"]
-        self.gap["reasoning"] = self.has["reasoning"]
+        self.gap = self.has
 
     def hold(self) -> None:
         """From here on, nothing is certain."""
@@ -117,8 +119,8 @@ class Sink:
 
     def keep_blanks(self, meaning: str, why: str = "") -> None:
         """No marker can follow the open blank run: where text came before it, it belongs to that text."""
-        channel = "reasoning" if meaning == "reasoning" else "content"
-        if not self.blanks or self.seam or not self.has[channel]:
+        channel = REASONING if meaning == "reasoning" else CONTENT
+        if not self.blanks or self.seam or not self.has & channel:
             return
         blanks = "".join(self.blanks)
         self.blanks.clear()

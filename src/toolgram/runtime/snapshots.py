@@ -46,9 +46,9 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
     data["open_call"] = event_to_dict(stream.open_call) if stream.call is not None and stream.open_call else None
     data["blanks"] = "".join(sink.blanks)
     data["fresh"] = sink.fresh
-    data["seam"], data["has"], data["gap"] = sink.seam, dict(sink.has), dict(sink.gap)
+    data["seam"], data["has"], data["gap"] = sink.seam, sink.has, sink.gap
     for name in _LISTS:
-        data[name] = "".join(getattr(stream, name))
+        data[name] = "".join(getattr(stream, name) or ())
     data["env"] = stream.env.dump() if stream.env else None
     data["scanner"] = stream.scanner.dump() if stream.scanner else None
     data["strings"] = stream.strings.dump() if stream.strings else None
@@ -75,10 +75,10 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
         stream.open_call = start
     sink.blanks = [data["blanks"]] if data["blanks"] else []
     sink.fresh = data["fresh"]
-    sink.seam, sink.has, sink.gap = data["seam"], dict(data["has"]), dict(data["gap"])
+    sink.seam, sink.has, sink.gap = data["seam"], data["has"], data["gap"]
     stream.quoted = (data["quoted"][0], data["quoted"][1], data["quoted"][2])
     for name in _LISTS:
-        setattr(stream, name, [data[name]] if data[name] else [])
+        setattr(stream, name, [data[name]] if data[name] else [] if name == "pending" else None)
     stream.env = Envelope.load(data["env"]) if data["env"] else None
     stream.scanner = JsonScanner.load(data["scanner"]) if data["scanner"] else None
     stream.strings = JsonStringScanner.load(data["strings"]) if data["strings"] else None

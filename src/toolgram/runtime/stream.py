@@ -102,12 +102,12 @@ class Stream:
         self.doubt = False  # an opening bracket is not believed yet
         self.opening = ""  # its characters, and blanks
         self.pending: list[str] = []  # source that has produced nothing so far
-        self.early: list[str] = []  # arguments transcoded before they were certain ...
-        self.ready: list[str] = []  # ... and their source
+        self.early: list[str] | None = None  # arguments transcoded before they were certain ...
+        self.ready: list[str] | None = None  # ... and their source
         self.source: str | None = None  # while transcoding: the source of what is being read
         self.reread = False  # the transcoded character that did not fit is to be read again
         self.quoted = ("", "", False)  # what quoted text means, why it is no call, and whether it was a named one
-        self.notes: list[tuple[str, str]] = []  # deviations that were tolerated: kind, text
+        self.notes: list[tuple[str, str]] | None = None  # deviations that were tolerated: kind, text
 
     # --- transitions ----------------------------------------------------------------------------------------------
 
@@ -284,14 +284,15 @@ class Stream:
         """What was taken since the last event, in order, and is nobody's yet."""
         source = self.source[:-1] if self.source else ""
         self.reread = bool(self.source)
-        text = (self.env.source if self.env else "") + self.opening + "".join(self.ready + self.pending) + source
+        text = (
+            (self.env.source if self.env else "") + self.opening + "".join((self.ready or []) + self.pending) + source
+        )
         if self.env:
             self.env.source = ""
         self.opening = ""
         self.doubt = False
         self.pending.clear()
-        self.early.clear()
-        self.ready.clear()
+        self.early = self.ready = None
         self.source = None
         return text
 
@@ -317,6 +318,12 @@ class Stream:
         if self.scanner is not None:
             return Wreckage("".join(self.scanner.stack), '"' if self.scanner.in_string else "")
         return Wreckage("{")
+
+    def note(self, kind: str, text: str) -> None:
+        """A deviation that is tolerated."""
+        if self.notes is None:
+            self.notes = []
+        self.notes.append((kind, text))
 
     def same(self, path: str) -> str:
         """The path under which the machine knows a JSON path."""
