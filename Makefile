@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PEERS := .venv-peers
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep lint types format bench bench-check bench-baseline bench-peers docs docs-check wheel-check ci clean
+.PHONY: help demo test test-deep test-compiled lint types format bench bench-check bench-baseline bench-peers docs docs-check wheel-check ci clean
 
 help: ## what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,12 @@ test: $(READY) ## all tests
 
 test-deep: $(READY) ## all tests, with many more generated examples
 	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n $(WORKERS)
+
+test-compiled: $(READY) ## all tests, on the package compiled by mypyc (needs a C compiler)
+	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && set -e && \
+	TOOLGRAM_COMPILED=1 $(BIN)/python -m hatchling build --target wheel --directory "$$scratch/dist" && \
+	$(BIN)/python -m zipfile -e "$$scratch"/dist/*.whl "$$scratch/package" && \
+	PYTHONPATH="$$scratch/package" $(BIN)/pytest -n $(WORKERS)
 
 lint: $(READY) ## ruff
 	$(BIN)/ruff check

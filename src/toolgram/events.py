@@ -106,7 +106,7 @@ EVENT_TYPES: dict[str, type[Any]] = {
 def event_to_dict(event: Event) -> dict[str, Any]:
     """The event as a JSON-able dict, its `type` tag first."""
     values: dict[str, Any] = {"type": event.type}
-    for name in event.__slots__:
+    for name in event.__match_args__:
         if name != "type":
             values[name] = getattr(event, name)
     return values

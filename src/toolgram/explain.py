@@ -552,4 +552,4 @@ def _names(calls: Sequence[ToolCall]) -> str:
 
 
 def _fields(value: Any, *left_out: str) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__slots__ if name not in left_out}
+    return {name: getattr(value, name) for name in value.__match_args__ if name not in left_out}

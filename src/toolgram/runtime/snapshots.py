@@ -29,7 +29,6 @@ _PLAIN = (
     "opening",
     "source",
     "reread",
-    "quoted",
 )
 _LISTS = ("pending", "early", "ready")
 
@@ -49,6 +48,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
     data["seam"], data["has"], data["gap"] = sink.seam, sink.has, sink.gap
     for name in _LISTS:
         data[name] = "".join(getattr(stream, name) or ())
+    data["quoted"] = stream.quoted
     data["env"] = stream.env.dump() if stream.env else None
     data["scanner"] = stream.scanner.dump() if stream.scanner else None
     data["strings"] = stream.strings.dump() if stream.strings else None
