@@ -30,10 +30,10 @@ ITEM_STRING, MEMBER_STRING, KEY_STRING = range(3)
 _ESCAPE = 3
 _HEX = 6
 # What is expected next, between tokens.
-ITEM, FIRST_ITEM, MEMBER_VALUE, FIRST_KEY, KEY, COLON, AFTER_ITEM, AFTER_MEMBER = range(18, 26)
-DONE, BROKEN = 26, 27
+START, ITEM, FIRST_ITEM, MEMBER_VALUE, FIRST_KEY, KEY, COLON, AFTER_ITEM, AFTER_MEMBER = range(18, 27)
+DONE, BROKEN = 27, 28
 # From here on: inside a number or a word.
-_SCALARS = 28
+_SCALARS = 29
 
 # What a row says where it names no state.
 _CONTROL, _WRONG, _POP, _PUSH_OBJECT, _PUSH_LIST = range(-5, 0)  # _CONTROL - n for a string of kind n
@@ -70,10 +70,11 @@ def _table() -> tuple[list[_Row], dict[int, int]]:
     for kind, after in after_string.items():
         rows[kind] |= _each(_CONTROLS, _CONTROL - kind) | {'"': after, "\\": _ESCAPE + kind}
         rows[_ESCAPE + kind] |= _each('"\\/bfnrt', kind) | {"u": _HEX + kind}
-        for state in range(_HEX + kind, ITEM, 3):
-            rows[state] |= _each(_HEX_DIGITS, state + 3 if state + 3 < ITEM else kind)
-    for state in range(ITEM, DONE):
+        for state in range(_HEX + kind, START, 3):
+            rows[state] |= _each(_HEX_DIGITS, state + 3 if state + 3 < START else kind)
+    for state in range(START, DONE):
         rows[state] |= _each(_BLANKS, state)
+    rows[START] |= {"{": _PUSH_OBJECT, "[": _PUSH_LIST}
     rows[FIRST_KEY] |= {'"': KEY_STRING, "}": _POP}
     rows[KEY] |= {'"': KEY_STRING}
     rows[COLON] |= {":": MEMBER_VALUE}
@@ -169,7 +170,7 @@ def escape_controls(text: str) -> str:
 
 
 class JsonScanner:
-    """One JSON value, being read.
+    """One JSON object or list, being read.
 
     `stack` holds the open brackets, `state` what is expected, `kind` what the last `step` read; `out` is what the last
     `run` passes on, and `end` where it has stopped.
@@ -178,7 +179,7 @@ class JsonScanner:
     __slots__ = ("end", "kind", "max_depth", "out", "stack", "state")
 
     def __init__(self, max_depth: int = MAX_DEPTH) -> None:
-        self.state = ITEM
+        self.state = START
         self.stack: list[str] = []
         self.kind = NOTHING
         self.out = ""
@@ -198,12 +199,12 @@ class JsonScanner:
     @property
     def between(self) -> bool:
         """The next character is outside any token."""
-        return ITEM <= self.state <= AFTER_MEMBER
+        return START <= self.state <= AFTER_MEMBER
 
     @property
     def in_string(self) -> bool:
         """The next character is inside a string."""
-        return self.state < ITEM
+        return self.state < START
 
     @property
     def in_plain_string(self) -> bool:
@@ -213,7 +214,7 @@ class JsonScanner:
     @property
     def in_key(self) -> bool:
         """The next character is inside a key."""
-        return self.state < ITEM and self.state % 3 == KEY_STRING
+        return self.state < START and self.state % 3 == KEY_STRING
 
     def run(self, text: str, pos: int, floor: int) -> bool:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.
@@ -316,9 +317,9 @@ class JsonScanner:
 
 def _kind(state: int, following: int) -> int:
     """What a character was that led from one state to the next."""
-    if following < ITEM:
+    if following < START:
         return STRING_PART
-    if state < ITEM:
+    if state < START:
         return STRING_END
     if following >= _SCALARS:
         return SCALAR_PART

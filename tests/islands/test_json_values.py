@@ -1,0 +1,114 @@
+"""The table of JSON says what JSON is; leaps and skips only say it faster."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.strategies import chunkings
+from toolgram.islands import json_values
+from toolgram.islands.json_values import BROKEN, JsonScanner
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
+objects = st.dictionaries(st.text(), values)
+INDENTS = st.sampled_from([None, 0, 1, 4])
+ODD = st.sampled_from(list('{}[]",:\\x0123.eE+-tfn \n\t\x00é日\U0001f600u'))
+
+
+@st.composite
+def nearly_json(draw: st.DrawFn) -> str:
+    """An object as JSON, often with a character put in, taken out or changed."""
+    text = json.dumps(draw(objects), indent=draw(INDENTS), ensure_ascii=draw(st.booleans()))
+    for _ in range(draw(st.integers(0, 2))):
+        at = draw(st.integers(0, len(text)))
+        text = text[:at] + draw(st.just("") | ODD) + text[at + draw(st.integers(0, 1)) :]
+    return text
+
+
+def read(pieces: list[str]) -> tuple[str, int, list[object]]:
+    """What is passed on, how many characters are taken, and where the scanner stands."""
+    scanner = JsonScanner()
+    out, taken = "", 0
+    for piece in pieces:
+        more = scanner.run(piece, 0, 0)
+        out += scanner.out
+        taken += scanner.end
+        if not more:
+            break
+    return out, taken, scanner.dump()
+
+
+@given(objects, INDENTS, st.booleans())
+def test_all_of_json_is_read_and_passed_on(value: object, indent: int | None, ascii_only: bool) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    out, taken, _ = read([text + " more"])
+    assert taken == len(text)
+    assert json.loads(out) == value
+
+
+@given(nearly_json())
+def test_a_whole_text_is_read_as_its_characters_are(text: str) -> None:
+    """A character is a look-up in the table: no skip is as short."""
+    assert read([text]) == read(list(text))
+
+
+@given(nearly_json(), st.data())
+def test_any_cutting_is_read_alike(text: str, data: st.DataObject) -> None:
+    for leaps in json_values._LEAPS:
+        leaps.clear()
+    pieces = data.draw(chunkings(text))
+    first = read(pieces)
+    assert read(pieces) == first, "with what the first reading has learned"
+    assert first == read(list(text))
+
+
+@given(nearly_json())
+def test_steps_end_where_runs_end(text: str) -> None:
+    _, taken, place = read([text])
+    scanner = JsonScanner()
+    at = 0
+    while at < len(text) and not scanner.done and not scanner.broken:
+        at = scanner.step(text, at)
+    assert (at, scanner.dump()) == (taken, place)
+
+
+@given(nearly_json())
+def test_what_is_taken_is_a_prefix_of_json(text: str) -> None:
+    """Closed as its state says, what was passed on loads."""
+    out, _, _ = read([text])
+    completed = out
+    scanner = JsonScanner()
+    assert scanner.run(out, 0, 0) or scanner.done
+    for _ in range(600):
+        if scanner.done:
+            break
+        step = next(piece for piece in '"}]0:,realsu{' if _fits(scanner, piece))
+        scanner.run(step, 0, 0)
+        completed += step
+    json.loads(completed)
+
+
+def _fits(scanner: JsonScanner, piece: str) -> bool:
+    other = JsonScanner.load(scanner.dump())
+    return other.run(piece, 0, 0) or other.done
+
+
+def test_leaps_are_forgotten_when_there_are_many() -> None:
+    scanner = JsonScanner()
+    scanner.run("[", 0, 0)
+    for number in range(5 * json_values._MOST_LEAPS):
+        scanner.run(f"{number},", 0, 0)
+        assert max(map(len, json_values._LEAPS)) <= json_values._MOST_LEAPS
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_depth_is_bounded_with_and_without_skips(opening: str) -> None:
+    deep = opening * (json_values.MAX_DEPTH + 1)
+    assert read([deep]) == read(list(deep))
+    assert read([deep])[2][0] == BROKEN
+    enough = opening * json_values.MAX_DEPTH + ("[1], " * 10 if opening == "[" else "1, " * 10)
+    assert read([enough]) == read(list(enough))
