@@ -273,10 +273,19 @@ class JsonScanner:
         return FIRST_KEY if how == _PUSH_OBJECT else FIRST_ITEM
 
     def step(self, text: str, pos: int) -> int:
-        """Read one character, or a run of them inside a string; `kind` says what it was. Returns the new position.
+        """Read one token outside strings, or as much of a string as there is; `kind` says what it was.
 
-        A number ends only at the character after it: that step reads nothing and has kind SCALAR_END.
+        Returns the new position. A number ends only at the character after it: that step reads nothing and has kind
+        SCALAR_END. A raw control character in a string is a step of its own.
         """
+        at = pos
+        while True:
+            at = self._step(text, at)
+            state = self.state
+            if self.kind != STRING_PART or at == len(text) or (state <= KEY_STRING and text[at] < " "):
+                return at
+
+    def _step(self, text: str, pos: int) -> int:
         state = self.state
         if state <= KEY_STRING:
             end = _skip(state, text, pos)

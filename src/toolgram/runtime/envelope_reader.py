@@ -31,6 +31,7 @@ from toolgram.islands.json_values import (
     STRING_END,
     STRING_PART,
     escape_controls,
+    leaves_string,
 )
 from toolgram.islands.wreckage import Wreckage
 from toolgram.runtime.argument_readers import JSON_BLANKS, read_arguments, read_encoded, skip_blanks_after_opening
@@ -142,9 +143,12 @@ def _refuting(stream: Stream, env: Envelope, text: str, pos: int) -> int:
         known, candidates = "", state.values[path]
     if inside:
         known += _decoded(env.token)
-    for at in range(pos if inside else pos + 1, len(text)):
-        if text[at] in '"\\' or text[at] < " ":
-            return -1
+    start = pos if inside else pos + 1
+    special = leaves_string(text, start)
+    end = special.start() if special else len(text)
+    if any(candidate.startswith(known + text[start:end]) for candidate in candidates):
+        return -1
+    for at in range(start, end):
         known += text[at]
         if not any(candidate.startswith(known) for candidate in candidates):
             return at
@@ -261,7 +265,7 @@ def _take_string(stream: Stream, env: Envelope, source: str, whole: bool) -> Non
         before, text, env.source = env.source[: env.token_at], env.source[env.token_at :], ""
         stream.sink.drop(before, SYNTAX)
         stream.fire(trigger, text, value=value)
-    elif plain not in stream.state.row:
+    elif plain not in stream.state.row and "\\" in env.token:
         partial = _decoded(env.token)
         if not any(value.startswith(partial) for value in stream.state.values[path]):
             stream.misfit(quote=env.scanner)
@@ -271,7 +275,7 @@ def _take_key(stream: Stream, env: Envelope, whole: bool) -> None:
     state = stream.state
     parent = env.parents[-1]
     if not whole:
-        if not state.any_key:
+        if not state.any_key and "\\" in env.token:
             partial = f"{parent}.{_decoded(env.token)}"
             if not any(path.startswith(partial) for path in state.key_paths):
                 stream.misfit(quote=env.scanner)
@@ -300,6 +304,8 @@ def _take_scalar(stream: Stream, env: Envelope) -> None:
 
 def _decoded(token: str) -> str:
     """An unfinished JSON string as far as it can be decoded: without an escape that is not whole yet."""
+    if "\\" not in token:
+        return token[1:]
     match = _WHOLE_ESCAPES(token)
     assert match is not None
     decoded: str = json.loads(match.group() + '"')
