@@ -19,6 +19,7 @@ passed on escaped.
 from __future__ import annotations
 
 import re
+from functools import cache
 from operator import length_hint
 from typing import Any
 
@@ -36,7 +37,7 @@ DONE, BROKEN = 27, 28
 _SCALARS = 29
 
 # What a row says where it names no state.
-_CONTROL, _WRONG, _POP, _PUSH_OBJECT, _PUSH_LIST = range(-5, 0)  # _CONTROL - n for a string of kind n
+_CONTROL, _WRONG, _POP, _PUSH = range(-4, 0)  # _CONTROL - n for a string of kind n
 
 # What the last `step` read.
 BLANK, PUNCTUATION, OPEN, CLOSE, STRING_PART, STRING_END, SCALAR_PART, SCALAR_END, CONTROL, NOTHING = range(10)
@@ -74,7 +75,7 @@ def _table() -> tuple[list[_Row], dict[int, int]]:
             rows[state] |= _each(_HEX_DIGITS, state + 3 if state + 3 < START else kind)
     for state in range(START, DONE):
         rows[state] |= _each(_BLANKS, state)
-    rows[START] |= {"{": _PUSH_OBJECT, "[": _PUSH_LIST}
+    rows[START] |= {"{": _PUSH, "[": _PUSH}
     rows[FIRST_KEY] |= {'"': KEY_STRING, "}": _POP}
     rows[KEY] |= {'"': KEY_STRING}
     rows[COLON] |= {":": MEMBER_VALUE}
@@ -96,7 +97,7 @@ def _table() -> tuple[list[_Row], dict[int, int]]:
             begin[word[0]] = len(rows)
             rows += [_row(_WRONG) | {letter: len(rows) + at} for at, letter in enumerate(word[1:], 1)]
             rows[-1][word[-1]] = after
-        begin |= {'"': string, "{": _PUSH_OBJECT, "[": _PUSH_LIST}
+        begin |= {'"': string, "{": _PUSH, "[": _PUSH}
         for state in (ITEM, FIRST_ITEM) if string == ITEM_STRING else (MEMBER_VALUE,):
             rows[state] |= begin
     return rows, after_number
@@ -125,40 +126,59 @@ def _members(value: str) -> str:
     return rf'"{_INSIDE}"{_SPACE}:{_SPACE}{value}'
 
 
-def _listed(part: str) -> str:
-    return rf"(?:{part}{_SPACE}(?:,{_SPACE}{part}{_SPACE})*+)?+"
+def _several(part: str, closing: str) -> str:
+    """Parts with commas between them, and the closing bracket."""
+    return rf"{_SPACE}(?:{part}{_SPACE}(?:,{_SPACE}(?!{closing})|(?={closing})))*+{closing}"
 
 
-_SHALLOW = rf"(?:{_SCALAR}|\[{_SPACE}{_listed(_SCALAR)}\]|\{{{_SPACE}{_listed(_members(_SCALAR))}\}})"
-_SKIPS: dict[int, Any] = {
-    **dict.fromkeys((ITEM_STRING, MEMBER_STRING, KEY_STRING), re.compile(_INSIDE).match),
-    AFTER_ITEM: rf"(?:{_SPACE},{_SPACE}{_SHALLOW})*+",
-    AFTER_MEMBER: rf"(?:{_SPACE},{_SPACE}{_members(_SHALLOW)})*+",
-}  # the long ones are compiled when first needed, by `_skip`
+def _values(depth: int) -> str:
+    """A value with brackets up to `depth` deep."""
+    value = _SCALAR
+    for _ in range(depth):
+        value = rf"(?:{_SCALAR}|\[{_several(value, ']')}|\{{{_several(_members(value), '}')})"
+    return value
+
+
+_string_run = re.compile(_INSIDE).match
+_DEPTHS = {0: 2, 4096: 5}  # characters that are left -> how deep a skip goes: a deep one takes 20 ms to compile, once
+
+
+@cache
+def _skipping(state: int, depth: int) -> Any:
+    part = _values(depth) if state == AFTER_ITEM else _members(_values(depth))
+    return re.compile(rf"(?:{_SPACE},{_SPACE}{part})*+").match
+
+
 leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not simply part of a string
 _SHORT = 16  # characters for which the table is as fast as a skip
 
 
-def _skip(state: int, text: str, pos: int) -> int:
-    skip = _SKIPS[state]
-    if isinstance(skip, str):
-        skip = _SKIPS[state] = re.compile(skip).match
-    end: int = skip(text, pos).end()
+def _skip(state: int, text: str, pos: int, room: int) -> int:
+    """The position after a skip from `pos`, if there is one from `state`; `room` is how deep brackets may still go."""
+    match = None
+    if state <= KEY_STRING:
+        match = _string_run(text, pos)
+    elif state in (AFTER_ITEM, AFTER_MEMBER):
+        left = len(text) - pos
+        depth = max(depth for least, depth in _DEPTHS.items() if left >= least)
+        match = _skipping(state, depth)(text, pos) if depth <= room else None
+    end: int = match.end() if match else pos
     return end
 
 
-# Leaps: state -> a delta -> the state after it, where the delta moves no bracket. What a model writes is cut at the
-# tokens of its vocabulary, so the same deltas come again and again. They are learned from the table, and forgotten when
-# they are many.
-_LEAPS: list[dict[str, int]] = [{} for _ in _ROWS]
+# Leaps: state -> a delta -> the state after it, the innermost open brackets that it needs to find, and what stands in
+# their place after it (neither, where it moves no bracket). What a model writes is cut at the tokens of its vocabulary,
+# so the same deltas come again and again. They are learned from the table, and forgotten when they are many.
+_Leap = tuple[int, list[str], list[str]]
+_LEAPS: list[dict[str, _Leap]] = [{} for _ in _ROWS]
 _MOST_LEAPS = 512  # for one state
 
 
-def _learn(state: int, delta: str, following: int) -> None:
+def _learn(state: int, delta: str, leap: _Leap) -> None:
     leaps = _LEAPS[state]
     if len(leaps) >= _MOST_LEAPS:
         leaps.clear()
-    leaps[delta] = following
+    leaps[delta] = leap
 
 
 def escape_controls(text: str) -> str:
@@ -222,15 +242,31 @@ class JsonScanner:
         Returns whether the text has ended first. `end` is the new position, `out` what was read, as JSON. Cost: one
         look-up for a delta seen before, one per character of another, about one match per member of a long text.
         """
-        state, stack = self.state, self.stack
-        leap = None if pos else _LEAPS[state].get(text)
+        leap = None if pos else _LEAPS[self.state].get(text)
         if leap is not None:
-            self.state, self.end, self.out = leap, len(text), text
-            return True
-        start, end, written, more, plain = pos, len(text), "", True, True
+            following, tail, instead = leap
+            if not tail or self._restack(tail, instead, floor):
+                self.state, self.end, self.out = following, len(text), text
+                return True
+        return self._walk(text, pos, floor)
+
+    def _restack(self, tail: list[str], instead: list[str], floor: int) -> bool:
+        """Put `instead` for the innermost brackets if they are `tail`; whether they are."""
+        stack = self.stack
+        kept = len(stack) - len(tail)
+        if kept < floor or len(stack) + _SHORT > self.max_depth or stack[kept:] != tail:
+            return False
+        stack[kept:] = instead
+        return True
+
+    def _walk(self, text: str, pos: int, floor: int) -> bool:
+        """`run`, without leaps: character by character through the table, or with skips where there are many."""
+        state, stack = self.state, self.stack
+        before, lowest, moved = stack[:] if not pos and len(text) <= _SHORT else None, len(stack), False
+        start, end, written, more = pos, len(text), "", True
         while pos < end:
-            if state in _SKIPS and (end - pos > _SHORT or not text.isascii()) and len(stack) < self.max_depth:
-                pos = _skip(state, text, pos)
+            if end - pos > _SHORT or not text.isascii():
+                pos = _skip(state, text, pos, self.max_depth - len(stack))
             window = text[pos : pos + _SHORT]
             pos += len(window)
             characters = iter(window)
@@ -239,38 +275,40 @@ class JsonScanner:
                     state = _ROWS[state][character]
                     if state >= 0:
                         continue
-                    plain = False
-                    if state <= _CONTROL:
+                    if state == _POP:
+                        stack.pop()
+                        moved, lowest = True, min(lowest, len(stack))
+                        if len(stack) > floor:
+                            state = AFTER_MEMBER if stack[-1] == "{" else AFTER_ITEM
+                            continue
+                        state = self.after_value()
+                    elif state > _POP and len(stack) < self.max_depth:
+                        stack.append(character)
+                        moved, state = True, FIRST_KEY if character == "{" else FIRST_ITEM
+                        continue
+                    elif state <= _CONTROL:
                         state, at = _CONTROL - state, pos - length_hint(characters)
                         written += text[start : at - 1] + escape_controls(character)
                         start = at
                         continue
-                    state = self._nest(state)
-                    if state == BROKEN or len(stack) == floor:
-                        end = pos = pos - length_hint(characters) - (state == BROKEN)
-                        more = False
-                        break
+                    else:
+                        state = BROKEN
+                    end = pos = pos - length_hint(characters) - (state == BROKEN)
+                    more = False
+                    break
             except KeyError:  # a character beyond ASCII, which is at home in strings only
                 pos -= length_hint(characters)
                 if state > KEY_STRING:
-                    state, more, plain = BROKEN, False, False
+                    state, more = BROKEN, False
                     end = pos = pos - 1
-        if plain and not start and end <= _SHORT:
-            _learn(self.state, text, state)
+        if before is not None and more and not written:
+            if not moved:
+                _learn(self.state, text, (state, [], []))
+            elif lowest:
+                _learn(self.state, text, (state, before[lowest - 1 :], stack[lowest - 1 :]))
         self.state, self.end = state, pos
         self.out = written + text[start:pos] if start or pos < len(text) else text
         return more
-
-    def _nest(self, how: int) -> int:
-        """Open or close a container; the state after it. BROKEN where it would be too deep, and where nothing fits."""
-        stack = self.stack
-        if how == _POP:
-            stack.pop()
-            return self.after_value()
-        if how == _WRONG or len(stack) >= self.max_depth:
-            return BROKEN
-        stack.append("{" if how == _PUSH_OBJECT else "[")
-        return FIRST_KEY if how == _PUSH_OBJECT else FIRST_ITEM
 
     def step(self, text: str, pos: int) -> int:
         """Read one token outside strings, or as much of a string as there is; `kind` says what it was.
@@ -288,7 +326,7 @@ class JsonScanner:
     def _step(self, text: str, pos: int) -> int:
         state = self.state
         if state <= KEY_STRING:
-            end = _skip(state, text, pos)
+            end = _string_run(text, pos).end()  # type: ignore[union-attr]
             if end > pos:
                 self.kind = STRING_PART
                 return end
@@ -300,9 +338,14 @@ class JsonScanner:
             self.state, self.kind = following, _kind(state, following)
         elif following <= _CONTROL:
             self.kind = CONTROL
+        elif following == _POP:
+            self.stack.pop()
+            self.state, self.kind = self.after_value(), CLOSE
+        elif following > _POP and len(self.stack) < self.max_depth:
+            self.stack.append(text[pos])
+            self.state, self.kind = (FIRST_KEY if text[pos] == "{" else FIRST_ITEM), OPEN
         else:
-            self.state = self._nest(following)
-            self.kind = NOTHING if self.state == BROKEN else CLOSE if following == _POP else OPEN
+            self.state, self.kind = BROKEN, NOTHING
         return pos + (self.state != BROKEN)
 
     def after_value(self) -> int:
