@@ -64,9 +64,10 @@ class StateProgram:
     find_final: FindMatch = _NOWHERE  # the same at the end of the output, when nothing can become anything
     match: FindMatch | None = None  # a symbol at this place
     wreck: re.Pattern[str] | None = None  # wreckage: the next bracket, quote or marker
-    key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come
+    key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
+    key_prefixes: frozenset[str] = frozenset()  # ... and all beginnings of them
     any_key: bool = False
-    values: dict[str, list[str]] = field(default_factory=dict)  # JSON path -> the only strings that may stand there
+    values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:
@@ -201,11 +202,16 @@ def _openers(state: StateProgram) -> Iterable[tuple[str, Symbol]]:
 def _compile_json(spec: Spec, state: StateProgram) -> None:
     paths = [trigger.removeprefix("map_key ") for trigger in state.row if trigger.startswith("map_key ")]
     state.key_paths = paths + [alias for alias, same in spec.same_path.items() if same in paths]
+    state.key_prefixes = frozenset().union(*map(_beginnings, state.key_paths))
     state.any_key = "map_key" in state.row
     for trigger in state.row:
         if is_json_trigger(trigger) and trigger.startswith("string ") and trigger.count(" ") == 2:
             _, path, value = trigger.split(" ")
-            state.values.setdefault(path, []).append(value)
+            state.values[path] = state.values.get(path, frozenset()) | _beginnings(value)
+
+
+def _beginnings(text: str) -> frozenset[str]:
+    return frozenset(text[:length] for length in range(len(text) + 1))
 
 
 def partial_pattern(literals: Iterable[str]) -> str:

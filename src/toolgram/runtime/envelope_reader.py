@@ -60,9 +60,9 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     if stream.doubt:
         return _believe(stream, env, text, pos)
     if scanner.between:
-        blank = JSON_BLANKS(text, pos)
-        assert blank is not None
-        if blank.end() > pos:
+        if text[pos] in " \t\r\n":
+            blank = JSON_BLANKS(text, pos)
+            assert blank is not None
             env.source += stream.take(text, pos, blank.end())
             pos = blank.end()
             if pos == len(text):
@@ -133,24 +133,24 @@ def _refuting(stream: Stream, env: Envelope, text: str, pos: int) -> int:
     if scanner.in_key if inside else scanner.state in (FIRST_KEY, KEY):
         if state.any_key:
             return -1
-        known, candidates = f"{env.parents[-1]}.", state.key_paths
+        known, beginnings = f"{env.parents[-1]}.", state.key_prefixes
     elif not inside and scanner.state > MEMBER_VALUE:
         return -1
     else:
         path = stream.same(env.path)
         if path not in state.values or f"string {path}" in state.row:
             return -1
-        known, candidates = "", state.values[path]
+        known, beginnings = "", state.values[path]
     if inside:
         known += _decoded(env.token)
     start = pos if inside else pos + 1
     special = leaves_string(text, start)
     end = special.start() if special else len(text)
-    if any(candidate.startswith(known + text[start:end]) for candidate in candidates):
+    if known + text[start:end] in beginnings:
         return -1
     for at in range(start, end):
         known += text[at]
-        if not any(candidate.startswith(known) for candidate in candidates):
+        if known not in beginnings:
             return at
     return -1
 
@@ -266,8 +266,7 @@ def _take_string(stream: Stream, env: Envelope, source: str, whole: bool) -> Non
         stream.sink.drop(before, SYNTAX)
         stream.fire(trigger, text, value=value)
     elif plain not in stream.state.row and "\\" in env.token:
-        partial = _decoded(env.token)
-        if not any(value.startswith(partial) for value in stream.state.values[path]):
+        if _decoded(env.token) not in stream.state.values[path]:
             stream.misfit(quote=env.scanner)
 
 
@@ -276,8 +275,7 @@ def _take_key(stream: Stream, env: Envelope, whole: bool) -> None:
     parent = env.parents[-1]
     if not whole:
         if not state.any_key and "\\" in env.token:
-            partial = f"{parent}.{_decoded(env.token)}"
-            if not any(path.startswith(partial) for path in state.key_paths):
+            if f"{parent}.{_decoded(env.token)}" not in state.key_prefixes:
                 stream.misfit(quote=env.scanner)
         return
     token, env.token = env.token, ""

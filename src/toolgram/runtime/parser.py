@@ -133,21 +133,16 @@ class Parser:
             self._stream.credit(token_ids, self._special)
         way = self._way
         if way == _TEXT:
-            text, rest = delta, self._rest
-            if rest or self._start(delta):
-                match = self._find(rest + delta)
-                if match.lastindex and match.lastindex > 1:  # type: ignore[union-attr]
-                    return self._feed(delta)
-                end = match.start(1) if match.lastindex else match.end()  # type: ignore[union-attr]
-                text, rest = (rest + delta)[:end], (rest + delta)[end:]
+            text = self._cut(delta) if self._rest or self._start(delta) else delta
             body = text.rstrip()
             if body:
                 held = self._held
+                if body is not text:
+                    self._held = text[len(body) :]
+                elif held:
+                    self._held = ""
                 if held:
                     body = held + body
-                if body is not delta or self._rest:
-                    self._held = text[len(body) - len(held) :]
-                    self._rest = rest
                 self._said(body)
                 return [self._event(body, body)]
         elif way == _JSON and delta:
@@ -184,6 +179,17 @@ class Parser:
             stream.sink.out = []
             return self._take(delta, took_python(stream, python, delta, 0, python.end))
         return self._feed(delta)
+
+    def _cut(self, delta: str) -> str:
+        """Text up to what may become a symbol, which stays behind; nothing where the readers must look."""
+        text = self._rest + delta
+        match = self._find(text)
+        assert match is not None
+        end = match.start(1) if match.lastindex == 1 else match.end()
+        if (match.lastindex or 0) > 1 or not text[:end].strip():
+            return ""
+        self._rest = text[end:]
+        return text[:end]
 
     def _feed(self, delta: str) -> list[Event]:
         stream = self._stream
