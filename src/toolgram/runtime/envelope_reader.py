@@ -265,18 +265,17 @@ def _take_string(stream: Stream, env: Envelope, source: str, whole: bool) -> Non
         before, text, env.source = env.source[: env.token_at], env.source[env.token_at :], ""
         stream.sink.drop(before, SYNTAX)
         stream.fire(trigger, text, value=value)
-    elif plain not in stream.state.row and "\\" in env.token:
-        if _decoded(env.token) not in stream.state.values[path]:
-            stream.misfit(quote=env.scanner)
+    elif plain not in stream.state.row and "\\" in env.token and _decoded(env.token) not in stream.state.values[path]:
+        stream.misfit(quote=env.scanner)
 
 
 def _take_key(stream: Stream, env: Envelope, whole: bool) -> None:
     state = stream.state
     parent = env.parents[-1]
     if not whole:
-        if not state.any_key and "\\" in env.token:
-            if f"{parent}.{_decoded(env.token)}" not in state.key_prefixes:
-                stream.misfit(quote=env.scanner)
+        known = state.any_key or "\\" not in env.token or f"{parent}.{_decoded(env.token)}" in state.key_prefixes
+        if not known:
+            stream.misfit(quote=env.scanner)
         return
     token, env.token = env.token, ""
     ((_, _, key),) = env.push(token)
