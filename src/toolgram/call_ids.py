@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from os import urandom
+from typing import TypeAlias
 
 CallIds: TypeAlias = Callable[[], str]
-Choices: TypeAlias = Callable[..., list[Any]]
 
-_ALPHABET = string.ascii_letters + string.digits
+_ALPHABET = (string.ascii_letters + string.digits).encode()
+_LETTERS = bytes(_ALPHABET[byte % len(_ALPHABET)] for byte in range(256))  # a byte -> a character of an id
 _SHAPES = {"call_24": ("call_", 24), "mistral_9": ("", 9)}
 STYLES = tuple(_SHAPES)
 
@@ -24,18 +25,15 @@ def random_call_ids(style: str = "call_24", seed: int | None = None) -> CallIds:
     Raises KeyError for an unknown style. The ids name calls within one conversation; they are not secrets.
     """
     prefix, length = _SHAPES[style]
-    choices: Choices | None = None
+    source = urandom if seed is None else _seeded(seed)
 
     def next_id() -> str:
-        nonlocal choices
-        if choices is None:
-            choices = _choices(seed)
-        return prefix + "".join(choices(_ALPHABET, k=length))
+        return prefix + source(length).translate(_LETTERS).decode("ascii")
 
     return next_id
 
 
-def _choices(seed: int | None) -> Choices:
-    import random  # takes milliseconds, and most outputs call nothing
+def _seeded(seed: int) -> Callable[[int], bytes]:
+    from random import Random  # takes milliseconds to load, and is for tests
 
-    return random.choices if seed is None else random.Random(seed).choices
+    return Random(seed).randbytes
