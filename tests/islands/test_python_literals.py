@@ -637,3 +637,23 @@ def test_work_is_linear_and_memory_is_what_is_held(source: str, opaque: bool, mo
     assert "".join(out) == whole.out
     assert calls < 3 * len(source)
     assert largest < 200 or source.startswith("xxx")
+
+
+VALUES = st.sampled_from(["1", "-2.5", "'x'", "[1]"])
+NAMED = st.lists(st.tuples(st.sampled_from(["a", "b", "cc", "long_name"]), VALUES))
+
+
+@given(st.lists(NAMED, min_size=2, max_size=5), st.integers(1, 12))
+def test_a_delta_seen_before_is_read_alike_under_other_names(calls: list[list[tuple[str, str]]], size: int) -> None:
+    """Leaps are learned from one call and used in the next, whatever its arguments are called."""
+    python_literals._LEAPS.clear()
+    for call in calls:
+        text = "z=0," + ",".join(f"{name}={value}" for name, value in call) + ")"
+        scanner, whole = PythonScanner(True), PythonScanner(True)
+        out = ""
+        for at in range(0, len(text), size):
+            scanner.run(text[at : at + size])
+            out += scanner.out
+        whole.read(text, 0)
+        assert scanner.done
+        assert out == whole.out

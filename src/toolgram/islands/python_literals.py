@@ -138,10 +138,12 @@ _SHORT_ESCAPES = {
 }
 
 
-# Leaps: a place and a delta -> the place after it, its JSON, and how much of it that is. The same deltas come again and
-# again in the same places; what the readers made of one is remembered, and forgotten when there are many.
+# Leaps: a place and a delta -> the place after it, how much of it has produced JSON, that JSON (up to the name that it
+# writes, what it adds to the name, and what follows), and the name that it begins. The same deltas come again and again
+# in the same places; what the readers made of one is remembered, and forgotten when there are many.
 _Place = tuple[str, str, str, str, str, str]
-_LEAPS: dict[tuple[_Place, str], tuple[_Place, str, int]] = {}
+_Leap = tuple[_Place, int, str, str | None, str, str]
+_LEAPS: dict[tuple[_Place, str], _Leap] = {}
 _MOST_LEAPS = 4096
 _LONGEST_LEAP = 16
 
@@ -187,6 +189,8 @@ class PythonScanner:
         "_lead",
         "_max_depth",
         "_name_pieces",
+        "_named",
+        "_names",
         "_parts",
         "_quote",
         "_stack",
@@ -217,6 +221,8 @@ class PythonScanner:
         self._quote = ""  # what ends this string: one quote or three
         self._held = ""  # the undecided part of a word, an escape or a run of quotes
         self._name_pieces: list[str] = []
+        self._named = -1  # the place of the last name in `_parts`,
+        self._names = 0  # and how many are there
         self._parts: list[str] = []
 
     def run(self, text: str) -> bool:
@@ -224,22 +230,43 @@ class PythonScanner:
 
         Costs one look-up where the same delta has come in the same place before.
         """
-        before = self._place()
-        leap = _LEAPS.get((before, text))
-        if leap is not None and self.started and not self._name_pieces:
-            (self._state, self._stack, self._lead, self._then, self._quote, self._held), self.out, self.mark = leap
+        place = self._place()
+        leap = _LEAPS.get((place, text))
+        if leap is not None and self.started:
+            self._leap(leap)
             self.end = len(text)
             return True
-        named = bool(self._name_pieces)
-        sure = self.started
+        sure, name = self.started, self._name_pieces[:_LONGEST_LEAP]
+        self._names = 0
         self.end = self.read(text, 0)
         if self.done or self.broken:
             return False
-        if sure and not named and not self._name_pieces and len(text) <= _LONGEST_LEAP:
-            if len(_LEAPS) >= _MOST_LEAPS:
-                _LEAPS.clear()
-            _LEAPS[before, text] = self._place(), self.out, self.mark
+        if sure and len(text) <= _LONGEST_LEAP and len(name) < _LONGEST_LEAP and self._names < 2:
+            self._learn(place, text, "".join(name))
         return True
+
+    def _leap(self, leap: _Leap) -> None:
+        place, self.mark, out, named, after, begun = leap
+        self._state, self._stack, self._lead, self._then, self._quote, self._held = place
+        if named is not None:
+            out = f"{out}{''.join(self._name_pieces)}{named}{after}"
+            self._name_pieces.clear()
+        if begun:
+            self._name_pieces.append(begun)
+        self.out = out
+
+    def _learn(self, place: _Place, text: str, name: str) -> None:
+        """Remember what the readers have just made of `text`, for any name in place of `name`, which came before it."""
+        if len(_LEAPS) >= _MOST_LEAPS:
+            _LEAPS.clear()
+        begun = "".join(self._name_pieces)
+        leap: _Leap
+        if not self._names:
+            leap = (self._place(), self.mark, self.out, None, "", begun[len(name) :])
+        else:
+            before, whole, after = self._parts[: self._named], self._parts[self._named], self._parts[self._named + 1 :]
+            leap = (self._place(), self.mark, "".join(before), whole[len(name) :], "".join(after), begun)
+        _LEAPS[place, text] = leap
 
     def _place(self) -> _Place:
         """All that the reading of a delta depends on, names and beginnings aside."""
@@ -331,8 +358,6 @@ class PythonScanner:
         m = _EQUALS.match(text, pos)
         if m is None or m.lastgroup is None:
             return self._unfit(text, pos)
-        self._lead += '"' + "".join(self._name_pieces) + '": '
-        self._name_pieces.clear()
         self._state = "value"
         return m.end()
 
@@ -383,6 +408,11 @@ class PythonScanner:
         if self._lead:
             parts.append(self._lead)
             self._lead = ""
+        if self._name_pieces:
+            self._named = len(parts) + 1
+            self._names += 1
+            parts += ['"', "".join(self._name_pieces), '": ']
+            self._name_pieces.clear()
         if not self.started:
             # In arguments a key is still no value, a sign no number and a letter no word.
             whole = kind in ("quote", "open") and self._then == "after"
