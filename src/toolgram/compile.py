@@ -177,7 +177,8 @@ def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
     if symbol.kind == ENVELOPE:
         if symbol.trigger == "start_array":
             return _MOST_BLANKS, r'[\[\]{"tfn0-9-]'
-        return _MOST_BLANKS, """["}']""" if spec.python_json else '["}]'
+        closing = "}" if "end_map item" in state.row[symbol.trigger].dest.row else ""
+        return _MOST_BLANKS, f"""["'{closing}]""" if spec.python_json else f'["{closing}]'
     move = state.row[symbol.trigger]
     if symbol.special or move.actions or not move.dest.held or TEXT in move.dest.row:
         return 0, ""
