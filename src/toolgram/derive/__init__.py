@@ -1,0 +1,22 @@
+"""Deriving a format from a chat template: what the template does with messages that it is given to render.
+
+Strategy: `analysis` finds out, by comparing renderings, how a template writes reasoning, content and calls, and
+`rebuilding` writes a turn from that, which shows whether it was understood.  Read the modules in the order rendering,
+comparing, result, conversation, reasoning, content, reading, arguments, tools, registry, analysis.
+"""
+
+from toolgram.derive.analysis import analyse
+from toolgram.derive.comparing import compare_variants
+from toolgram.derive.errors import TemplateError
+from toolgram.derive.rebuilding import NotExpressible, continuation, rebuild
+from toolgram.derive.result import DiffAnalysisResult
+
+__all__ = [
+    "DiffAnalysisResult",
+    "NotExpressible",
+    "TemplateError",
+    "analyse",
+    "compare_variants",
+    "continuation",
+    "rebuild",
+]

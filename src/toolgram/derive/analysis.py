@@ -1,0 +1,265 @@
+"""The analysis of a chat template: the phases in their order, and what follows from them together.
+
+Strategy: each phase asks its own questions of the same conversation; renderings are cached, so that asking twice costs
+nothing.  What the phases found is then put together into shapes of turns, read into the field's names (`registry`), and
+checked: messages that no phase has seen are written from the analysis and compared with the template's own rendering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from toolgram.derive.comparing import between, common_prefix, find_slots, first_marker, markers_of, mirrors
+from toolgram.derive.content import Content, learn_content, learn_strips
+from toolgram.derive.conversation import (
+    CALLS,
+    CONTENT,
+    CONTENT_AGAIN,
+    REASONING,
+    Call,
+    Conversation,
+    settle_form,
+)
+from toolgram.derive.errors import TemplateError
+from toolgram.derive.hints import THINKING, find_instructions, hinted_pairs
+from toolgram.derive.reading import read_calls
+from toolgram.derive.reasoning import Reasoning, find_prompts, learn_reasoning, settle_reasoning
+from toolgram.derive.rebuilding import NotExpressible, parts_of, rebuild, write_calls
+from toolgram.derive.registry import name_markers
+from toolgram.derive.rendering import ChatTemplate
+from toolgram.derive.result import (
+    ArgumentsStyle,
+    CallsFormat,
+    DiffAnalysisResult,
+    GenerationPrompt,
+    Part,
+    Parts,
+    ReasoningMode,
+    Report,
+    Shape,
+)
+from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
+
+
+def analyse(
+    template: str, bos_token: str, eos_token: str, chat_template_kwargs: Mapping[str, Any] | None = None
+) -> DiffAnalysisResult:
+    """Find out how a chat template writes reasoning, content and calls. Raises TemplateError."""
+    compiled = ChatTemplate(template, bos_token, eos_token, chat_template_kwargs)
+    talk = Conversation(compiled, Report())
+    settle_form(talk)
+    result = _analyse(talk)
+    result.renders = compiled.renders
+    return result
+
+
+def _analyse(talk: Conversation) -> DiffAnalysisResult:
+    switch, prompts = find_prompts(talk)
+    talk.phase = "T1"
+    style = settle_calls(talk)
+    talk.phase = "R1"
+    has_reasoning = settle_reasoning(talk, style is not None)
+    talk.header = _header(talk, list(prompts.values()), has_reasoning)
+    reasoning, calls = _reasoning(talk, prompts, style)
+    talk.phase = "C1"
+    content = learn_content(talk, reasoning, calls.one.tail(0) if calls else "")
+    talk.phase = "T1-T7"
+    form = learn_calls(talk, calls, reasoning, content) if calls else None
+    talk.phase = "turns"
+    return _together(talk, reasoning, content, form, switch, prompts)
+
+
+def _reasoning(
+    talk: Conversation, prompts: Mapping[str, str], style: ArgumentsStyle | None
+) -> tuple[Reasoning, Calls | None]:
+    """The readings of the calls, and the reasoning, for the role header as it is now known."""
+    talk.phase = "T1"
+    calls = read_all(talk, style) if style else None
+    if style and calls is None:
+        talk.report.warn("the template prints calls, but not in a way that could be read")
+    talk.phase = "R1-R3"
+    opened = {name: talk.body(prompt) for name, prompt in prompts.items()}
+    return learn_reasoning(talk, opened, _before_calls(talk, style if calls else None)), calls
+
+
+def _before_calls(talk: Conversation, style: ArgumentsStyle | None) -> list[str]:
+    """What stands between reasoning and the first call."""
+    if style is None:
+        return []
+    turn = talk.turn(None, REASONING, CALLS[:1])
+    reading = read_calls(talk.body(turn) if turn else None, CALLS[:1], style)
+    if reading is None or REASONING not in reading.lead(0):
+        return []
+    return [reading.lead(0).partition(REASONING)[2]]
+
+
+def _header(talk: Conversation, openings: Sequence[str], has_reasoning: bool) -> str:
+    """The role header: what the generation prompts and all turns begin with."""
+    turns = [talk.turn(CONTENT), talk.turn(CONTENT_AGAIN), talk.turn(None, None, CALLS[:1])]
+    turns += [talk.turn(CONTENT, REASONING)] if has_reasoning else []
+    turns += [talk.turn_in_history(talk.assistant(CONTENT))]
+    rendered = [turn for turn in turns if turn]
+    openings = [text for text in openings if text.strip()]
+    header = common_prefix([*rendered, *openings])
+    header = _without_thought(header, [text[len(header) :] for text in (*rendered, *openings)])
+    try:
+        empty = talk.turn_or_error({"role": "assistant", "content": ""})
+    except TemplateError:
+        return header
+    shorter = common_prefix([header, empty])
+    return shorter if shorter.strip() and header[len(shorter) :].strip() else header
+
+
+def _without_thought(header: str, rests: Sequence[str]) -> str:
+    """The header without a last marker that something behind it closes: then every turn opens a thought."""
+    markers = markers_of(header)
+    if markers and any(mirrors(markers[-1], first_marker(rest)) for rest in rests):
+        return header[: header.rindex(markers[-1])]
+    return header
+
+
+def _together(
+    talk: Conversation,
+    reasoning: Reasoning,
+    content: Content,
+    calls: CallsFormat | None,
+    switch: str,
+    prompts: Mapping[str, str],
+) -> DiffAnalysisResult:
+    shapes = _shapes(talk, reasoning, calls)
+    strips = learn_strips(talk)
+    markers, fields, tool_format, position = name_markers(reasoning, content, calls)
+    instructions = find_instructions(talk, calls is not None, reasoning.mode is not ReasoningMode.NONE)
+    pairs = hinted_pairs(instructions.get(THINKING, ""))
+    history = talk.turn_in_history(talk.assistant(CONTENT, REASONING)) or ""
+    result = DiffAnalysisResult(
+        reasoning_mode=reasoning.mode,
+        content_mode=content.mode,
+        tool_format=tool_format,
+        call_id_position=position,
+        markers=markers,
+        json_fields=fields,
+        header=talk.header,
+        shapes=shapes,
+        calls=calls,
+        prompts={name: GenerationPrompt(text, talk.body(text)) for name, text in prompts.items()},
+        switch=switch,
+        turn_end=content.turn_end,
+        turn_end_after_calls=_last_text(shapes, frozenset({Part.CALLS})),
+        history_turn_end=history.partition(CONTENT)[2],
+        form=talk.form,
+        content_strips=strips[0],
+        reasoning_strips=strips[1],
+        supports_tools=calls is not None,
+        supports_parallel_calls=calls is not None and calls.parallel,
+        requires_nonnull_content=_requires_content(talk, calls),
+        reasoning_in_history=REASONING in history,
+        preserved_tokens=_preserved(markers.stripped().items()),
+        instructions=instructions,
+        hinted_reasoning=pairs[0] if pairs else None,
+        hinted_content=pairs[1] if len(pairs) > 1 else None,
+        report=talk.report,
+    )
+    _explain(result, talk)
+    _check(result, talk)
+    return result
+
+
+def _last_text(shapes: Mapping[Parts, Shape], parts: Parts) -> str:
+    shape = shapes.get(parts)
+    return shape.texts[-1] if shape is not None and not shape.dropped else ""
+
+
+def _preserved(markers: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The bracketed markers, which a tokenizer must not skip as special."""
+    pairs = {"<": ">", "[": "]", "【": "】", "«": "»", "⟨": "⟩"}
+    found = [part for _, marker in markers for part in markers_of(marker) if pairs.get(part[0]) == part[-1]]
+    return tuple(dict.fromkeys(part for part in found if any(map(str.isalnum, part))))
+
+
+def _requires_content(talk: Conversation, calls: CallsFormat | None) -> bool:
+    """Whether a message with calls may not have null for its content."""
+    if calls is None:
+        return False
+    message = {**talk.assistant(None, None, CALLS[:1]), "content": None}
+    try:
+        turn = talk.turn_or_error(message)
+    except TemplateError:
+        return True
+    return "None" in turn or CALLS[0].name not in turn
+
+
+def _shapes(talk: Conversation, reasoning: Reasoning, calls: CallsFormat | None) -> dict[Parts, Shape]:
+    """A shape for every combination of parts that the template does not refuse."""
+    shapes: dict[Parts, Shape] = {}
+    for content, thought, with_calls in product((CONTENT, None), (None, REASONING), ((), CALLS[:1])):
+        if not content and not with_calls:
+            continue
+        turn = talk.turn(content, thought, with_calls)
+        if turn is not None:
+            parts = parts_of(content, thought, with_calls)
+            shape = _shape(talk.body(turn), parts, calls, with_calls)
+            shapes[parts] = shape
+    return shapes
+
+
+def _shape(body: str, parts: Parts, calls: CallsFormat | None, with_calls: Sequence[Call]) -> Shape:
+    values = [(Part.CONTENT.value, CONTENT), (Part.REASONING.value, REASONING)]
+    if calls is not None and with_calls:
+        values.append((Part.CALLS.value, write_calls(calls, with_calls)))
+    slots = find_slots(body, values)
+    seen = tuple(Part(slot.label) for slot in slots)
+    return Shape(seen, tuple(between(body, slots)), parts - frozenset(seen))
+
+
+def _explain(result: DiffAnalysisResult, talk: Conversation) -> None:
+    """Say what the template does not print."""
+    report = result.report
+    if result.calls is None:
+        report.warn("the template prints no tool calls; it cannot show how the model writes them")
+    elif Part.CALLS not in result.shapes.get(frozenset({Part.CALLS}), Shape((), ())).parts:
+        report.warn("the template prints calls, and what was found does not write them as it does")
+    for topic, text in result.instructions.items():
+        report.found("hints", f"the prompt speaks of {topic}", "what it has more with them than without", text)
+    for parts, shape in result.shapes.items():
+        if shape.dropped:
+            having = ", ".join(sorted(part.value for part in parts))
+            lost = ", ".join(sorted(part.value for part in shape.dropped))
+            report.found("turns", f"a message with {having} loses its {lost}", "the turn does not show it")
+        elif len(shape.parts) != len(set(shape.parts)):
+            report.warn("a part of the message is printed twice")
+
+
+_CHECKS: tuple[Call, ...] = (
+    Call("florp.gadge", {"vostrik": "Two words", "deep": {"a": [1, {"b": None}], "é": 'x"y'}}, "aBcDeFgHi"),
+    Call("zib", {}, "jKlMnOpQr"),
+    Call("zibber", {"n": -3, "ok": False, "x": 0.5, "s": "<b>\n</b>"}, "sTuVwXyZa"),
+)
+
+
+_PLAIN, _THOUGHT = "Plain text, {braces} and <angles>.", "Some thought."
+_COMBINATIONS = (
+    (_PLAIN, None, 0),
+    (_PLAIN, _THOUGHT, 0),
+    (None, _THOUGHT, 1),
+    (_PLAIN, None, 1),
+    (None, None, 2),
+    (None, None, 3),
+)
+
+
+def _check(result: DiffAnalysisResult, talk: Conversation) -> None:
+    """Write messages that no phase has seen and compare with the template's own rendering."""
+    talk.phase = "check"
+    for content, reasoning, count in _COMBINATIONS:
+        try:
+            written = rebuild(result, content, reasoning, _CHECKS[:count])
+        except NotExpressible:
+            continue
+        turn = talk.turn(content, reasoning, _CHECKS[:count])
+        if turn is not None and turn != written:
+            parts = ", ".join(sorted(part.value for part in parts_of(content, reasoning, _CHECKS[:count])))
+            result.report.warn(f"a message of {parts} ({count} calls) is not written as the template writes it")
+            result.report.found("check", f"{written!r} instead of {turn!r}", "written from the analysis", turn, written)

@@ -1,0 +1,247 @@
+"""Phases A1 and A2: how the arguments of a call are written.
+
+Strategy: the arguments of a probe are looked for as a whole first (an object, an object inside a JSON string, a Python
+dict), then one by one.  One by one, the text between two arguments is split against what precedes the first and what
+follows the last, which needs no idea of what a marker looks like.  One call with a value of every JSON type then shows
+how each type is encoded; quotes around text count as encoding when other types have none.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from toolgram.derive.comparing import find_slots
+from toolgram.derive.conversation import json_type
+from toolgram.derive.result import ArgumentsStyle, JsonStyle, Notation, ValueEncoding, ValueStyle
+
+Span = tuple[int, int]
+_decode = json.JSONDecoder(strict=False).raw_decode
+
+
+def find_object(text: str, arguments: Mapping[str, Any], style: ArgumentsStyle, start: int = 0) -> Span | None:
+    """Where the arguments stand as one value in this style, from `start` on."""
+    finder = _FINDERS[style]
+    for at in _positions(text, '"' if style is ArgumentsStyle.JSON_STRING else "{", start):
+        end = finder(text, at, dict(arguments))
+        if end is not None:
+            return at, end
+    return None
+
+
+def _positions(text: str, character: str, start: int) -> Iterator[int]:
+    at = text.find(character, start)
+    while at >= 0:
+        yield at
+        at = text.find(character, at + 1)
+
+
+def _json_end(text: str, at: int, arguments: dict[str, Any]) -> int | None:
+    try:
+        value, end = _decode(text, at)
+    except ValueError:
+        return None
+    return end if value == arguments else None
+
+
+def _json_string_end(text: str, at: int, arguments: dict[str, Any]) -> int | None:
+    try:
+        value, end = _decode(text, at)
+        return end if isinstance(value, str) and json.loads(value) == arguments else None
+    except ValueError:
+        return None
+
+
+def _python_end(text: str, at: int, arguments: dict[str, Any]) -> int | None:
+    for end in _positions(text, "}", at):
+        try:
+            if ast.literal_eval(text[at : end + 1]) == arguments:
+                return end + 1
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return None
+
+
+_FINDERS: dict[ArgumentsStyle, Callable[[str, int, dict[str, Any]], int | None]] = {
+    ArgumentsStyle.JSON: _json_end,
+    ArgumentsStyle.JSON_STRING: _json_string_end,
+    ArgumentsStyle.PYTHON_DICT: _python_end,
+}
+
+
+def style_of(text: str, arguments: Mapping[str, Any]) -> ArgumentsStyle | None:
+    """The style in which `text` holds these arguments, None if it does not."""
+    for style in _FINDERS:
+        if find_object(text, arguments, style) is not None:
+            return style
+    found = {slot.label for slot in find_slots(text, [(word, word) for word in (*arguments, *arguments.values())])}
+    return ArgumentsStyle.TAGGED if found >= {*arguments, *arguments.values()} else None
+
+
+def json_style_of(text: str, value: Any) -> JsonStyle | None:
+    """The layout in which `text` is `value` as JSON."""
+    return next((style for style in _json_styles(text) if dumps(value, style) == text), None)
+
+
+def _json_styles(text: str) -> Iterator[JsonStyle]:
+    indents: list[tuple[int | str | None, str]] = [(None, "")]
+    lines = text.split("\n")
+    if len(lines) > 1:
+        margin = lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]
+        step = lines[1][: len(lines[1]) - len(lines[1].lstrip())].removeprefix(margin)
+        indents = [("\t" if "\t" in step else len(step), margin), (None, margin)]
+    for indent, margin in indents:
+        for item in (",", ", ") if indent is not None else (", ", ","):
+            for key in (": ", ":", " : "):
+                for ascii_only in (False, True):
+                    for sort in (False, True):
+                        yield JsonStyle(indent, (item, key), ascii_only, sort, margin)
+
+
+def dumps(value: Any, style: JsonStyle) -> str:
+    """`value` as JSON in this layout."""
+    text = json.dumps(
+        value,
+        indent=style.indent,
+        separators=style.separators,
+        ensure_ascii=style.ensure_ascii,
+        sort_keys=style.sort_keys,
+    )
+    return text.replace("\n", "\n" + style.margin) if style.margin else text
+
+
+def encode(value: Any, style: ValueStyle) -> str:
+    """One tagged value as text."""
+    if style.notation is not None:
+        return write_notation(value, style.notation)
+    return _encode(value, style.encoding, style.json)
+
+
+def write_notation(value: Any, notation: Notation) -> str:
+    """A value in a notation like JSON."""
+    item_separator, key_separator = notation.separators
+    if isinstance(value, str):
+        return notation.opening + value + notation.closing
+    if isinstance(value, list):
+        return "[" + item_separator.join(write_notation(item, notation) for item in value) + "]"
+    if isinstance(value, dict):
+        items = sorted(value.items()) if notation.sort_keys else value.items()
+        before, after = notation.key_quotes
+        pairs = [before + key + after + key_separator + write_notation(item, notation) for key, item in items]
+        return "{" + item_separator.join(pairs) + "}"
+    return json.dumps(value)
+
+
+def _encode(value: Any, encoding: ValueEncoding, style: JsonStyle) -> str:
+    match encoding:
+        case ValueEncoding.JSON:
+            return dumps(value, style)
+        case ValueEncoding.JSON_ESCAPED:
+            return dumps(value, style)[1:-1]
+        case ValueEncoding.PYTHON_REPR:
+            return repr(value)
+        case ValueEncoding.OMITTED | ValueEncoding.EMPTY:
+            return ""
+        case _:
+            return str(value)
+
+
+def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], before: str) -> dict[str, ValueStyle]:
+    """How each type is encoded, from the stretch of text between each key and the next one.
+
+    `before` is what stands between a key and a text value. Keys without a stretch were not written.
+    """
+    names = {json_type(value): key for key, value in arguments.items() if not key.endswith(("_odd", "_end", "_no"))}
+    plain = names["string"]
+    if plain not in stretches or not stretches[plain].startswith(before):
+        return {}
+    after = stretches[plain][len(before) + len(arguments[plain]) :]
+    quoted = _unquoted(stretches, arguments, before, after, names["integer"])
+    styles: dict[str, ValueStyle] = {}
+    for kind, key in names.items():
+        if key not in stretches:
+            styles[kind] = ValueStyle(ValueEncoding.OMITTED, before, after)
+        elif kind != "string":
+            styles[kind] = _value_style(stretches[key], arguments[key], [quoted, (before, after)])
+    odd = next(key for key in arguments if key.endswith("_odd"))
+    if odd in stretches:
+        styles["string"] = _value_style(stretches[odd], arguments[odd], [quoted, (before, after)])
+    else:
+        styles["string"] = ValueStyle(ValueEncoding.RAW, before, after)
+    for kind in ("array", "object"):
+        if kind in styles and styles[kind].encoding is ValueEncoding.UNKNOWN:
+            styles[kind] = _notation_style(stretches[names[kind]], arguments[names[kind]], styles) or styles[kind]
+    return styles
+
+
+def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) -> ValueStyle | None:
+    """The style of a value in which text has the quotes that it has outside, if there are any."""
+    text, bare = styles["string"], styles["integer"]
+    if not (text.before.startswith(bare.before) and text.after.endswith(bare.after) and text != bare):
+        return None
+    if not (stretch.startswith(bare.before) and stretch.endswith(bare.after)):
+        return None
+    inner = stretch[len(bare.before) : len(stretch) - len(bare.after)]
+    quotes = text.before[len(bare.before) :], text.after[: len(text.after) - len(bare.after)]
+    layouts = product((("", ""), quotes, ('"', '"')), ((",", ":"), (", ", ": "), (", ", ":")), (False, True))
+    for key_quotes, separators, sort in layouts:
+        notation = Notation(*quotes, key_quotes, separators, sort)
+        if write_notation(value, notation) == inner:
+            return ValueStyle(ValueEncoding.NOTATION, bare.before, bare.after, notation=notation)
+    return None
+
+
+def _unquoted(
+    stretches: Mapping[str, str], arguments: Mapping[str, Any], before: str, after: str, number: str
+) -> tuple[str, str]:
+    """`before` and `after` without the quotes that belong to a text value, where a number has none."""
+    bare = before[-1:] in ("'", '"') and before[-1:] == after[:1]
+    if bare and number in stretches and stretches[number] == before[:-1] + str(arguments[number]) + after[1:]:
+        return before[:-1], after[1:]
+    return before, after
+
+
+def _value_style(stretch: str, value: Any, frames: list[tuple[str, str]]) -> ValueStyle:
+    """The encoding in which `value` fills `stretch`; the frames are what may stand before and after it."""
+    for before, after in frames:
+        if stretch.startswith(before) and stretch.endswith(after) and len(stretch) >= len(before) + len(after):
+            inner = stretch[len(before) : len(stretch) - len(after)]
+            found = _encoding_of(inner, value)
+            if found is not None:
+                return ValueStyle(found[0], before, after, found[1])
+    return _loose_style(stretch, value, frames[0])
+
+
+def _encoding_of(inner: str, value: Any) -> tuple[ValueEncoding, JsonStyle] | None:
+    if isinstance(value, str) and inner == value:
+        return ValueEncoding.RAW, JsonStyle()
+    if not inner and value is None:
+        return ValueEncoding.EMPTY, JsonStyle()
+    style = json_style_of(inner, value)
+    if style is not None:
+        return ValueEncoding.JSON, style
+    if inner in (str(value), repr(value)):
+        return (ValueEncoding.PYTHON if inner == str(value) else ValueEncoding.PYTHON_REPR), JsonStyle()
+    escaped = json_style_of(f'"{inner}"', value) if isinstance(value, str) else None
+    return None if escaped is None else (ValueEncoding.JSON_ESCAPED, escaped)
+
+
+def _loose_style(stretch: str, value: Any, frame: tuple[str, str]) -> ValueStyle:
+    """The same where the frame depends on the type.
+
+    Either one of its ends differs, as in `type="integer"`, or text has quotes of its own kind inside it.
+    """
+    texts = {json.dumps(value): ValueEncoding.JSON, json.dumps(value, ensure_ascii=False): ValueEncoding.JSON}
+    texts |= {str(value): ValueEncoding.PYTHON} if str(value) not in texts else {}
+    for text, encoding in texts.items():
+        at = stretch.rfind(text)
+        before, after = stretch[: max(at, 0)], stretch[at + len(text) :]
+        bare = frame[0].startswith(before) and frame[1].endswith(after)
+        if at >= 0 and (before == frame[0] or after == frame[1] or bare):
+            return ValueStyle(encoding, before, after, json_style_of(text, value) or JsonStyle())
+    if value is None and stretch.endswith(frame[1]):
+        return ValueStyle(ValueEncoding.EMPTY, stretch[: len(stretch) - len(frame[1])], frame[1])
+    return ValueStyle(ValueEncoding.UNKNOWN, *frame)

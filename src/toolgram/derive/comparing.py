@@ -1,0 +1,169 @@
+"""Comparing renderings: the primitive that every phase of the analysis rests on.
+
+Strategy: two ways to tell what is constant from what varies, and no other.  `compare_variants` splits two renderings
+into common prefix, left, right and common suffix, and never cuts a marker or a word in two.  `find_slots` looks for
+values that we chose ourselves, each of them unlike any text a template would contain; what stands between them is
+constant.  Repeated with other values, what is constant over all is a marker, whatever its brackets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+# What reads as one marker: a bracketed run without blanks at its edges. The last two are cut off at a slot.
+_MARKER = re.compile(
+    r"<[^<>\s=](?:[^<>\n]*[^<>\s])?>|\[/?[A-Za-z_](?:[^\[\]\n\",:{}]*)\]|【[^【】\n]*】|\{\{[^{}\n]*\}\}|«[^«»\n]*»"
+    r"|⟨[^⟨⟩\n]*⟩|`{3,}\w*|>{2,}|\[\[|\]\]"
+    r"|<[^<>\s][^<>\n]*\Z|\A[\"'\w=:. -]+>"
+)
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two texts as `prefix + left + suffix` and `prefix + right + suffix`."""
+
+    prefix: str
+    left: str
+    right: str
+    suffix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A value found in a text: which one, and where."""
+
+    label: str
+    start: int
+    end: int
+
+
+def compare_variants(render_a: Callable[[], str], render_b: Callable[[], str]) -> Comparison:
+    """Render twice and split the two texts into what they share at both ends and what they do not."""
+    return compare(render_a(), render_b())
+
+
+def compare(a: str, b: str) -> Comparison:
+    """Split two texts into common prefix, left, right and common suffix, at the edges of markers and words."""
+    prefix = common_prefix([a, b])
+    suffix = common_suffix([a[len(prefix) :], b[len(prefix) :]])
+    return Comparison(prefix, a[len(prefix) : len(a) - len(suffix)], b[len(prefix) : len(b) - len(suffix)], suffix)
+
+
+def shared_length(texts: Sequence[str]) -> int:
+    """How many characters all texts have in common at their beginnings."""
+    low, high = min(texts), max(texts)
+    for at, character in enumerate(low):
+        if character != high[at]:
+            return at
+    return len(low)
+
+
+def common_prefix(texts: Sequence[str]) -> str:
+    """The longest common beginning that cuts no marker and no word of any text."""
+    if not texts:
+        return ""
+    size = shared_length(texts)
+    bad: set[int] = set()
+    for text in texts:
+        bad |= _uncuttable(text, size)
+    while size > 0 and size in bad:
+        size -= 1
+    return texts[0][:size]
+
+
+def common_suffix(texts: Sequence[str]) -> str:
+    """The longest common end that cuts no marker and no word of any text."""
+    if not texts:
+        return ""
+    size = shared_length([text[::-1] for text in texts])
+    bad: set[int] = set()
+    for text in texts:
+        bad |= {len(text) - at for at in _uncuttable(text, len(text) - size)}
+    while size > 0 and size in bad:
+        size -= 1
+    return texts[0][len(texts[0]) - size :]
+
+
+def _uncuttable(text: str, near: int) -> set[int]:
+    """The positions inside markers and words of `text` that a search from `near` may meet."""
+    low, high = max(0, near - 400), near + 400
+    bad: set[int] = set()
+    for pattern in (_MARKER, _WORD):
+        for match in pattern.finditer(text[low:high]):
+            bad.update(range(low + match.start() + 1, low + match.end()))
+    return bad
+
+
+def cuttable(text: str, low: int, high: int) -> list[int]:
+    """The positions from `low` to `high` that are inside no marker and no word; all of them, if none is."""
+    inside = {match.start() + at for match in _MARKER.finditer(text) for at in range(1, len(match.group()))}
+    inside |= {match.start() + at for match in _WORD.finditer(text) for at in range(1, len(match.group()))}
+    places = range(low, high + 1)
+    return [at for at in places if at not in inside] or list(places)
+
+
+def markers_of(text: str) -> list[str]:
+    """The bracketed markers of `text`, and the runs of anything else between them, blanks stripped."""
+    parts: list[str] = []
+    at = 0
+    for match in _MARKER.finditer(text):
+        parts += [text[at : match.start()].strip(), match.group()]
+        at = match.end()
+    parts.append(text[at:].strip())
+    return [part for part in parts if part]
+
+
+def first_marker(text: str) -> str:
+    """`text` up to and including its first marker, or all of it if it has none."""
+    match = _MARKER.search(text)
+    if match is None:
+        return text
+    return text[: match.start()] if text[: match.start()].strip() else text[: match.end()]
+
+
+def find_slots(text: str, values: Iterable[tuple[str, str]], start: int = 0) -> list[Slot]:
+    """Every occurrence of the (label, value) pairs in `text` from `start` on, in order; longer values win."""
+    labels = {value: label for label, value in values if value}
+    if not labels:
+        return []
+    pattern = re.compile("|".join(re.escape(value) for value in sorted(labels, key=len, reverse=True)))
+    return [Slot(labels[match.group()], match.start(), match.end()) for match in pattern.finditer(text, start)]
+
+
+def between(text: str, slots: Sequence[Slot]) -> list[str]:
+    """What stands before, between and after the slots; one text more than there are slots."""
+    edges = [0, *(edge for slot in slots for edge in (slot.start, slot.end)), len(text)]
+    return [text[edges[at] : edges[at + 1]] for at in range(0, len(edges), 2)]
+
+
+def split_junction(junction: str, before_first: str, after_last: str) -> tuple[str, str, str]:
+    """Split what stands between two items into (end of an item, separator, start of an item).
+
+    The end is what the junction shares with what follows the last item, the start what it shares with what precedes
+    the first.  Where both claim the same characters, the end keeps them.
+    """
+    end = common_prefix([junction, after_last])
+    start = common_suffix([junction, before_first])
+    if len(end) + len(start) > len(junction):
+        start = start[len(end) + len(start) - len(junction) :]
+    return end, junction[len(end) : len(junction) - len(start)], start
+
+
+_BEGINNINGS = re.compile(r"begin|start|open|prefix|^b(?=[a-z]*$)", re.IGNORECASE)
+_ENDINGS = re.compile(r"end|stop|close|suffix", re.IGNORECASE)
+
+
+def mirrors(opening: str, closing: str) -> bool:
+    """Whether `closing` reads as the counterpart of `opening`: `<a>` and `</a>`, `[BEGIN X]` and `[END X]`."""
+    a, b = opening.strip(), closing.strip()
+    if not a or not b or a == b:
+        return False
+    if b.replace("/", "", 1) == a and "/" in b:
+        return True
+    if _BEGINNINGS.sub("", a) == _ENDINGS.sub("", b) and _ENDINGS.search(b) is not None:
+        return True
+    name = re.match(r"<(\w[\w:.-]*)[\s=]", a)
+    return name is not None and b == f"</{name.group(1)}>"

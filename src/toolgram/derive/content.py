@@ -1,0 +1,122 @@
+"""Phase C1: whether content stands between markers of its own, and where the turn ends.
+
+Strategy: an answer of content alone is a text before it and a text behind it.  The text before, less an empty block of
+reasoning, opens the content; nothing closes what nothing opened, so without it all that follows is the turn's end.  The
+same with reasoning shows wrappers that only come with it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from toolgram.derive.comparing import markers_of, mirrors
+from toolgram.derive.conversation import CALLS, CONTENT, REASONING, Conversation
+from toolgram.derive.reasoning import Reasoning
+from toolgram.derive.result import ContentMode, ReasoningMode, Strips
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the phase found."""
+
+    mode: ContentMode
+    start: str
+    end: str
+    turn_end: str
+
+
+def learn_content(talk: Conversation, reasoning: Reasoning, after_calls: str) -> Content:
+    """The markers of content, and the turn's end; `after_calls` is what follows the last value of a call."""
+    before, after = _around(talk, None)
+    start = without_empty_reasoning(before, reasoning)
+    mode = ContentMode.ALWAYS_WRAPPED
+    if not start.strip():
+        mode, start = ContentMode.PLAIN, ""
+        reasoned, after_reasoned = _around(talk, REASONING)
+        cut = reasoned.find(reasoning.end) if reasoning.end else -1
+        opening = reasoned[cut + len(reasoning.end) :] if cut >= 0 else ""
+        if opening.strip():
+            mode, start, after = ContentMode.WRAPPED_WITH_REASONING, opening, after_reasoned
+    end, turn_end = ("", after) if not start else _split_end(start, after, after_calls)
+    talk.report.found("C1", f"{mode.value}: {start!r} ... {end!r}", "what surrounds content", before, after)
+    if mode is ContentMode.WRAPPED_WITH_REASONING:
+        turn_end = _around(talk, None)[1]
+    return Content(mode, start, end, turn_end)
+
+
+def _around(talk: Conversation, reasoning: str | None) -> tuple[str, str]:
+    body = talk.body(talk.turn(CONTENT, reasoning) or "")
+    before, found, after = body.partition(CONTENT)
+    if reasoning and reasoning in before:
+        before = before[before.index(reasoning) + len(reasoning) :]
+    return (before, after) if found else ("", "")
+
+
+def without_empty_reasoning(text: str, reasoning: Reasoning) -> str:
+    """`text` without an empty block of reasoning at its beginning."""
+    start, end = reasoning.start.strip(), reasoning.end.strip()
+    for block in ([start, end], [end], [start] if reasoning.mode is ReasoningMode.FORCED_OPEN else []):
+        if end and block and all(block):
+            match = re.match(r"\s*" + r"\s*".join(map(re.escape, block)), text)
+            if match is not None:
+                return text[match.end() :]
+    return text
+
+
+def _split_end(start: str, after: str, after_calls: str) -> tuple[str, str]:
+    """Split what follows wrapped content into its end marker and the turn's end."""
+    end, turn_end = split_turn_end(after, after_calls)
+    if turn_end and end.strip():
+        return end, turn_end
+    for marker in markers_of(after):
+        if any(mirrors(opening, marker) for opening in markers_of(start)):
+            at = after.index(marker) + len(marker)
+            return after[:at], after[at:]
+    return "", after
+
+
+def split_turn_end(text: str, other: str) -> tuple[str, str]:
+    """Split `text` before what it shares with the end of `other`, blanks aside; not inside a marker."""
+    at, back = len(text), len(other)
+    while at > 0 and back > 0:
+        if text[at - 1] == other[back - 1]:
+            at, back = at - 1, back - 1
+        elif text[at - 1].isspace():
+            at -= 1
+        elif other[back - 1].isspace():
+            back -= 1
+        else:
+            break
+    shared = text[at:]
+    while shared.strip() and not _cuttable(text, at):
+        at += 1
+        shared = text[at:]
+    return (text[:at], shared) if shared.strip() else (text, "")
+
+
+def _cuttable(text: str, at: int) -> bool:
+    edges = {0, len(text)}
+    position = 0
+    for marker in markers_of(text):
+        position = text.index(marker, position)
+        edges |= {position, position + len(marker)}
+        position += len(marker)
+    return at in edges or text[at - 1].isspace() or text[at].isspace()
+
+
+def learn_strips(talk: Conversation) -> tuple[Strips, Strips]:
+    """Which blanks at the edges of content and of reasoning the template takes away."""
+    blanks = " \n\n "
+    content = _strips(talk.turn(blanks + CONTENT + blanks), CONTENT, blanks, talk)
+    reasoning = _strips(talk.turn(CONTENT, blanks + REASONING + blanks), REASONING, blanks, talk)
+    if reasoning is None:
+        reasoning = _strips(talk.turn(None, blanks + REASONING + blanks, CALLS[:1]), REASONING, blanks, talk)
+    return content or Strips(), reasoning or Strips()
+
+
+def _strips(turn: str | None, word: str, blanks: str, talk: Conversation) -> Strips | None:
+    if turn is None or word not in turn:
+        return None
+    before, _, after = talk.body(turn).partition(word)
+    return Strips(not before.endswith(blanks), not after.startswith(blanks))

@@ -1,0 +1,245 @@
+"""Asking a chat template how an assistant's turn is written: the probes, and cutting the turn out of the prompt.
+
+Strategy: every probe is one conversation of a user message and an assistant message, made of words that no template
+contains, so that each can be found again.  Only what stands behind the user's message counts, and of that only what
+the answer adds: tool lists and examples in the system text cannot be mistaken for a call.  Templates differ in what
+they accept (an empty content, the key of the reasoning, arguments as object or text), so the form of the messages is
+itself found by trying, and every refusal is kept for the report.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from toolgram.derive.comparing import common_prefix, cuttable, first_marker, shared_length
+from toolgram.derive.errors import TemplateError
+from toolgram.derive.rendering import ChatTemplate, Message
+from toolgram.derive.result import FailedProbe, MessageForm, Report
+
+USER, USER_AGAIN = "Wherefore glimmer quilps", "Yonder flitters mopt"
+CONTENT, CONTENT_AGAIN = "Brisk zolves vexing", "Nimble dwarfkin jumped"
+REASONING = "Hushed kwarties ponder"
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
+SWITCHES = ("enable_thinking", "thinking", "think", "reasoning", "enable_reasoning", "thinking_mode")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call to be rendered."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    id: str = "k3JwzQxTv"
+
+
+# Names, keys, values and ids of the probes: each unlike the others, unlike words, and without a blank.
+CALLS = (
+    Call("qzarnel_lookup", {"vostrik": "Kelmuth", "drimble": "Pazwick"}, "kWjwzQxTv"),
+    Call("yphose", {"ghelt": "Wobrin", "nuxal": "Tarquem"}, "mRpfbLdHs"),
+    Call("bexil_frum", {"cwight": "Sulvane", "fjorpel": "Ondrick"}, "tNcyvGgZq"),
+)
+TYPED = Call(
+    "tworple",
+    {
+        "zka_str": "Hexmor",
+        "zkb_int": 7041,
+        "zkc_num": 2.625,
+        "zkd_yes": True,
+        "zke_no": False,
+        "zkf_nil": None,
+        "zkg_arr": ["Vexly", 31, False],
+        "zkh_obj": {"nib": [1, True, None], "quon": {"u": "Ömar"}},
+        "zki_odd": "aé\"b\\c\n'd<e",
+        "zkz_end": "Jundra",
+    },
+    "sXvkdPnWy",
+)
+NOTHING = Call("qzarnel_lookup", {}, "kWjwzQxTv")
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", list: "array"}
+
+
+def json_type(value: Any) -> str:
+    """The JSON type of a Python value."""
+    return _TYPES.get(type(value), "object")
+
+
+def _tool(call: Call, kind: str | None = None) -> Message:
+    properties = {key: {"type": kind or json_type(value), "description": "d"} for key, value in call.arguments.items()}
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "function", "function": {"name": call.name, "description": "d", "parameters": parameters}}
+
+
+TOOLS = [_tool(call) for call in (*CALLS, TYPED)]
+TEXT_TOOLS = [_tool(call, "string") for call in (*CALLS, TYPED)]
+
+
+class Conversation:
+    """Renders assistant turns of one template, in the form of messages that it accepts."""
+
+    def __init__(self, template: ChatTemplate, report: Report) -> None:
+        self.template = template
+        self.report = report
+        self.form = MessageForm()
+        self.phase = "start"
+        self.header = ""
+        self._refused: set[str] = set()
+        self._cuts: dict[tuple[str, str, str], str] = {}
+
+    def assistant(self, content: str | None, reasoning: str | None = None, calls: Sequence[Call] = ()) -> Message:
+        """The assistant message with these parts, in this template's form."""
+        message: Message = {"role": "assistant"}
+        if content:
+            message["content"] = self._content(content)
+        elif self.form.empty_content != "absent":
+            message["content"] = self.form.empty_content
+        if reasoning and self.form.reasoning_in_blocks:
+            blocks = [{"type": "thinking", "thinking": reasoning}]
+            message["content"] = blocks + ([{"type": "text", "text": content}] if content else [])
+        elif reasoning:
+            message |= dict.fromkeys(self.form.reasoning_keys, reasoning)
+        if calls:
+            message["tool_calls"] = [self._tool_call(call) for call in calls]
+        return message
+
+    def _content(self, text: str) -> Any:
+        return [{"type": "text", "text": text}] if self.form.content_in_blocks else text
+
+    def _user(self, text: str) -> Message:
+        return {"role": "user", "content": self._content(text)}
+
+    def _tool_call(self, call: Call) -> Message:
+        arguments: Any = dict(call.arguments)
+        if self.form.arguments_as_string:
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+    def render(self, messages: Sequence[Message], prompt: bool = False, kwargs: Mapping[str, Any] | None = None) -> str:
+        """Render a conversation that begins with the user. Raises TemplateError."""
+        system = [{"role": "system", "content": "Behave."}] if self.form.with_system else []
+        variables = {**self.form.variables, **(kwargs or {})}
+        return self.template.render(
+            [*system, *messages], tools=self._tools(), add_generation_prompt=prompt, kwargs=variables
+        )
+
+    def opening(self, kwargs: Mapping[str, Any] | None = None) -> str:
+        """What the generation prompt adds to a conversation that ends with the user."""
+        user = [self._user(USER)]
+        base = _after(self.render(user, kwargs=kwargs), USER)
+        return _added(base, _after(self.render(user, True, kwargs), USER), "")
+
+    def prompt(self, kwargs: Mapping[str, Any] | None = None, with_tools: bool = True) -> str:
+        """The whole prompt of a user message, with the tools or without."""
+        tools = self._tools() if with_tools else None
+        return self.template.render([self._user(USER)], tools=tools, kwargs={**self.form.variables, **(kwargs or {})})
+
+    def _tools(self) -> list[Message] | None:
+        return {"typed": TOOLS, "text": TEXT_TOOLS}.get(self.form.tools)
+
+    def before_turn(self, kwargs: Mapping[str, Any] | None = None) -> str:
+        """What stands behind the user's text when no generation prompt is asked for."""
+        return _after(self.render([self._user(USER)], kwargs=kwargs), USER)
+
+    def turn(
+        self,
+        content: str | None = None,
+        reasoning: str | None = None,
+        calls: Sequence[Call] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> str | None:
+        """What an assistant message adds to the prompt, role header included; None if the template refuses it."""
+        try:
+            return self.turn_or_error(self.assistant(content, reasoning, calls), kwargs)
+        except TemplateError as error:
+            self.refused(f"content={content!r}, reasoning={reasoning!r}, calls={[c.name for c in calls]}", error)
+            return None
+
+    def turn_or_error(self, message: Message, kwargs: Mapping[str, Any] | None = None) -> str:
+        """The same for a message as it is; raises TemplateError."""
+        user = self._user(USER)
+        base = _after(self.render([user], kwargs=kwargs), USER)
+        key = base, _after(self.render([user, message], kwargs=kwargs), USER), self.opening(kwargs)
+        if key not in self._cuts:
+            self._cuts[key] = _added(*key)
+        return self._cuts[key]
+
+    def turn_in_history(self, message: Message) -> str | None:
+        """The same with another user message behind it, up to that one's text."""
+        user, again = self._user(USER), self._user(USER_AGAIN)
+        try:
+            base = _after(self.render([user]), USER)
+            full = _after(self.render([user, message, again]), USER)
+        except TemplateError as error:
+            self.refused(f"a user message after {sorted(message)}", error)
+            return None
+        at = full.find(USER_AGAIN)
+        return None if at < 0 else _added(base, full[:at], self.opening())
+
+    def refused(self, asked: str, error: TemplateError) -> None:
+        """Record a refusal, once."""
+        if asked + error.problem not in self._refused:
+            self._refused.add(asked + error.problem)
+            self.report.failed.append(FailedProbe(self.phase, asked, error))
+
+    def body(self, turn: str) -> str:
+        """A turn without its role header."""
+        return turn[len(self.header) :] if turn.startswith(self.header) else turn
+
+
+def settle_form(talk: Conversation) -> None:
+    """Find a form of conversation in which the template prints the content of an assistant message."""
+    first: TemplateError | None = None
+    for blocks, tools, with_system in product((False, True), ("typed", "text", "none"), (False, True)):
+        talk.form = replace(talk.form, tools=tools, with_system=with_system, content_in_blocks=blocks)
+        for _ in range(4):
+            try:
+                turn = talk.turn_or_error(talk.assistant(CONTENT))
+                if CONTENT in turn and not (blocks and re.search("['\"]text['\"]", turn)):
+                    return _settled(talk)
+            except TemplateError as problem:
+                first = first or problem
+                talk.refused(f"content, tools: {tools}", problem)
+                if not _define_missing(talk, problem):
+                    break
+            else:
+                break
+    raise first or TemplateError("prints no content of an assistant message")
+
+
+def _settled(talk: Conversation) -> None:
+    if talk.form.tools == "none":
+        talk.report.warn("the template cannot be rendered with tools; it was analysed without")
+    if talk.form.variables:
+        talk.report.warn(f"the template needs variables that are not usual: {sorted(talk.form.variables)}")
+
+
+def _define_missing(talk: Conversation, error: TemplateError) -> bool:
+    """Define a variable that the template uses without asking whether it is there."""
+    match = re.match(r"'(\w+)' is undefined", error.problem)
+    if match is None or match.group(1) not in talk.template.names or match.group(1) in talk.form.variables:
+        return False
+    talk.form = replace(talk.form, variables={**talk.form.variables, match.group(1): ""})
+    return True
+
+
+def _after(text: str, word: str) -> str:
+    at = text.rfind(word)
+    return text[at + len(word) :] if at >= 0 else text
+
+
+def _added(base: str, full: str, opening: str) -> str:
+    """What `full` has more than `base`. Where that can be cut out in several places, it begins like `opening`."""
+    before = shared_length([base, full])
+    after = shared_length([base[::-1], full[::-1]])
+    size = len(full) - len(base)
+    if before + after >= len(base) and size >= 0:
+        places = cuttable(full, max(0, len(base) - after), before)
+        at = max(places, key=lambda at: (shared_length([full[at : at + size], opening]), at))
+        return full[at : at + size]
+    start = first_marker(opening)
+    at = full.find(start) if start.strip() else -1
+    return full[at:] if at >= 0 else full[len(common_prefix([base, full])) :]

@@ -1,0 +1,44 @@
+"""What a template tells the model in words, where it prints nothing that could be compared.
+
+Strategy: a template that prints no calls, or no reasoning, may still explain them in its instructions.  Those are found
+as what the prompt has more with tools than without, or with thinking on than with it off.  They are prose, so nothing
+is concluded from them but pairs of markers that stand side by side, such as `<think></think>`; they are kept for the
+report, and for whoever chooses a format by hand.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from toolgram.derive.comparing import compare, markers_of, mirrors
+from toolgram.derive.conversation import SWITCHES, Conversation
+from toolgram.derive.errors import TemplateError
+
+TOOLS, THINKING = "tools", "thinking"
+
+
+def find_instructions(talk: Conversation, has_calls: bool, has_reasoning: bool) -> dict[str, str]:
+    """What the prompt says about calls and about thinking, where the turns show neither."""
+    found: dict[str, str] = {}
+    try:
+        if not has_calls and talk.form.tools != "none":
+            found[TOOLS] = compare(talk.prompt(), talk.prompt(with_tools=False)).left
+        if not has_reasoning:
+            found[THINKING] = _about_thinking(talk)
+    except TemplateError as error:
+        talk.refused("the prompt without tools, with thinking on and off", error)
+    return {topic: text for topic, text in found.items() if text.strip()}
+
+
+def _about_thinking(talk: Conversation) -> str:
+    for switch in SWITCHES:
+        if switch in talk.template.names:
+            text = compare(talk.prompt({switch: True}, False), talk.prompt({switch: False}, False)).left
+            if text.strip():
+                return text
+    return ""
+
+
+def hinted_pairs(text: str) -> list[tuple[str, str]]:
+    """The opening and closing markers that stand side by side in instructions."""
+    return [(opening, closing) for opening, closing in pairwise(markers_of(text)) if mirrors(opening, closing)]

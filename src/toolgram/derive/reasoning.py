@@ -1,0 +1,226 @@
+"""Phases R1 to R3: whether and how a template writes reasoning, and what the generation prompt says of it.
+
+R1 compares an answer with and without reasoning, R3 the reasoning before content with the reasoning before calls: what
+follows the reasoning in both ends it.  R2 compares the generation prompts with thinking on, off and left alone: what
+they add to the role header opens a thought, or opens and closes one.  A template that drops the thoughts it is given
+still shows their markers in R2; and where it cuts an answer in two at some text, that text is shown by an answer which
+has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from toolgram.derive.comparing import common_prefix, compare, first_marker, markers_of, mirrors
+from toolgram.derive.conversation import (
+    CALLS,
+    CONTENT,
+    REASONING,
+    REASONING_KEYS,
+    SWITCHES,
+    Conversation,
+)
+from toolgram.derive.errors import TemplateError
+from toolgram.derive.result import ReasoningMode
+
+UNSET, ON, OFF = "unset", "on", "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """What the phases found."""
+
+    mode: ReasoningMode
+    start: str = ""
+    end: str = ""
+
+
+def settle_reasoning(talk: Conversation, with_calls: bool) -> bool:
+    """Find the form in which the template prints reasoning. False if it prints none."""
+    for keys in (REASONING_KEYS, *((key,) for key in REASONING_KEYS)):
+        talk.form = replace(talk.form, reasoning_keys=keys)
+        turns = [talk.turn(CONTENT, REASONING)]
+        turns += [talk.turn(None, REASONING, CALLS[:1])] if with_calls else []
+        counts = [turn.count(REASONING) for turn in turns if turn is not None]
+        if None not in turns and max(counts) == 1:
+            return True
+        if None not in turns and max(counts) == 0:
+            break
+    talk.form = replace(talk.form, reasoning_in_blocks=True)
+    turn = talk.turn(CONTENT, REASONING)
+    if turn is not None and REASONING in turn and CONTENT in turn and "'type'" not in turn and '"type"' not in turn:
+        return True
+    talk.form = replace(talk.form, reasoning_in_blocks=False, reasoning_keys=REASONING_KEYS)
+    return False
+
+
+def find_prompts(talk: Conversation) -> tuple[str, dict[str, str]]:
+    """The switch of thinking, if there is one, and the generation prompts without it, on and off."""
+    prompts = {UNSET: talk.opening()}
+    for switch in SWITCHES:
+        if switch not in talk.template.names:
+            continue
+        try:
+            on, off = talk.opening({switch: True}), talk.opening({switch: False})
+            if on == off == "":
+                on, off = _openings_always_written(talk, switch)
+        except TemplateError as error:
+            talk.refused(f"{switch} on and off", error)
+            continue
+        if on != off:
+            return switch, {**prompts, ON: on, OFF: off}
+    return "", prompts
+
+
+def _openings_always_written(talk: Conversation, switch: str) -> tuple[str, str]:
+    """The same for a template that writes the generation prompt unasked: what on and off do not share.
+
+    Turns are then rendered with the setting that writes less, or a pre-closed thought would be taken for one of theirs.
+    """
+    on, off = talk.before_turn({switch: True}), talk.before_turn({switch: False})
+    split = compare(on, off)
+    if on != off:
+        talk.form = replace(talk.form, variables={**talk.form.variables, switch: len(on) <= len(off)})
+    return split.left + split.suffix, split.right + split.suffix
+
+
+def learn_reasoning(talk: Conversation, opened: Mapping[str, str], before_call: Sequence[str]) -> Reasoning:
+    """The markers of reasoning. `before_call` is the text between reasoning and first call, where one was rendered."""
+    turn = talk.turn(CONTENT, REASONING)
+    body = talk.body(turn) if turn else ""
+    prompt = _from_prompts(opened)
+    if REASONING in body:
+        found = _from_turn(talk, body, before_call, prompt)
+    elif before_call:
+        found = _from_calls(talk, before_call[0], prompt)
+    else:
+        found = _from_prompt_alone(talk, prompt, opened)
+    mode = _mode(found, opened)
+    evidence = [body, *before_call, *opened.values()]
+    talk.report.found(
+        "R1-R3", f"{mode.value}: {found.start!r} ... {found.end!r}", "what surrounds reasoning", *evidence
+    )
+    return replace(found, mode=mode)
+
+
+def _from_prompts(opened: Mapping[str, str]) -> tuple[str, str]:
+    """R2: start and end as the generation prompts with thinking on and off show them."""
+    on, off = opened.get(ON, opened[UNSET]), opened.get(OFF, opened[UNSET])
+    if on == off:
+        return on, ""
+    split = compare(on, off)
+    if on and off.startswith(on):
+        return on, off[len(on) :]
+    if split.prefix.strip() and not split.left.strip():
+        return on, split.right + split.suffix
+    if on.strip() and off.strip():
+        return (on, off) if mirrors(on, off) else (on, "")
+    markers = markers_of(on or off)
+    if len(markers) == 2:
+        text = on or off
+        at = text.rindex(markers[1])
+        return text[:at], text[at:]
+    return on, ""
+
+
+def _from_turn(talk: Conversation, body: str, before_call: Sequence[str], prompt: tuple[str, str]) -> Reasoning:
+    """R1 and R3: reasoning is printed beside content."""
+    at = body.index(REASONING)
+    start, rest = body[:at], body[at + len(REASONING) :]
+    if CONTENT not in rest:  # reasoning behind content, or without it
+        start = start[start.index(CONTENT) + len(CONTENT) :] if CONTENT in start else start
+        return Reasoning(ReasoningMode.TAG_BASED, start, first_marker(rest))
+    middle = rest[: rest.index(CONTENT)]
+    end = common_prefix([middle, *before_call])
+    known = prompt[1].strip()
+    if not end.strip() or not before_call:
+        end = _leading_marker(middle, start or prompt[0], rest[rest.index(CONTENT) + len(CONTENT) :])
+    if known and known in middle and not end.strip():
+        end = middle[: middle.index(known) + len(known)]
+    if not end.strip():
+        talk.report.warn("the template prints reasoning without any mark of where it ends; it is taken for content")
+        return Reasoning(ReasoningMode.NONE)
+    return Reasoning(ReasoningMode.TAG_BASED, start, end)
+
+
+def _leading_marker(middle: str, start: str, after: str) -> str:
+    """The end of reasoning where only content follows: all of the middle, less what opens the content."""
+    markers = markers_of(middle)
+    closing = markers_of(after)
+    if len(markers) > 1 and closing and any(mirrors(markers[-1], each) for each in closing):
+        return middle[: middle.rindex(markers[-1])]
+    if len(markers) > 1 and mirrors(markers_of(start)[-1] if markers_of(start) else "", markers[0]):
+        at = middle.index(markers[0]) + len(markers[0])
+        return middle[:at] + _blanks(middle[at:])
+    return middle
+
+
+def _blanks(text: str) -> str:
+    return text[: len(text) - len(text.lstrip())]
+
+
+def _from_calls(talk: Conversation, before_call: str, prompt: tuple[str, str]) -> Reasoning:
+    """Reasoning is printed only beside calls."""
+    turn = talk.turn(None, REASONING, CALLS[:1])
+    body = talk.body(turn or "")
+    start = body[: body.index(REASONING)] if REASONING in body else ""
+    known = prompt[1].strip()
+    if known and known in before_call:
+        end = before_call[: before_call.index(known) + len(known)]
+    else:
+        end = first_marker(before_call)
+    return Reasoning(ReasoningMode.TOOLS_ONLY, start, end)
+
+
+def _from_prompt_alone(talk: Conversation, prompt: tuple[str, str], opened: Mapping[str, str]) -> Reasoning:
+    """The template prints no reasoning; what the generation prompt says is all there is to know."""
+    start, end = prompt
+    if not start.strip():
+        return Reasoning(ReasoningMode.NONE)
+    if not end.strip():
+        end = _from_dropped(talk, start)
+    if not end.strip():
+        end = _from_empty_block(talk, start)
+    if not end.strip():
+        talk.report.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
+        return Reasoning(ReasoningMode.NONE)
+    return Reasoning(ReasoningMode.FORCED_OPEN, start, end)
+
+
+def _from_dropped(talk: Conversation, start: str) -> str:
+    """The text at which the template cuts an answer, dropping what is before it."""
+    for text in talk.template.compared:
+        if re.fullmatch(r"[\w\s-]*", text) or text.strip() == start.strip() or len(text) > 100:
+            continue  # a key of a message, such as 'tool_calls', or no end
+        answer = f"{start}{REASONING}{text}\n\n{CONTENT}"
+        for turn in (talk.turn(answer), talk.turn_in_history(talk.assistant(answer))):
+            if turn is not None and CONTENT in turn and REASONING not in turn:
+                talk.report.found("R1", f"reasoning ends at {text!r}", "an answer that has it is cut there", turn)
+                return text
+    return ""
+
+
+def _from_empty_block(talk: Conversation, start: str) -> str:
+    """The marker that follows the start marker in an answer without reasoning."""
+    turn = talk.turn(CONTENT)
+    body = talk.body(turn or "")
+    before = body[: body.index(CONTENT)] if CONTENT in body else ""
+    rest = before[before.index(start.strip()) + len(start.strip()) :] if start.strip() in before else before
+    end = first_marker(rest)
+    return end if mirrors(start, end) else ""
+
+
+def _mode(found: Reasoning, opened: Mapping[str, str]) -> ReasoningMode:
+    start, end = found.start.strip(), found.end.strip()
+    if not end:
+        return ReasoningMode.NONE
+    asked = {opened[UNSET], opened.get(ON, opened[UNSET])}
+    if any(text.strip() and end not in text and (not start or text.strip().endswith(start)) for text in asked):
+        return ReasoningMode.FORCED_OPEN
+    if found.mode is ReasoningMode.TOOLS_ONLY:
+        return found.mode
+    if end in opened.get(OFF, ""):
+        return ReasoningMode.FORCED_CLOSED
+    return ReasoningMode.TAG_BASED if start else ReasoningMode.DELIMITER

@@ -1,0 +1,343 @@
+"""What the analysis of a chat template says, in the field's terms.
+
+Strategy: the truth is kept exactly as rendered.  A turn is a few *shapes*, one per combination of parts that a message
+may have; a call is a *pattern* of constant texts and slots; so any message can be written again by concatenation
+(`rebuilding`), which is how the analysis is checked.  The names that people use for such things (reasoning start,
+section end, name prefix) are read off those, in `MarkerRegistry` and `JsonFields`, for whoever writes a grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import Any, TypeAlias
+
+from toolgram.derive.errors import TemplateError
+
+
+class ReasoningMode(Enum):
+    """How reasoning is written."""
+
+    NONE = "none"  # the template neither prints it nor opens it in the generation prompt
+    TAG_BASED = "tag_based"  # between two markers, which the model writes
+    DELIMITER = "delimiter"  # from the beginning of the turn up to a marker
+    FORCED_OPEN = "forced_open"  # the generation prompt writes the start marker
+    FORCED_CLOSED = "forced_closed"  # the generation prompt writes both when thinking is off, none when it is on
+    TOOLS_ONLY = "tools_only"  # printed only together with calls
+
+
+class ContentMode(Enum):
+    """How content is written."""
+
+    PLAIN = "plain"
+    ALWAYS_WRAPPED = "always_wrapped"
+    WRAPPED_WITH_REASONING = "wrapped_with_reasoning"
+
+
+class ToolFormat(Enum):
+    """How a call is written."""
+
+    NONE = "none"  # the template prints no calls
+    JSON_NATIVE = "json_native"  # a JSON object holds name and arguments
+    TAG_WITH_JSON = "tag_with_json"  # a name in markers, then a JSON object
+    TAG_WITH_TAGGED = "tag_with_tagged"  # a name in markers, then each argument in markers
+    PYTHON_CALLS = "python_calls"  # name(key=value, ...)
+    KEY_VALUE_LINES = "key_value_lines"  # a name, then a line per argument
+
+
+class ArgumentsStyle(Enum):
+    """How the arguments of a call are written."""
+
+    JSON = "json"  # an object
+    JSON_STRING = "json_string"  # an object, encoded as a JSON string
+    PYTHON_DICT = "python_dict"
+    TAGGED = "tagged"  # one by one
+
+
+class ValueEncoding(Enum):
+    """How one argument value is written."""
+
+    RAW = "raw"  # text as it is
+    JSON = "json"
+    PYTHON = "python"  # str() of the Python value
+    PYTHON_REPR = "python_repr"  # repr(), with quotes around text
+    JSON_ESCAPED = "json_escaped"  # as inside a JSON string, without its quotes
+    NOTATION = "notation"  # like JSON, with quotes of its own kind
+    OMITTED = "omitted"  # the argument is not written at all
+    EMPTY = "empty"  # nothing is written in the place of the value
+    UNKNOWN = "unknown"
+
+
+class CallIdPosition(Enum):
+    """Where the id of a call stands."""
+
+    NONE = "none"
+    PRE_FUNC_NAME = "pre_func_name"
+    BETWEEN_FUNC_AND_ARGS = "between_func_and_args"
+    POST_ARGS = "post_args"
+
+
+class Slot(Enum):
+    """What varies in a call."""
+
+    NAME = "name"
+    ARGUMENTS = "arguments"
+    ID = "id"
+    INDEX = "index"  # a counter over the calls of a turn
+
+
+class ArgumentSlot(Enum):
+    """What varies in a tagged argument."""
+
+    KEY = "key"
+    VALUE = "value"
+
+
+class Part(Enum):
+    """A part of an assistant message."""
+
+    REASONING = "reasoning"
+    CONTENT = "content"
+    CALLS = "calls"
+
+
+Pattern: TypeAlias = tuple[str | Slot, ...]
+ArgumentPattern: TypeAlias = tuple[str | ArgumentSlot, ...]
+Parts: TypeAlias = frozenset[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A turn with a certain combination of parts: the constant texts and the parts between them, in their order.
+
+    `dropped` are parts that the message has and the template does not print. `texts` is one longer than `parts`; the
+    role header is not in them, the turn end is the end of the last.
+    """
+
+    parts: tuple[Part, ...]
+    texts: tuple[str, ...]
+    dropped: Parts = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonStyle:
+    """How a JSON value is laid out: the options of `json.dumps`, and blanks put before every later line."""
+
+    indent: int | str | None = None
+    separators: tuple[str, str] = (", ", ": ")
+    ensure_ascii: bool = False
+    sort_keys: bool = False
+    margin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """A notation like JSON with quotes of its own; keys are bare, in those quotes (`key_quotes`), or in JSON's."""
+
+    opening: str
+    closing: str
+    key_quotes: tuple[str, str]
+    separators: tuple[str, str]
+    sort_keys: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ValueStyle:
+    """A tagged value of one JSON type: its encoding, and the texts right before and after it, up to the next slot."""
+
+    encoding: ValueEncoding
+    before: str
+    after: str
+    json: JsonStyle = JsonStyle()
+    notation: Notation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsFormat:
+    """How arguments are written: as one value, or tagged, `pattern` after `pattern` with `separator` between."""
+
+    style: ArgumentsStyle
+    json: JsonStyle = JsonStyle()
+    as_string: bool = False  # the template was given the arguments as a JSON string
+    pattern: ArgumentPattern = ()
+    separator: str = ""
+    values: Mapping[str, ValueStyle] = field(default_factory=dict)  # by JSON type: string, integer, number, ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallsFormat:
+    """How the calls of a turn are written: section start, the pattern of each with `separator` between, section end.
+
+    `single` is the (start, end) of a section with one call, where it is not that of a section with several;
+    `without_arguments` the pattern of a call that has none, where it is not that of one whose arguments are empty.
+    """
+
+    pattern: Pattern
+    arguments: ArgumentsFormat
+    section_start: str = ""
+    section_end: str = ""
+    separator: str = ""
+    single: tuple[str, str] | None = None
+    without_arguments: Pattern | None = None
+    index_base: int = 0
+    parallel: bool = True
+    name_in_id: bool = False  # only the id is printed, and must carry the name
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerRegistry:
+    """The markers, exactly as rendered. `stripped()` gives them without surrounding blanks."""
+
+    reasoning_start: str = ""
+    reasoning_end: str = ""
+    content_start: str = ""
+    content_end: str = ""
+    tool_section_start: str = ""
+    tool_section_end: str = ""
+    per_call_start: str = ""
+    per_call_end: str = ""
+    call_separator: str = ""
+    function_name_prefix: str = ""
+    function_name_suffix: str = ""
+    function_close: str = ""
+    function_namespace: str = ""
+    arguments_start: str = ""
+    arguments_end: str = ""
+    argument_name_prefix: str = ""
+    argument_name_suffix: str = ""
+    argument_value_prefix: str = ""
+    argument_value_suffix: str = ""
+    argument_separator: str = ""
+    call_id_prefix: str = ""
+    call_id_suffix: str = ""
+    code_block_marker: str = ""
+    code_block_language: str = ""
+
+    def stripped(self) -> MarkerRegistry:
+        """The same, each without surrounding blanks."""
+        return MarkerRegistry(*(getattr(self, each.name).strip() for each in fields(self)))
+
+    def items(self) -> list[tuple[str, str]]:
+        """The (name, marker) pairs that are not empty."""
+        pairs = [(each.name, str(getattr(self, each.name))) for each in fields(self)]
+        return [(name, marker) for name, marker in pairs if marker]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFields:
+    """The keys of a JSON call. `order` is the order of all keys of the object that holds the name."""
+
+    function_field: str = ""
+    name_field: str = ""
+    args_field: str = ""
+    id_field: str = ""
+    gen_id_field: str = ""
+    name_is_key: bool = False
+    array_wrapped: bool = False
+    flat_arguments: bool = False  # the arguments stand beside the name in the same object
+    order: tuple[str, ...] = ()
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationPrompt:
+    """The tail of the prompt that the template writes for the assistant, split into role header and what follows.
+
+    `opened` is what follows: text that belongs to the model's output and that the prompt has already written.
+    """
+
+    text: str
+    opened: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageForm:
+    """How messages must be given to this template, as found by trying."""
+
+    empty_content: Any = ""  # what stands for no content: "", None, or "absent"
+    reasoning_keys: tuple[str, ...] = ()
+    content_in_blocks: bool = False  # content is a list of blocks of the type "text"
+    reasoning_in_blocks: bool = False  # content is a list of blocks, one of them of the type "thinking"
+    arguments_as_string: bool = False
+    tools: str = "typed"  # tools are declared with "typed" parameters, with "text" parameters only, or "none"
+    with_system: bool = False
+    variables: Mapping[str, Any] = field(default_factory=dict)  # variables that the template needs to be defined
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fact, the rule that gave it and the renderings that show it."""
+
+    phase: str
+    found: str
+    rule: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FailedProbe:
+    """A rendering that the template refused."""
+
+    phase: str
+    asked: str
+    error: TemplateError
+
+
+@dataclass(slots=True)
+class Report:
+    """What the phases have to say besides their results."""
+
+    findings: list[Finding] = field(default_factory=list)
+    failed: list[FailedProbe] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def found(self, phase: str, found: str, rule: str, *evidence: str) -> None:
+        """Record a finding."""
+        self.findings.append(Finding(phase, found, rule, evidence))
+
+    def warn(self, warning: str) -> None:
+        """Record a warning, once."""
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """Which edges of a text the template strips of blanks."""
+
+    left: bool = False
+    right: bool = False
+
+
+@dataclass(slots=True)
+class DiffAnalysisResult:
+    """Everything that was found out about a chat template."""
+
+    reasoning_mode: ReasoningMode
+    content_mode: ContentMode
+    tool_format: ToolFormat
+    call_id_position: CallIdPosition
+    markers: MarkerRegistry
+    json_fields: JsonFields
+    header: str  # the role header, as far as generation prompt and turns agree
+    shapes: dict[Parts, Shape]
+    calls: CallsFormat | None
+    prompts: dict[str, GenerationPrompt]  # "unset", and "on" and "off" where there is a switch
+    switch: str  # the variable that turns thinking on and off, or ""
+    turn_end: str  # of a turn of content, as the last message
+    turn_end_after_calls: str
+    history_turn_end: str  # of a turn of content with a user message behind it, whose role header is included
+    form: MessageForm
+    content_strips: Strips
+    reasoning_strips: Strips
+    supports_tools: bool
+    supports_parallel_calls: bool
+    requires_nonnull_content: bool
+    reasoning_in_history: bool
+    preserved_tokens: tuple[str, ...]
+    instructions: Mapping[str, str]  # what the prompt says of "tools" or "thinking", where no turn shows it
+    hinted_reasoning: tuple[str, str] | None  # markers that those instructions show, never used for anything else
+    hinted_content: tuple[str, str] | None
+    report: Report
+    renders: int = 0

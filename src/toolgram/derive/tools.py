@@ -1,0 +1,358 @@
+"""Phases T1 to T7: how calls are written.
+
+Strategy: one, two and three calls are rendered and read (`reading`).  What stands between two calls is split against
+what precedes the first and what follows the last: the shared parts belong to each call, the rest is the separator, and
+what only the first and the last have is the section.  Whether markers are per call or per section, where the id stands,
+what wraps the name, need no questions of their own: they are read off the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from toolgram.derive.arguments import dumps, find_object, json_style_of, learn_values, style_of
+from toolgram.derive.comparing import common_suffix, find_slots, markers_of, mirrors, split_junction
+from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
+from toolgram.derive.conversation import CALLS, CONTENT, NOTHING, REASONING, TYPED, Call, Conversation
+from toolgram.derive.reading import Reading, find_counters, read_calls, widened, with_counters
+from toolgram.derive.reasoning import Reasoning
+from toolgram.derive.rebuilding import framed, write_call
+from toolgram.derive.result import (
+    ArgumentPattern,
+    ArgumentsFormat,
+    ArgumentSlot,
+    ArgumentsStyle,
+    CallsFormat,
+    JsonStyle,
+    Pattern,
+    Slot,
+    ValueEncoding,
+    ValueStyle,
+)
+
+_NESTED = Call("qzarnel_lookup", {"vostrik": {"nib": [1, {"z": True}], "aeg": None, "e": {}}, "drimble": 'é"x\n\\'})
+_READABLE = (ArgumentsStyle.JSON, ArgumentsStyle.TAGGED, ArgumentsStyle.JSON_STRING)
+
+
+@dataclass(slots=True)
+class Calls:
+    """The readings that the phases share: one call, two and three."""
+
+    style: ArgumentsStyle
+    one: Reading
+    several: list[Reading]
+    base: int = 0
+
+
+def settle_calls(talk: Conversation) -> ArgumentsStyle | None:
+    """Find the form in which the template prints calls, and the style of their arguments. None if it prints none."""
+    fallback: tuple[int, ArgumentsStyle] | None = None
+    forms = [
+        replace(talk.form, arguments_as_string=as_string, empty_content=empty)
+        for as_string in (False, True)
+        for empty in ("", None, "absent")
+    ]
+    for at, form in enumerate(forms):
+        talk.form = form
+        turn = talk.turn(None, None, CALLS[:1])
+        if turn is None or not (CALLS[0].name in turn or CALLS[0].id in turn):
+            continue
+        style = style_of(turn, CALLS[0].arguments)
+        if style in _READABLE and (style is not ArgumentsStyle.JSON_STRING or not form.arguments_as_string):
+            return _settled(talk, style, turn)
+        if style is not None and fallback is None:
+            fallback = at, style
+    talk.form = forms[fallback[0] if fallback else 0]
+    return fallback[1] if fallback else None
+
+
+def _settled(talk: Conversation, style: ArgumentsStyle, turn: str) -> ArgumentsStyle:
+    if talk.form.arguments_as_string:
+        talk.report.found("T1", "arguments are given as a JSON string", "as an object they are refused or not JSON")
+    if talk.form.empty_content == "":
+        empty, talk.form = talk.form, replace(talk.form, empty_content=None)
+        shorter = talk.turn(None, None, CALLS[:1])
+        if not (shorter and len(shorter) < len(turn) and turn.startswith(shorter.rstrip())):
+            talk.form = empty  # an empty content adds nothing behind the calls, such as a turn of its own
+    return style
+
+
+def read_all(talk: Conversation, style: ArgumentsStyle) -> Calls | None:
+    """Read one, two and three calls, and the counters in them."""
+    one = read_calls(_body(talk, CALLS[:1]), CALLS[:1], style)
+    if one is None:
+        return None
+    several = []
+    for count in (2, 3):
+        reading = read_calls(_body(talk, CALLS[:count]), CALLS[:count], style)
+        if reading is None:
+            break
+        several.append(reading)
+    calls = Calls(style, one, several)
+    counters = find_counters(several[-1]) if several else []
+    if counters:
+        calls.one = with_counters(one, counters)
+        calls.several = [with_counters(reading, counters) for reading in several]
+        calls.base = counters[0].base
+        talk.report.found("T7", f"a counter from {calls.base}", "a number goes up by one per call", several[-1].text)
+    return calls
+
+
+def _body(talk: Conversation, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None) -> str:
+    return talk.body(talk.turn(content, reasoning, calls) or "")
+
+
+def learn_calls(talk: Conversation, calls: Calls, reasoning: Reasoning, content: Content) -> CallsFormat:
+    """The pattern of a call, what separates calls, and the section around them."""
+    arguments = _learn_arguments(talk, calls)
+    before, after = _before_first(talk, calls, reasoning, content), _after_last(calls.one, content)
+    pair = calls.several[0] if calls.several else None
+    if pair is None:
+        start, end, separator, section_start, section_end = before, after, "", "", ""
+        end, section_end = _unmirrored(before, after, talk)
+    else:
+        end, separator, start = split_junction(pair.lead(1), _before_first_of(pair, before), _after_last(pair, content))
+        section_start, section_end = _section(before, pair, start, end, content, talk)
+    pattern = _pattern(calls.one, start, end)
+    single = _single(calls, before, after, start, end, section_start, section_end)
+    result = CallsFormat(pattern, arguments, section_start, section_end, separator, single, index_base=calls.base)
+    result = replace(result, parallel=pair is not None, name_in_id=Slot.NAME not in pattern)
+    closing = end + (single or (section_start, section_end))[1]
+    return _report(talk, _learn_empty(talk, result, calls.one.tail(0).removeprefix(closing)), calls)
+
+
+def _report(talk: Conversation, result: CallsFormat, calls: Calls) -> CallsFormat:
+    texts = [calls.one.text, *(reading.text for reading in calls.several)]
+    section = f"section {result.section_start!r} ... {result.section_end!r}, between calls {result.separator!r}"
+    shown = [part if isinstance(part, str) else f"{{{part.value}}}" for part in result.pattern]
+    talk.report.found("T1-T3", section, "what stands between two calls, before the first and behind the last", *texts)
+    talk.report.found("T4-T7", f"each call {shown!r}", "what surrounds name, id and arguments", *texts)
+    if not result.parallel:
+        talk.report.warn("the template does not print two calls in one message")
+    if result.name_in_id:
+        talk.report.warn("the template prints the id of a call and not its name; the id must carry the name")
+    return result
+
+
+def _before_first(talk: Conversation, calls: Calls, reasoning: Reasoning, content: Content) -> str:
+    """What precedes the first call whatever stands before the calls, less an empty block of reasoning."""
+    lead = calls.one.lead(0)
+    leads = [without_empty_reasoning(lead, reasoning)]
+    for with_content, with_reasoning in ((CONTENT, None), (None, REASONING)):
+        reading = read_calls(_body(talk, CALLS[:1], with_content, with_reasoning), CALLS[:1], calls.style)
+        word = with_content or with_reasoning or ""
+        if reading is None or word not in reading.lead(0):
+            continue
+        rest = reading.lead(0).partition(word)[2]
+        rest = rest[: len(rest) - _index_room(calls)]
+        cut = content.end if with_content else reasoning.end
+        leads.append(_without(rest, cut))
+    shared = common_suffix(leads)
+    return shared if shared.strip() or not leads[0].strip() else leads[0]
+
+
+def _index_room(calls: Calls) -> int:
+    """How far a counter before the name reaches into the text before a call."""
+    first = calls.one.calls[0]
+    values = [item for item in first if item.slot is not Slot.INDEX]
+    return values[0].start - first[0].start if first[0].slot is Slot.INDEX else 0
+
+
+def _without(text: str, marker: str) -> str:
+    """`text` behind `marker`, where it begins with it, blanks aside."""
+    bare = marker.strip()
+    if bare and text.lstrip().startswith(bare):
+        return text[text.index(bare) + len(bare) :]
+    return text
+
+
+def _before_first_of(reading: Reading, before: str) -> str:
+    """The same for a reading of several calls, which may be opened otherwise."""
+    lead = reading.lead(0)
+    return lead if not lead.endswith(before) else before
+
+
+def _after_last(reading: Reading, content: Content) -> str:
+    tail = reading.tail(len(reading.calls) - 1)
+    end, _ = split_turn_end(tail, content.turn_end)
+    return end
+
+
+def _section(before: str, pair: Reading, start: str, end: str, content: Content, talk: Conversation) -> tuple[str, str]:
+    """What opens and closes the calls together."""
+    opening, closing = _before_first_of(pair, before), _after_last(pair, content)
+    section_start = opening[: len(opening) - len(start)] if opening.endswith(start) else ""
+    section_end = closing[len(end) :]
+    bare = not content.turn_end.strip() or split_turn_end(pair.tail(1), content.turn_end)[1]
+    if section_end.strip() and not bare:
+        section_end = _section_end(section_start, section_end, talk)
+    return (section_start, section_end) if (section_start + section_end).strip() else ("", section_end)
+
+
+def _section_end(section_start: str, section_end: str, talk: Conversation) -> str:
+    """The part of what follows the last call that is not the turn's end, where calls end a turn otherwise."""
+    eos = talk.template.tokens["eos_token"]
+    if eos and eos in section_end:
+        return section_end[: section_end.index(eos)]
+    if not section_start.strip():
+        return ""
+    for marker in markers_of(section_end):
+        if any(mirrors(opening, marker) for opening in markers_of(section_start)):
+            return section_end[: section_end.index(marker) + len(marker)]
+    count = len(markers_of(section_start))
+    markers = markers_of(section_end)
+    return section_end if len(markers) <= count else section_end[: section_end.index(markers[count])]
+
+
+def _unmirrored(before: str, after: str, talk: Conversation) -> tuple[str, str]:
+    """The end of a call where there is never a second one: a template that prints one call has no section."""
+    eos = talk.template.tokens["eos_token"]
+    return (after[: after.index(eos)], "") if eos and eos in after else (after, "")
+
+
+def _single(
+    calls: Calls, before: str, after: str, start: str, end: str, section_start: str, section_end: str
+) -> tuple[str, str] | None:
+    """How one call alone is opened and closed, where several are otherwise."""
+    opening = before[: len(before) - len(start)] if before.endswith(start) else None
+    closing = after[len(end) :] if after.startswith(end) else None
+    if opening is None or closing is None:
+        return None
+    closing = section_end if closing.startswith(section_end) else closing
+    opening = opening if opening.strip() or section_start else ""
+    return None if (opening, closing) == (section_start, section_end) else (opening, closing)
+
+
+def _pattern(reading: Reading, start: str, end: str) -> Pattern:
+    pattern: list[str | Slot] = [start]
+    for text, slot in zip([*reading.inner(0), end], reading.slots(0), strict=True):
+        pattern += [slot, text]
+    return tuple(part for part in pattern if part != "")
+
+
+def _learn_arguments(talk: Conversation, calls: Calls) -> ArgumentsFormat:
+    if calls.style is ArgumentsStyle.TAGGED:
+        return _learn_tagged(talk, calls)
+    return ArgumentsFormat(calls.style, _layout(talk, calls.style), talk.form.arguments_as_string)
+
+
+def _layout(talk: Conversation, style: ArgumentsStyle) -> JsonStyle:
+    """How nested arguments are laid out as JSON."""
+    turn = talk.turn(None, None, [_NESTED])
+    span = find_object(turn, _NESTED.arguments, style) if turn else None
+    if turn is None or span is None:
+        talk.report.warn("nested arguments are not printed as they are given")
+        return JsonStyle()
+    text = turn[span[0] : span[1]]
+    if style is ArgumentsStyle.PYTHON_DICT:
+        return JsonStyle()
+    wanted = dict(_NESTED.arguments)
+    if style is ArgumentsStyle.JSON_STRING:
+        return next((inner for inner in _inner_styles(text, wanted)), JsonStyle())
+    found = json_style_of(text, wanted)
+    if found is None:
+        talk.report.warn("the layout of arguments is not one of JSON serialisers")
+    return found or JsonStyle()
+
+
+def _inner_styles(text: str, value: object) -> list[JsonStyle]:
+    styles = [JsonStyle(separators=pair) for pair in ((", ", ": "), (",", ":"), (",", ": "))]
+    styles += [replace(style, ensure_ascii=True) for style in styles]
+    return [style for style in styles if dumps(dumps(value, style), JsonStyle(ensure_ascii=style.ensure_ascii)) == text]
+
+
+def _learn_tagged(talk: Conversation, calls: Calls) -> ArgumentsFormat:
+    """A1 and A2: the pattern of one argument, the separator, and how each type is written."""
+    one = calls.one
+    words = one.words[0]
+    second = next(at for at, word in enumerate(words) if word.argument != words[0].argument)
+    region = next(item for item in one.calls[0] if item.slot is Slot.ARGUMENTS)
+    junction = one.text[words[second - 1].end : words[second].start]
+    before, after = _beside(one, region.start, region.end)
+    end, separator, start = split_junction(junction, before, after)
+    calls.one = widened(one, len(start), len(end))
+    calls.several = [widened(reading, len(start), len(end)) for reading in calls.several]
+    first = words[:second]
+    texts = [one.text[a.end : b.start] for a, b in pairwise(first)]
+    parts: list[str | ArgumentSlot] = [start]
+    for text, slot in zip([*texts, end], [word.slot for word in first], strict=True):
+        parts += [slot, text]
+    pattern = tuple(part for part in parts if part != "")
+    values = _learn_types(talk, pattern)
+    if "string" in values and values["string"].encoding is not ValueEncoding.OMITTED:
+        pattern = framed(pattern, values["string"])
+    layout = JsonStyle(sort_keys=words[0].argument > words[second].argument)
+    talk.report.found("A1", f"argument {pattern!r}, between {separator!r}", "the text between two arguments", one.text)
+    return ArgumentsFormat(calls.style, layout, pattern=pattern, separator=separator, values=values)
+
+
+def _beside(reading: Reading, start: int, end: int) -> tuple[str, str]:
+    """The constant text before and after a region of the first call."""
+    edges = [(item.start, item.end) for item in reading.calls[0]]
+    before = max((stop for _, stop in edges if stop <= start), default=0)
+    after = min((begin for begin, _ in edges if begin >= end), default=len(reading.text))
+    return reading.text[before:start], reading.text[end:after]
+
+
+def _learn_types(talk: Conversation, pattern: ArgumentPattern) -> dict[str, ValueStyle]:
+    """How each JSON type is written, from one call with a value of each, or from a call for each."""
+    at = pattern.index(ArgumentSlot.VALUE)
+    before = next((part for part in pattern[at - 1 : at] if isinstance(part, str)), "")
+    default = next((part for part in pattern[at + 1 : at + 2] if isinstance(part, str)), "")
+    stretches = _stretches(talk, TYPED)
+    if not stretches:
+        for key in TYPED.arguments:
+            chosen = {name: TYPED.arguments[name] for name in ("zka_str", key, "zkz_end")}
+            stretches |= _stretches(talk, replace(TYPED, arguments=chosen))
+        talk.report.warn("the template does not print arguments of every type")
+    styles = learn_values(stretches, TYPED.arguments, before)
+    if not styles:
+        talk.report.warn("the values of arguments cannot be told from their markers; only text was seen")
+    plain = stretches.get("zka_str", "")
+    rest = plain[len(before) + len(TYPED.arguments["zka_str"]) + len(default) :]
+    for kind, style in styles.items():
+        if not style.after.endswith(rest):
+            styles[kind] = ValueStyle(ValueEncoding.UNKNOWN, before, default)
+        else:
+            styles[kind] = replace(style, after=style.after.removesuffix(rest))
+    unknown = sorted(kind for kind, style in styles.items() if style.encoding is ValueEncoding.UNKNOWN)
+    if unknown:
+        talk.report.warn(f"how the template writes arguments of these types is not understood: {', '.join(unknown)}")
+    return styles
+
+
+def _stretches(talk: Conversation, call: Call) -> dict[str, str]:
+    """The text between each key of a call and the next one, the key itself written as a zero byte."""
+    turn = talk.turn(None, None, [call])
+    if turn is None:
+        return {}
+    first: dict[str, tuple[int, int]] = {}
+    for slot in find_slots(turn, [(key, key) for key in call.arguments]):
+        first.setdefault(slot.label, (slot.start, slot.end))
+    rows = sorted(first.items(), key=lambda row: row[1])
+    return {key: turn[end:start].replace(key, "\0") for (key, (_, end)), (_, (start, _)) in pairwise(rows)}
+
+
+def _learn_empty(talk: Conversation, result: CallsFormat, turn_end: str) -> CallsFormat:
+    """T6: how a call without arguments is written, where the pattern does not say it."""
+    body = _body(talk, [NOTHING])
+    if NOTHING.name not in body and NOTHING.id not in body:
+        talk.report.warn("a call without arguments is not printed")
+        return result
+    opening, closing = result.single or (result.section_start, result.section_end)
+    predicted = opening + write_call(result, NOTHING.name, NOTHING.arguments, NOTHING.id, 0) + closing
+    if predicted in body:
+        return result
+    slots = find_slots(body, [("name", NOTHING.name), ("id", NOTHING.id)])
+    lead = result.pattern[0] if isinstance(result.pattern[0], str) else ""
+    at = body.rfind(lead, 0, slots[0].start) if lead else slots[0].start
+    parts: list[str | Slot] = []
+    for slot in slots:
+        parts += [body[at : slot.start], Slot(slot.label)]
+        at = slot.end
+    parts.append(body[at:].removesuffix(turn_end).removesuffix(closing))
+    pattern = tuple(part for part in parts if part != "")
+    talk.report.found("T6", f"a call without arguments is {pattern!r}", "a call with empty arguments", body)
+    return replace(result, without_arguments=pattern)

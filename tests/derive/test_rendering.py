@@ -1,0 +1,90 @@
+"""Rendering: what `transformers` renders, and no template that costs more than its bound."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from toolgram.derive.errors import TemplateError
+from toolgram.derive.rendering import MAX_OUTPUT, MAX_TEMPLATE, ChatTemplate
+
+
+def render(source: str, **kwargs: object) -> str:
+    return ChatTemplate(source, "<s>", "</s>", kwargs).render([{"role": "user", "content": "é<b>"}])
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{ messages | tojson }}", '[{"role": "user", "content": "é<b>"}]'),
+        ("{{ {'b': 1, 'a': 2} | tojson(indent=2, sort_keys=true) }}", '{\n  "a": 2,\n  "b": 1\n}'),
+        ("  {% if true %}\nx\n  {% endif %}\n", "x\n"),
+        ("{% for x in range(5) %}{% if x == 2 %}{% break %}{% endif %}{{ x }}{% endfor %}", "01"),
+        ("{% generation %}x{% endgeneration %}", "x"),
+        ("{{ bos_token ~ 1 ~ none ~ eos_token }}", "<s>1None</s>"),
+        ("{{ strftime_now('%Y') | length }}", "4"),
+        ("{{ add_generation_prompt }} {{ tools }} {{ documents }}", "False None None"),
+        ("{% set ids = [] %}{% set _ = ids.append('a') %}{{ ids | length }}", "1"),
+        ("{% for a in [1, 2, 3] if a > 1 %}{{ loop.index }}{{ loop.last }}{% endfor %}", "1False2True"),
+        ("{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(1) ~ m(2) }}", "<1><2>"),
+        ("{{ flag }}", "yes"),
+    ],
+)
+def test_renders_as_transformers_does(source: str, text: str) -> None:
+    assert render(source, flag="yes") == text
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "problem"),
+    [
+        ("\n{% if %}", 2, "Expected an expression"),
+        ("{{ 1 | no_such_filter }}", 1, "no_such_filter"),
+        ("\n\n{{ a.b.c }}", 3, "'a' is undefined"),
+        ("\n{{ raise_exception('roles must alternate') }}", 2, "roles must alternate"),
+        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", 1, "rounds"),
+        ("{% for a in range(99999) if false %}{% endfor %}" * 60, 1, "rounds"),
+        ("{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(50) }}", 1, ""),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", 1, "recurses"),
+        ("{% set n = namespace(x='aa') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}", 1, "longer"),
+        ("{% set x = 'a' %}" + "{% set x %}{{ x }}{{ x }}{% endset %}" * 60, 1, "longer"),
+        ("{% set l = [1, 2] %}" + "{% set _ = l.extend(l) %}" * 60, 1, "beyond"),
+        ("{{ 'a' * 10 ** 10 }}", 1, "longer"),
+        ("{{ [0] * 10 ** 10 }}", 1, "longer"),
+        ("{{ 9 ** (9 ** 9) }}", 1, "power"),
+        ("{{ '%999999999d' % 1 }}", 1, "width"),
+        ("{{ 'a'.ljust(10 ** 10) }}", 1, "pads"),
+        ("{{ 'a' | center(10 ** 10) }}", 1, "pads"),
+        ("{{ ('a' * 10 ** 6).replace('a', 'b' * 10 ** 6) }}", 1, "longer"),
+        ("{{ ('a' * 10 ** 6) | replace('a', 'b' * 10 ** 6) }}", 1, "longer"),
+        ("{{ [('a' * 10 ** 5)] * 10 ** 5 | join }}", 1, ""),
+        ("{{ 'x' * 900000 }}" * 12, 0, "renders more than"),
+        ("{{ messages.__class__.__mro__ }}", 1, ""),
+    ],
+)
+def test_says_what_is_wrong_and_where_and_soon(source: str, line: int, problem: str) -> None:
+    begin = time.perf_counter()
+    with pytest.raises(TemplateError) as caught:
+        render(source)
+    assert time.perf_counter() - begin < 3
+    assert problem in caught.value.problem
+    assert caught.value.line == line
+
+
+def test_bounds_are_bounds() -> None:
+    with pytest.raises(TemplateError, match="characters"):
+        ChatTemplate("x" * (MAX_TEMPLATE + 1), "", "")
+    assert len(render("{{ 'x' * " + str(MAX_OUTPUT) + " }}")) == MAX_OUTPUT
+
+
+def test_a_template_that_changes_its_input_changes_a_copy() -> None:
+    messages = [{"role": "user", "content": "a"}]
+    template = ChatTemplate("{% set _ = messages.append(1) %}{{ messages | length }}", "", "")
+    assert template.render(messages) == "2"
+    assert messages == [{"role": "user", "content": "a"}]
+
+
+def test_the_same_rendering_is_done_once() -> None:
+    template = ChatTemplate("{{ messages[0].content }}", "", "")
+    assert [template.render([{"content": word}]) for word in "aab"] == ["a", "a", "b"]
+    assert template.renders == 2
