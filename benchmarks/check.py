@@ -1,0 +1,105 @@
+"""Has a change made toolgram slower? A handful of workloads, as ratios to the floor, against committed ones.
+
+`make bench-check` measures and compares with `baseline.json`; `make bench-baseline` writes that file.  Ratios hardly
+depend on the machine, but they do depend on what else it does: a workload that seems too slow is measured again before
+it counts, and the least of its figures is taken, since nothing makes code run faster than it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.contenders.ours import prepare
+from benchmarks.measure import Job, is_right, sample
+from benchmarks.workloads import WORKLOADS
+
+BASELINE = Path(__file__).with_name("baseline.json")
+LENGTHS = (1_000, 16_000)
+NAMES = (
+    "content/mistral_v11",
+    "reasoning/mistral_v11",
+    "brackets/llama3_json",
+    "string/mistral_v11",
+    "code/mistral_v11",
+    "members/llama3_json",
+    "nested/mistral_v3",
+    "two_calls/mistral_v3",
+    "string/llama4_pythonic",
+    "members/llama4_pythonic",
+)
+DELTA = 4
+ROUNDS = 5
+SECONDS = 0.02
+LIMIT = 1.5  # times the committed figure
+ATTEMPTS = 3
+
+
+def job(cell: str, seed: int) -> Job:
+    """What a key of the baseline stands for: `workload at length`."""
+    name, length = cell.split(" at ")
+    return Job(name, int(length), DELTA, SECONDS, WORKLOADS[name].format, seed)
+
+
+CELLS = tuple(f"{name} at {length}" for name in NAMES for length in LENGTHS)
+
+
+def measured(cells: Sequence[str]) -> dict[str, float]:
+    """The median ratio of each cell, over rounds in which they take turns."""
+    for name in {cell.split(" at ")[0] for cell in cells}:
+        if not is_right(prepare, WORKLOADS[name], DELTA, WORKLOADS[name].format):
+            sys.exit(f"bench-check: {name} is not parsed into what was said; see make test")
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for seed in range(ROUNDS):
+        for cell in cells:
+            ratios[cell].append(sample(prepare, job(cell, seed)).ratio)
+    return {cell: statistics.median(values) for cell, values in ratios.items()}
+
+
+def too_slow(figures: dict[str, float], baseline: dict[str, float]) -> list[str]:
+    """The cells over the limit."""
+    return [cell for cell, figure in figures.items() if figure > LIMIT * baseline[cell]]
+
+
+def check(baseline: dict[str, float]) -> int:
+    """Prints every cell; 1 where one is too slow at every attempt."""
+    figures = measured(CELLS)
+    for _ in range(ATTEMPTS - 1):
+        again = measured(too_slow(figures, baseline))
+        figures |= {cell: min(figure, figures[cell]) for cell, figure in again.items()}
+    for cell, figure in figures.items():
+        print(f"{cell:36}{figure:7.2f} x the floor, committed {baseline[cell]:.2f}")
+    slow = too_slow(figures, baseline)
+    for cell in slow:
+        times = figures[cell] / baseline[cell]
+        print(
+            f"bench-check: {cell} characters costs {figures[cell]:.2f} x the floor, {times:.2f} times the committed "
+            f"{baseline[cell]:.2f}; {LIMIT} times are allowed ({ATTEMPTS} attempts were made). If that is meant, run "
+            "`make bench-baseline`.",
+            file=sys.stderr,
+        )
+    return 1 if slow else 0
+
+
+def main() -> int:
+    """Compare, or write."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--write", action="store_true", help="write the baseline instead of comparing with it")
+    if arguments.parse_args().write:
+        figures = {cell: round(figure, 2) for cell, figure in measured(CELLS).items()}
+        BASELINE.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        return 0
+    baseline = json.loads(BASELINE.read_text(encoding="utf-8")) if BASELINE.exists() else {}
+    if missing := [cell for cell in CELLS if cell not in baseline]:
+        print(f"bench-check: {BASELINE.name} lacks {', '.join(missing)}; run `make bench-baseline`", file=sys.stderr)
+        return 1
+    return check(baseline)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
