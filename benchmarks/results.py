@@ -79,7 +79,7 @@ class Results:
         if not known:
             sibling = cell._replace(size=4)
             return self.seconds(sibling) * 4 / max(cell.size, 1) if sibling in self.samples else 0.0
-        first_length, first_seconds = known[-3:][0]
+        first_length, first_seconds = known[-2:][0]
         length, seconds = known[-1]
         growth = 1.0
         if length > first_length:

@@ -52,7 +52,7 @@ FULL = Plan(
     further_rounds=3,
     sample=0.02,
     budget=2.0,
-    share=0.5,
+    share=0.4,
     patience=10.0,
 )
 QUICK = Plan(
