@@ -56,7 +56,7 @@ FULL = Plan(
     patience=10.0,
 )
 QUICK = Plan(
-    lengths=(1_000, 16_000),
+    lengths=(1_000, 4_000, 16_000),
     sizes=(4,),
     rounds=3,
     other_rounds=1,
