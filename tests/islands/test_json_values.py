@@ -112,3 +112,14 @@ def test_depth_is_bounded_with_and_without_skips(opening: str) -> None:
     assert read([deep])[2][0] == BROKEN
     enough = opening * json_values.MAX_DEPTH + ("[1], " * 10 if opening == "[" else "1, " * 10)
     assert read([enough]) == read(list(enough))
+
+
+@given(
+    nearly_json(), st.sampled_from([json_values.AFTER_ITEM, json_values.AFTER_MEMBER]), st.integers(0, 200), st.data()
+)
+def test_a_skip_leaves_no_blanks_behind(text: str, state: int, blanks: int, data: st.DataObject) -> None:
+    """Or every window of a long run of blanks would look at all that are left of it."""
+    at = data.draw(st.integers(0, len(text)))
+    text = text[:at] + " " * blanks + text[at:]
+    end = json_values._skip(state, text, at, json_values.MAX_DEPTH)
+    assert text[end : end + 1] not in tuple(" \t\r\n")

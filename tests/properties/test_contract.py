@@ -294,6 +294,26 @@ def test_a_call_cut_anywhere_is_never_complete(name: str, data: st.DataObject) -
             assert final.tool_calls[finished].arguments.startswith(message.tool_calls[finished].arguments)
 
 
+# ------------------------------------------------------------------------------------------------- special tokens by id
+
+
+@every_format
+@given(data=st.data())
+def test_no_ids_behind_a_delta_are_ids_that_are_no_markers(name: str, data: st.DataObject) -> None:
+    """An empty list says that nothing special was emitted, as other ids do; only None leaves it to the text."""
+    fmt = toolgram.get_format(name)
+    special = {text: 1_000 + at for at, text in enumerate(fmt.program.special.values())}
+    text = drawn(data, name)
+    chunks = data.draw(chunkings(text))
+    told = []
+    for ids in ([], [1]):
+        parser = fmt.parser(special_tokens=special)
+        events = [event for chunk in chunks for event in parser.feed(chunk, token_ids=ids)] + parser.close()
+        assert sources(events) == text
+        told.append(without_ids(merged(events)))
+    assert told[0] == told[1]
+
+
 # ------------------------------------------------------------------------------------------------- snapshots, and size
 
 

@@ -115,7 +115,9 @@ def _each(characters: str, following: int) -> _Row:
 _ROWS, _AFTER_NUMBER = _table()
 
 # Skips: from a state, over text that ends in the same state. Only whole tokens and no raw control characters, so that
-# what they do not take is left to the table. Possessive throughout: nothing is tried twice at one place.
+# what they do not take is left to the table. Possessive throughout: nothing is tried twice at one place. A skip that
+# fails after a long look has looked into the next value, which is then entered: brackets bound how often that happens.
+# Blanks are skipped whatever follows them, or each window of a long run of them would look at all that are left.
 _SPACE = rf"[{_BLANKS}]*+"
 _INSIDE = r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
 _WHOLE_NUMBER = rf"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?=[{_BLANKS},}}\]])"
@@ -146,7 +148,7 @@ _DEPTHS = {0: 2, 4096: 5}  # characters that are left -> how deep a skip goes: a
 @cache
 def _skipping(state: int, depth: int) -> Any:
     part = _values(depth) if state == AFTER_ITEM else _members(_values(depth))
-    return re.compile(rf"(?:{_SPACE},{_SPACE}{part})*+").match
+    return re.compile(rf"{_SPACE}(?:,{_SPACE}{part}{_SPACE})*+").match
 
 
 leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not simply part of a string

@@ -129,7 +129,7 @@ class Parser:
         # Nearly every delta lies wholly inside text or inside arguments. There it takes a short way, which asks only
         # whether that is so and makes the one event that the readers would make: two to three times the cost of making
         # the event alone. Whatever else may be in the delta, the readers see it (`_feed`).
-        if token_ids and self._special:
+        if token_ids is not None and self._special:
             self._stream.credit(token_ids, self._special)
         way = self._way
         if way == _TEXT:
