@@ -30,113 +30,38 @@ short (or, for a name, a list of its pieces), and nesting is a string of opening
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any
 
-_BLANKS = " \t\n\r\f"  # what Python skips inside brackets; a no-break space is not among them
-_SCALAR = r"(?P<quote>[\"'])|(?P<number>[-+.0-9])|(?P<word>[TFNtfn])"
-_OPEN = r"(?P<open>[\[({])"
-
-
-def _expect(tokens: str) -> re.Pattern[str]:
-    """Blanks, then one of the tokens if it is there; `lastgroup` names it. Optional, so that nothing is retried."""
-    return re.compile(rf"[{_BLANKS}]*(?:{tokens})?")
-
-
-# Frames of the stack are the brackets themselves, and for the outermost "k" (keyword arguments) or "d" (a sole dict).
-_CLOSERS = {"k": r"\)", "d": r"\}", "{": r"\}", "[": r"\]", "(": r"\)"}
-_KEYED = "{d"
-_ARGUMENTS = "kd"
-
-_ARGUMENT = {
-    "arguments": _expect(r"(?P<name>[^\W\d]\w*)|(?P<close>\))|(?P<dict>\{)"),
-    "argument": _expect(r"(?P<name>[^\W\d]\w*)|(?P<close>\))"),
-}
-_NAME = re.compile(r"\w+")
-_EQUALS = _expect("(?P<equals>=)")
-_COLON = _expect("(?P<colon>:)")
-_VALUE = _expect(f"{_SCALAR}|{_OPEN}")
-_CLOSED = _expect("(?P<quote>[\"'])")
-_ITEM = {
-    frame: _expect(f"{_SCALAR}|(?P<close>{closer})" + ("" if frame in _KEYED else f"|{_OPEN}"))
-    for frame, closer in _CLOSERS.items()
-}
-_AFTER = {frame: _expect(f"(?P<comma>,)|(?P<close>{closer})") for frame, closer in _CLOSERS.items()}
-_SOLE = {"sole": _expect(r"(?P<comma>,)|(?P<close>\))"), "last": _expect(r"(?P<close>\))")}
-
-_WORDS = {"True": "true", "true": "true", "False": "false", "false": "false", "None": "null", "null": "null"}
-_WORD_PREFIXES = {word[:size] for word in _WORDS for size in range(1, len(word) + 1)}
-_WORD_ENDS = _BLANKS + ",:)]}"
-_WHOLE_WORD = re.compile(rf"(?:{'|'.join(_WORDS)})(?=[{re.escape(_WORD_ENDS)}])").match
-
-# Numbers: token -> next state and the JSON written for it (None: as it stands).  JSON wants a digit on both sides of a
-# point and knows neither a plus sign in front nor underscores.
-_NUMBER_TOKEN = re.compile(
-    r"(?P<zero>0)|(?P<digits>[1-9][0-9]*)|(?P<point>\.)|(?P<exp>[eE])|(?P<minus>-)|(?P<plus>\+)|(?P<under>_)"
+from toolgram.islands.python_tokens import (
+    AFTER,
+    ARGUMENT,
+    ARGUMENTS,
+    BLANKS,
+    CLOSED,
+    COLON,
+    EQUALS,
+    ESCAPE,
+    ESCAPE_SIZE,
+    ITEM,
+    KEYED,
+    LONGEST_ESCAPE,
+    NAME,
+    NUMBER,
+    NUMBER_ENDS,
+    NUMBER_TOKEN,
+    RUN,
+    SOLE,
+    SPECIAL,
+    VALUE,
+    WHOLE_WORD,
+    WORD_ENDS,
+    WORD_PREFIXES,
+    WORDS,
+    json_text,
+    unescape,
 )
-_Row = dict[str, tuple[str, str | None]]
-_UNSIGNED: _Row = {"zero": ("zero", None), "digits": ("integer", None), "point": ("leading point", "0.")}
-_NUMBER: dict[str, _Row] = {
-    "number": {**_UNSIGNED, "minus": ("sign", "-"), "plus": ("sign", "")},
-    "sign": _UNSIGNED,
-    "zero": {"point": ("point", "."), "exp": ("exponent", None)},
-    "integer": {
-        "zero": ("integer", None),
-        "digits": ("integer", None),
-        "under": ("integer _", ""),
-        "point": ("point", "."),
-        "exp": ("exponent", None),
-    },
-    "integer _": {"zero": ("integer", None), "digits": ("integer", None)},
-    "leading point": {"zero": ("fraction", None), "digits": ("fraction", None)},
-    "point": {"zero": ("fraction", None), "digits": ("fraction", None), "exp": ("exponent", "0e")},
-    "fraction": {
-        "zero": ("fraction", None),
-        "digits": ("fraction", None),
-        "under": ("fraction _", ""),
-        "exp": ("exponent", None),
-    },
-    "fraction _": {"zero": ("fraction", None), "digits": ("fraction", None)},
-    "exponent": {
-        "zero": ("power", None),
-        "digits": ("power", None),
-        "minus": ("exponent sign", None),
-        "plus": ("exponent sign", None),
-    },
-    "exponent sign": {"zero": ("power", None), "digits": ("power", None)},
-    "power": {"zero": ("power", None), "digits": ("power", None), "under": ("power _", "")},
-    "power _": {"zero": ("power", None), "digits": ("power", None)},
-}
-_NUMBER_ENDS = {"zero": "", "integer": "", "point": "0", "fraction": "", "power": ""}  # what JSON still needs there
-
-_RUN = {quote: re.compile(rf"[^{quote[0]}\\]+") for quote in ('"', "'", '"""', "'''")}
-_SPECIAL = {quote: re.compile(rf'["{quote[0]}\\\x00-\x1f]').search for quote in _RUN}  # not the same in JSON
-_HEX = "[0-9a-fA-F]"
-# As much of one escape as fits, so that a cut one and a wrong one differ only in whether text is left.  The digits
-# after "\U" are spelled out because the largest character is 10FFFF.
-_ESCAPE = re.compile(
-    rf"\\(?:[0-7]{{1,3}}|x{_HEX}{{0,2}}|u{_HEX}{{0,4}}|U(?:0(?:0(?:0{_HEX}{{0,5}}|1(?:0{_HEX}{{0,4}})?)?)?)?|\r\n?|.)?",
-    re.DOTALL,
-)
-_ESCAPE_SIZE = {"x": 4, "u": 6, "U": 10, "\r": 3, **dict.fromkeys("01234567", 4)}  # the longest it can be; others 2
-_LONGEST_ESCAPE = 10
-_SHORT_ESCAPES = {
-    "n": r"\n",
-    "t": r"\t",
-    "r": r"\r",
-    "b": r"\b",
-    "f": r"\f",
-    "a": r"\u0007",
-    "v": r"\u000b",
-    "\\": r"\\",
-    '"': r"\"",
-    "'": "'",
-    "\n": "",
-    "\r": "",
-}
-
 
 # Leaps: a place and a delta -> the place after it, how much of it has produced JSON, that JSON (up to the name that it
 # writes, what it adds to the name, and what follows), and the name that it begins. The same deltas come again and again
@@ -146,25 +71,6 @@ _Leap = tuple[_Place, int, str, str | None, str, str]
 _LEAPS: dict[tuple[_Place, str], _Leap] = {}
 _MOST_LEAPS = 4096
 _LONGEST_LEAP = 16
-
-
-def _json(text: str) -> str:
-    """The text as it stands inside a JSON string."""
-    return encode_basestring(text)[1:-1]
-
-
-def _unescape(escape: str) -> str:
-    """One whole escape, backslash included, as it stands inside a JSON string."""
-    kind = escape[1]
-    if kind in _SHORT_ESCAPES:
-        return _SHORT_ESCAPES[kind]
-    if kind in "xuU":
-        code = int(escape[2:], 16)
-    elif kind in "01234567":
-        code = int(escape[1:], 8)
-    else:
-        return _json(escape)
-    return rf"\u{code:04x}" if 0xD800 <= code <= 0xDFFF else _json(chr(code))
 
 
 class PythonScanner:
@@ -284,7 +190,7 @@ class PythonScanner:
             if len(parts) > written:
                 self.mark = pos
                 written = len(parts)
-        if self._stack[:1] == "d" or self._state in _SOLE:
+        if self._stack[:1] == "d" or self._state in SOLE:
             self.started = self.done  # a second argument would still make it prose
         self.out = "".join(parts)
         return pos
@@ -309,7 +215,7 @@ class PythonScanner:
 
     def passes(self, text: str) -> bool:
         """Whether `text` lies wholly inside a string, and is the same in JSON."""
-        return self._state == "body" and not _SPECIAL[self._quote](text)
+        return self._state == "body" and not SPECIAL[self._quote](text)
 
     @property
     def brackets(self) -> str:
@@ -325,14 +231,14 @@ class PythonScanner:
 
     def _unfit(self, text: str, pos: int) -> int:
         """No token: blanks to the end of the text, or blanks and then a character that does not fit."""
-        end = len(text) - len(text[pos:].lstrip(_BLANKS))
+        end = len(text) - len(text[pos:].lstrip(BLANKS))
         self.broken = end < len(text)
         return end
 
     # Arguments
 
     def _argument(self, text: str, pos: int) -> int:
-        m = _ARGUMENT[self._state].match(text, pos)
+        m = ARGUMENT[self._state].match(text, pos)
         if m is None or m.lastgroup is None:
             return self._unfit(text, pos)
         end = m.end()
@@ -348,21 +254,21 @@ class PythonScanner:
         return end
 
     def _name(self, text: str, pos: int) -> int:
-        if m := _NAME.match(text, pos):
+        if m := NAME.match(text, pos):
             self._name_pieces.append(m[0])
             return m.end()
         self._state = "equals"
         return pos
 
     def _equals(self, text: str, pos: int) -> int:
-        m = _EQUALS.match(text, pos)
+        m = EQUALS.match(text, pos)
         if m is None or m.lastgroup is None:
             return self._unfit(text, pos)
         self._state = "value"
         return m.end()
 
     def _sole(self, text: str, pos: int) -> int:
-        m = _SOLE[self._state].match(text, pos)
+        m = SOLE[self._state].match(text, pos)
         if m is None or m.lastgroup is None:
             return self._unfit(text, pos)
         if m.lastgroup == "comma":
@@ -383,17 +289,17 @@ class PythonScanner:
 
     def _item(self, text: str, pos: int) -> int:
         frame = self._stack[-1]
-        m = _ITEM[frame].match(text, pos)
+        m = ITEM[frame].match(text, pos)
         if m is None or m.lastgroup is None:
             return self._unfit(text, pos)
         if m.lastgroup == "close":
             self._close()
             return m.end()
-        self._then = "colon" if frame in _KEYED else "after"
+        self._then = "colon" if frame in KEYED else "after"
         return self._begin(m.lastgroup, m[m.lastgroup], m.end())
 
     def _value(self, text: str, pos: int) -> int:
-        m = _VALUE.match(text, pos)
+        m = VALUE.match(text, pos)
         if m is None or m.lastgroup is None:
             return self._unfit(text, pos)
         self._then = "after"
@@ -416,7 +322,7 @@ class PythonScanner:
         if not self.started:
             # In arguments a key is still no value, a sign no number and a letter no word.
             whole = kind in ("quote", "open") and self._then == "after"
-            self.started = whole or self._stack[0] not in _ARGUMENTS
+            self.started = whole or self._stack[0] not in ARGUMENTS
         if kind == "quote":
             parts.append('"')
             self._held = char
@@ -434,7 +340,7 @@ class PythonScanner:
         return end
 
     def _colon(self, text: str, pos: int) -> int:
-        m = _COLON.match(text, pos)
+        m = COLON.match(text, pos)
         if m is None or m.lastgroup is None:
             return self._unfit(text, pos)
         self._parts.append(": ")
@@ -444,7 +350,7 @@ class PythonScanner:
 
     def _after(self, text: str, pos: int) -> int:
         frame = self._stack[-1]
-        m = _AFTER[frame].match(text, pos)
+        m = AFTER[frame].match(text, pos)
         if m is None or m.lastgroup is None:
             return self._unfit(text, pos)
         if m.lastgroup == "comma":
@@ -472,29 +378,29 @@ class PythonScanner:
     # Words and numbers
 
     def _word(self, text: str, pos: int) -> int:
-        whole = None if self._held else _WHOLE_WORD(text, pos)
+        whole = None if self._held else WHOLE_WORD(text, pos)
         if whole:
             self._held = whole.group()
             pos = whole.end()
         char = text[pos]
-        if self._held + char in _WORD_PREFIXES:
+        if self._held + char in WORD_PREFIXES:
             self._held += char
             return pos + 1
-        if self._held not in _WORDS or char not in _WORD_ENDS:
+        if self._held not in WORDS or char not in WORD_ENDS:
             self.broken = True
             return pos
-        self._parts.append(_WORDS[self._held])
+        self._parts.append(WORDS[self._held])
         self.started = self.started or self._then == "after"
         self._end_scalar()
         return pos
 
     def _number(self, text: str, pos: int) -> int:
-        m = _NUMBER_TOKEN.match(text, pos)
-        if m is None or (step := _NUMBER[self._state].get(m.lastgroup or "")) is None:
-            if self._state not in _NUMBER_ENDS:
+        m = NUMBER_TOKEN.match(text, pos)
+        if m is None or (step := NUMBER[self._state].get(m.lastgroup or "")) is None:
+            if self._state not in NUMBER_ENDS:
                 self.broken = True
                 return pos
-            if needed := _NUMBER_ENDS[self._state]:
+            if needed := NUMBER_ENDS[self._state]:
                 self._parts.append(needed)
             self._end_scalar()
             return pos
@@ -532,7 +438,7 @@ class PythonScanner:
         return pos
 
     def _body(self, text: str, pos: int) -> int:
-        if m := _RUN[self._quote].match(text, pos):
+        if m := RUN[self._quote].match(text, pos):
             self._parts.append(encode_basestring(m[0])[1:-1])
             return m.end()
         self._held = text[pos]
@@ -551,22 +457,22 @@ class PythonScanner:
             if self._held == self._quote:
                 self._close_string()
             return pos + 1
-        self._parts.append(_json(self._held))
+        self._parts.append(json_text(self._held))
         self._state = "body"
         return pos
 
     def _escape(self, text: str, pos: int) -> int:
         held = len(self._held)
-        window = self._held + text[pos : pos + _LONGEST_ESCAPE - held]
-        size = _ESCAPE_SIZE.get(window[1], 2)
-        m = _ESCAPE.match(window)
+        window = self._held + text[pos : pos + LONGEST_ESCAPE - held]
+        size = ESCAPE_SIZE.get(window[1], 2)
+        m = ESCAPE.match(window)
         end = m.end() if m else 0
         if end < size and end == len(window):
             self._held = window
         elif end < size and window[1] in "xuU":
             self.broken = True
         else:
-            if unescaped := _unescape(window[:end]):
+            if unescaped := unescape(window[:end]):
                 self._parts.append(unescaped)
             self._state = "body"
         return pos + end - held
@@ -578,7 +484,7 @@ class PythonScanner:
             self.started = True
 
     def _closed(self, text: str, pos: int) -> int:
-        m = _CLOSED.match(text, pos)
+        m = CLOSED.match(text, pos)
         if m is None or (m.lastgroup is None and m.end() == len(text)):
             return len(text)
         if m.lastgroup == "quote":
@@ -608,5 +514,5 @@ _READERS: dict[str, Callable[[PythonScanner, str, int], int]] = {
     "word": PythonScanner._word,
     "sole": PythonScanner._sole,
     "last": PythonScanner._sole,
-    **dict.fromkeys(_NUMBER, PythonScanner._number),
+    **dict.fromkeys(NUMBER, PythonScanner._number),
 }

@@ -1,0 +1,131 @@
+"""What the tokens of Python's literals look like, and the JSON that is written for them.
+
+Strategy: tables and patterns, and nothing that remembers anything; `python_literals` moves through them.  Patterns only
+ever look forward over runs, and end in an optional group, so that nothing is retried.
+"""
+
+from __future__ import annotations
+
+import re
+from json.encoder import encode_basestring
+
+BLANKS = " \t\n\r\f"  # what Python skips inside brackets; a no-break space is not among them
+SCALAR = r"(?P<quote>[\"'])|(?P<number>[-+.0-9])|(?P<word>[TFNtfn])"
+OPEN = r"(?P<open>[\[({])"
+
+
+def expect(tokens: str) -> re.Pattern[str]:
+    """Blanks, then one of the tokens if it is there; `lastgroup` names it. Optional, so that nothing is retried."""
+    return re.compile(rf"[{BLANKS}]*(?:{tokens})?")
+
+
+# Frames of the stack are the brackets themselves, and for the outermost "k" (keyword arguments) or "d" (a sole dict).
+CLOSERS = {"k": r"\)", "d": r"\}", "{": r"\}", "[": r"\]", "(": r"\)"}
+KEYED = "{d"
+ARGUMENTS = "kd"
+
+ARGUMENT = {
+    "arguments": expect(r"(?P<name>[^\W\d]\w*)|(?P<close>\))|(?P<dict>\{)"),
+    "argument": expect(r"(?P<name>[^\W\d]\w*)|(?P<close>\))"),
+}
+NAME = re.compile(r"\w+")
+EQUALS = expect("(?P<equals>=)")
+COLON = expect("(?P<colon>:)")
+VALUE = expect(f"{SCALAR}|{OPEN}")
+CLOSED = expect("(?P<quote>[\"'])")
+ITEM = {
+    frame: expect(f"{SCALAR}|(?P<close>{closer})" + ("" if frame in KEYED else f"|{OPEN}"))
+    for frame, closer in CLOSERS.items()
+}
+AFTER = {frame: expect(f"(?P<comma>,)|(?P<close>{closer})") for frame, closer in CLOSERS.items()}
+SOLE = {"sole": expect(r"(?P<comma>,)|(?P<close>\))"), "last": expect(r"(?P<close>\))")}
+
+WORDS = {"True": "true", "true": "true", "False": "false", "false": "false", "None": "null", "null": "null"}
+WORD_PREFIXES = {word[:size] for word in WORDS for size in range(1, len(word) + 1)}
+WORD_ENDS = BLANKS + ",:)]}"
+WHOLE_WORD = re.compile(rf"(?:{'|'.join(WORDS)})(?=[{re.escape(WORD_ENDS)}])").match
+
+# Numbers: token -> next state and the JSON written for it (None: as it stands).  JSON wants a digit on both sides of a
+# point and knows neither a plus sign in front nor underscores.
+NUMBER_TOKEN = re.compile(
+    r"(?P<zero>0)|(?P<digits>[1-9][0-9]*)|(?P<point>\.)|(?P<exp>[eE])|(?P<minus>-)|(?P<plus>\+)|(?P<under>_)"
+)
+Row = dict[str, tuple[str, str | None]]
+UNSIGNED: Row = {"zero": ("zero", None), "digits": ("integer", None), "point": ("leading point", "0.")}
+NUMBER: dict[str, Row] = {
+    "number": {**UNSIGNED, "minus": ("sign", "-"), "plus": ("sign", "")},
+    "sign": UNSIGNED,
+    "zero": {"point": ("point", "."), "exp": ("exponent", None)},
+    "integer": {
+        "zero": ("integer", None),
+        "digits": ("integer", None),
+        "under": ("integer _", ""),
+        "point": ("point", "."),
+        "exp": ("exponent", None),
+    },
+    "integer _": {"zero": ("integer", None), "digits": ("integer", None)},
+    "leading point": {"zero": ("fraction", None), "digits": ("fraction", None)},
+    "point": {"zero": ("fraction", None), "digits": ("fraction", None), "exp": ("exponent", "0e")},
+    "fraction": {
+        "zero": ("fraction", None),
+        "digits": ("fraction", None),
+        "under": ("fraction _", ""),
+        "exp": ("exponent", None),
+    },
+    "fraction _": {"zero": ("fraction", None), "digits": ("fraction", None)},
+    "exponent": {
+        "zero": ("power", None),
+        "digits": ("power", None),
+        "minus": ("exponent sign", None),
+        "plus": ("exponent sign", None),
+    },
+    "exponent sign": {"zero": ("power", None), "digits": ("power", None)},
+    "power": {"zero": ("power", None), "digits": ("power", None), "under": ("power _", "")},
+    "power _": {"zero": ("power", None), "digits": ("power", None)},
+}
+NUMBER_ENDS = {"zero": "", "integer": "", "point": "0", "fraction": "", "power": ""}  # what JSON still needs there
+
+RUN = {quote: re.compile(rf"[^{quote[0]}\\]+") for quote in ('"', "'", '"""', "'''")}
+SPECIAL = {quote: re.compile(rf'["{quote[0]}\\\x00-\x1f]').search for quote in RUN}  # not the same in JSON
+HEX = "[0-9a-fA-F]"
+# As much of one escape as fits, so that a cut one and a wrong one differ only in whether text is left.  The digits
+# after "\U" are spelled out because the largest character is 10FFFF.
+ESCAPE = re.compile(
+    rf"\\(?:[0-7]{{1,3}}|x{HEX}{{0,2}}|u{HEX}{{0,4}}|U(?:0(?:0(?:0{HEX}{{0,5}}|1(?:0{HEX}{{0,4}})?)?)?)?|\r\n?|.)?",
+    re.DOTALL,
+)
+ESCAPE_SIZE = {"x": 4, "u": 6, "U": 10, "\r": 3, **dict.fromkeys("01234567", 4)}  # the longest it can be; others 2
+LONGEST_ESCAPE = 10
+SHORT_ESCAPES = {
+    "n": r"\n",
+    "t": r"\t",
+    "r": r"\r",
+    "b": r"\b",
+    "f": r"\f",
+    "a": r"\u0007",
+    "v": r"\u000b",
+    "\\": r"\\",
+    '"': r"\"",
+    "'": "'",
+    "\n": "",
+    "\r": "",
+}
+
+
+def json_text(text: str) -> str:
+    """The text as it stands inside a JSON string."""
+    return encode_basestring(text)[1:-1]
+
+
+def unescape(escape: str) -> str:
+    """One whole escape, backslash included, as it stands inside a JSON string."""
+    kind = escape[1]
+    if kind in SHORT_ESCAPES:
+        return SHORT_ESCAPES[kind]
+    if kind in "xuU":
+        code = int(escape[2:], 16)
+    elif kind in "01234567":
+        code = int(escape[1:], 8)
+    else:
+        return json_text(escape)
+    return rf"\u{code:04x}" if 0xD800 <= code <= 0xDFFF else json_text(chr(code))
