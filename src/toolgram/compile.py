@@ -52,6 +52,8 @@ class StateProgram:
     meaning: str | None
     held: bool
     python: bool
+    typed: str = ""
+    echo: bool = False
     row: dict[str, Move] = field(default_factory=dict)
     is_text: bool = False
     loops: bool = False  # text keeps the machine here
@@ -67,6 +69,7 @@ class StateProgram:
     key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
     key_prefixes: frozenset[str] = frozenset()  # ... and all beginnings of them
     any_key: bool = False
+    named_key: bool = False  # a key that is a name
     values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
     why: str = ""
 
@@ -90,11 +93,15 @@ class Program:
     python_json: bool
     literals: dict[str, str]  # trigger -> text
     special: dict[str, str]  # the same, of the special tokens
+    turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
 
 
 def compile_spec(spec: Spec) -> Program:
     """Compile a checked specification. Costs a few milliseconds; the result is immutable."""
-    states = {name: StateProgram(name, state.meaning, state.held, state.python) for name, state in spec.states.items()}
+    states = {
+        name: StateProgram(name, state.meaning, state.held, state.python, state.typed, state.echo)
+        for name, state in spec.states.items()
+    }
     for transition in spec.transitions:
         move = Move(transition.trigger, states[transition.dest], transition.actions)
         states[transition.source].row[transition.trigger] = move
@@ -103,7 +110,14 @@ def compile_spec(spec: Spec) -> Program:
     literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
     special = {name: literals[name] for name in spec.special_tokens}
     return Program(
-        states[spec.initial], states[spec.final], states, spec.same_path, spec.python_json, literals, special
+        states[spec.initial],
+        states[spec.final],
+        states,
+        spec.same_path,
+        spec.python_json,
+        literals,
+        special,
+        spec.turn_end,
     )
 
 
@@ -129,6 +143,8 @@ def _compile_state(spec: Spec, state: StateProgram) -> None:
         state.wreck = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
     if state.loops:
         _compile_text(spec, state, alternatives)
+    elif state.meaning == "value":
+        _compile_value(spec, state, alternatives)
     elif state.meaning != "malformed":
         groups = [f"({re.escape(text)})" for text, _ in alternatives]
         for shape in shapes:
@@ -160,6 +176,35 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
     partial = f"(?:{'|'.join(filter(None, partials))})\\Z" if any(partials) else "(?!)"
     state.find = _over_text(firsts, [partial, *whole])
     state.find_final = _over_text(firsts, ["(?!)", *whole])
+
+
+def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]]) -> None:
+    """The expressions of a tagged value: over its text, to the marker that ends it, or what may become one.
+
+    Text may contain the marker.  So it counts only where what follows it (blanks aside) is what must follow it there,
+    or may still become that.
+    """
+    firsts = "".join(sorted({text[0] for text, _ in symbols}))
+    if not firsts:
+        return
+    state.start = re.compile(f"[{re.escape(firsts)}]").search
+    partials, whole, last = [partial_pattern(state.literals)], [], []
+    for text, symbol in symbols:
+        opening, after = re.escape(text), state.row[symbol.trigger].dest
+        shapes = [spec.terminals[trigger] for trigger in after.row if trigger in spec.terminals and trigger != "WS"]
+        if after.meaning in ("content", "reasoning") or not shapes or state.echo:
+            whole.append(opening)
+            last.append(opening)
+            continue
+        space = rf"[ \t\r\n]{{0,{_MOST_BLANKS}}}+" if "WS" in after.row else ""
+        texts = [shape.text for shape in shapes if isinstance(shape, Literal)]
+        follow = "|".join([*map(re.escape, texts), *(shape.first for shape in shapes if isinstance(shape, Run))])
+        partials.append(f"{opening}{space}(?:{partial_pattern(texts) or '(?!)'})?")
+        whole.append(f"{opening}(?={space}(?:{follow}))")
+        last.append(rf"{opening}(?={space}(?:{follow}|\Z))")
+    partial = rf"(?:{'|'.join(filter(None, partials))})\Z" if any(partials) else "(?!)"
+    state.find = _over_text(firsts, [partial, *whole])
+    state.find_final = _over_text(firsts, ["(?!)", *last])
 
 
 def _over_text(firsts: str, ends: list[str]) -> FindMatch:
@@ -204,7 +249,8 @@ def _compile_json(spec: Spec, state: StateProgram) -> None:
     paths = [trigger.removeprefix("map_key ") for trigger in state.row if trigger.startswith("map_key ")]
     state.key_paths = paths + [alias for alias, same in spec.same_path.items() if same in paths]
     state.key_prefixes = frozenset().union(*map(_beginnings, state.key_paths))
-    state.any_key = "map_key" in state.row
+    state.named_key = any(trigger.startswith("map_key ") and trigger.endswith(".*") for trigger in state.row)
+    state.any_key = "map_key" in state.row or state.named_key
     for trigger in state.row:
         if is_json_trigger(trigger) and trigger.startswith("string ") and trigger.count(" ") == 2:
             _, path, value = trigger.split(" ")

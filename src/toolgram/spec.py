@@ -8,13 +8,15 @@ tags.  `spec_files` reads and checks the files, `compile` turns a specification 
 Vocabulary of a machine file:
 
 * a trigger is a terminal of the grammar (upper case), a JSON event with its prefix (`map_key item.name`,
-  `start_map item`), an island's event (`object_start`, `object_end`, `object_empty`, `value_end`), the end of the
-  output (`end`), or a recovery (`malformed`, `recovered`);
-* a tag says what text inside a state means: `content`, `reasoning`, `name`, `call_id`, `arguments`, `ignored` (a JSON
-  value that belongs to no call), `malformed`, or nothing of these for structure; `held` marks a state whose text is not
-  committed yet; `python` that its arguments are Python keyword arguments;
+  `start_map item`; `*` stands for a key that is a name), an island's event (`object_start`, `object_end`,
+  `object_empty`, `value_end`), the end of the output (`end`), or a recovery (`malformed`, `recovered`);
+* a tag says what text inside a state means: `content`, `reasoning`, `name`, `call_id`, `arguments`, `argument_key`,
+  `value` (of one argument), `ignored` (a JSON value that belongs to no call), `malformed`, or nothing of these for
+  structure; `held` marks a state whose text is not committed yet; `python` that its arguments are Python keyword
+  arguments; `text` and `json` that a value is always the one or always the other, where else the parameter's type
+  decides; `echo` that the marker after a value repeats the argument's key;
 * an action (`after`) says what a transition does with the text of its trigger: `name`, `call_id`, `start_call`,
-  `no_arguments`, `end_call`, `fail_call`.
+  `no_arguments`, `open_arguments`, `argument_key`, `unclosed_value`, `close_arguments`, `end_call`, `fail_call`.
 """
 
 from __future__ import annotations
@@ -23,9 +25,13 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-MEANINGS = ("content", "reasoning", "name", "call_id", "arguments", "ignored", "malformed")
-TAGS = (*MEANINGS, "held", "python")
-ACTIONS = ("name", "call_id", "start_call", "no_arguments", "end_call", "fail_call")
+MEANINGS = ("content", "reasoning", "name", "call_id", "arguments", "argument_key", "value", "ignored", "malformed")
+TRAITS = ("held", "python", "text", "json", "echo")
+TAGS = (*MEANINGS, *TRAITS)
+ACTIONS = (
+    "name", "call_id", "start_call", "no_arguments", "open_arguments", "argument_key", "unclosed_value",
+    "close_arguments", "end_call", "fail_call",
+)  # fmt: skip
 ISLAND_TRIGGERS = ("object_start", "object_end", "object_empty", "value_end")
 RECOVERY_TRIGGERS = ("malformed", "recovered")
 TEXT = "TEXT"
@@ -34,8 +40,8 @@ MAX_RUN = 1024
 MAX_MARKER = 256
 
 _JSON_TRIGGER = re.compile(
-    r"(?:start_map|end_map|start_array|end_array|string|null|boolean|number) item(?:\.\w+)*(?: \S+)?"
-    r"|start_array|end_array|map_key item(?:\.\w+)+|map_key"
+    r"(?:start_map|end_map|start_array|end_array|string|null|boolean|number) item(?:\.(?:\w+|\*))*(?: \S+)?"
+    r"|start_array|end_array|map_key item(?:\.\w+)*(?:\.(?:\w+|\*))|map_key"
 )
 
 
@@ -62,13 +68,19 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state as declared: its `meaning` (None for structure), whether its text is `held`, its argument reader."""
+    """A state as declared: its `meaning` (None for structure), and its traits.
+
+    `held`: its text is not committed; `python`: arguments are Python's; `typed`: values are always "text" or "json", ""
+    where the parameter decides; `echo`: the marker after a value repeats the key.
+    """
 
     name: str
     meaning: str | None
     held: bool
     python: bool
     line: int
+    typed: str = ""
+    echo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +117,7 @@ class Spec:
     transitions: list[Transition]
     terminals: dict[str, Literal | Run]
     final: str
+    turn_end: str = ""
     import_paths: tuple[str, ...] = field(default=())
 
 

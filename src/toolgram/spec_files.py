@@ -68,6 +68,7 @@ def read_spec(grammar_path: Path, machine_path: Path, import_paths: tuple[str, .
         call_ids=str(about.get("call_ids", "call_24")),
         special_tokens=tuple(about.get("special_tokens", ())),
         python_json=bool(about.get("python_json", False)),
+        turn_end=str(about.get("turn_end", "")),
         same_path={str(path): str(same) for path, same in dict(about.get("same_path", {})).items()},
         grammar_path=str(grammar_path),
         grammar_text=grammar_text,
@@ -273,7 +274,16 @@ def _states(machine: dict[str, Any], lines: Lines, path: str) -> dict[str, State
             )
         if name in states:
             raise FormatError(path, f"state {name} is declared twice", "remove one of them", line)
-        states[name] = State(name, meanings[0] if meanings else None, "held" in tags, "python" in tags, line)
+        typed = next((tag for tag in tags if tag in ("text", "json")), "")
+        meaning = meanings[0] if meanings else None
+        if (typed or "echo" in tags) and meaning != "value":
+            raise FormatError(
+                path,
+                f"state {name} is tagged `{typed or 'echo'}` and reads no value",
+                "add the tag `value`, or remove it",
+                line,
+            )
+        states[name] = State(name, meaning, "held" in tags, "python" in tags, line, typed, "echo" in tags)
     return states
 
 

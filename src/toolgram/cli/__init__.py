@@ -13,6 +13,10 @@ modules beside this one and is imported when the command runs, not before.
     pages     the documentation pages of formats
     explaining  one output: the verdict on it and the evidence
     paint     who owns each character, in colour or in labels
+    templates  the chat template that a format is derived from, wherever it stands
+    deriving  a format from a template: its two files, written or shown
+    findings  the template debugger: what was found and the renderings that show it
+    survey    the template analysis: one row for each of many templates
 """
 
 from __future__ import annotations

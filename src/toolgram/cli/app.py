@@ -15,12 +15,14 @@ import typer
 import toolgram
 from toolgram.cli.checking import print_checks
 from toolgram.cli.chosen import chosen_format
+from toolgram.cli.deriving import Wish, checked_name, derive_one, read_kwargs
 from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
 from toolgram.cli.pages import compare, write
 from toolgram.cli.parsing import Reading, print_events, print_messages, print_painted
 from toolgram.cli.rows import print_rows
 from toolgram.cli.shipped import print_formats
+from toolgram.cli.survey import print_survey
 from toolgram.cli.terminal import complain, quiet_endings, refuse
 
 app = typer.Typer(
@@ -253,6 +255,89 @@ def check(
     """
     with quiet_endings():
         raise typer.Exit(print_checks(names or [], as_json))
+
+
+@app.command()
+def derive(
+    template: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TEMPLATE",
+            show_default=False,
+            help="A chat template: Jinja text, or a tokenizer_config.json or chat_template.json that holds one. "
+            "- is standard input.",
+        ),
+    ] = None,
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Write NAME.lark, NAME.yaml and NAME.report.txt into this folder. Without it, they are printed.",
+        ),
+    ] = None,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report",
+            help="Print the report: each finding with the renderings that show it, what the template refused, "
+            "warnings, and which probe messages came back.",
+        ),
+    ] = False,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="One row for each *.jinja below this folder instead: what was found in it."),
+    ] = None,
+    bos: Annotated[
+        str | None,
+        typer.Option(metavar="TOKEN", help="The token that begins a text. Default: the one in the file, else none."),
+    ] = None,
+    eos: Annotated[
+        str | None,
+        typer.Option(metavar="TOKEN", help="The token that ends a turn. Default: the one in the file, else none."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to call the format. Default: as the file, or its folder.")
+    ] = None,
+    variant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which of several templates in a tokenizer_config.json. Default: tool_use."),
+    ] = None,
+    kwarg: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=JSON",
+            show_default=False,
+            help="A variable for the template. May be repeated. Example: --kwarg enable_thinking=false",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Give no format unless every probe message came back exactly.")
+    ] = False,
+) -> None:
+    """Derive a format from a chat template: a grammar and a machine, and the report on how they were found.
+
+    \b
+    toolgram derive chat_template.jinja                  the two files, in colour
+    toolgram derive chat_template.jinja --report         why they are as they are: the template debugger
+    toolgram derive tokenizer_config.json -o formats     write them, for --grammar and --machine
+    toolgram derive --table templates                    one row per template: the template analysis
+
+    Exit status: 0 derived; 1 a template that cannot be rendered or read, or files that cannot be written; 2 a mistake
+    in the command.
+    """
+    if (template is None) == (table is None):
+        refuse("say what to derive from: either TEMPLATE, or --table DIR")
+    if table is not None and (folder, name, variant, report) != (None, None, None, False):
+        refuse("--table prints rows: -o, --name, --variant and --report go with one TEMPLATE")
+    wish = Wish(bos, eos, checked_name(name), read_kwargs(kwarg or []), strict)
+    with quiet_endings():
+        if table is not None:
+            raise typer.Exit(print_survey(table, wish))
+        if template == "-" and sys.stdin is not None and sys.stdin.isatty():
+            complain("reading standard input; end it with Ctrl-D")
+        raise typer.Exit(derive_one(template or "", variant, wish, folder, report))
 
 
 @app.command()

@@ -88,6 +88,9 @@ class PythonScanner:
     * `mark`: the position after the last character that has produced some of `out`.
     * `done`: the closing bracket has been read. `empty`: there were no arguments in front of it, as in `f()`.
     * `broken`: the character at the returned position does not fit. Everything before it has been consumed.
+
+    With `alone` set, it reads one value, JSON or Python, as that of an argument: nothing may follow it, not even the
+    closing bracket, and `\\/` is a slash, as JSON has it.
     """
 
     __slots__ = (
@@ -102,6 +105,7 @@ class PythonScanner:
         "_stack",
         "_state",
         "_then",
+        "alone",
         "broken",
         "done",
         "empty",
@@ -119,6 +123,7 @@ class PythonScanner:
         self.empty = False
         self.done = False
         self.broken = False
+        self.alone = False
         self._max_depth = max_depth
         self._state = "arguments" if keywords else "start"
         self._stack = "k" if keywords else ""
@@ -353,6 +358,9 @@ class PythonScanner:
         m = AFTER[frame].match(text, pos)
         if m is None or m.lastgroup is None:
             return self._unfit(text, pos)
+        if self.alone and frame == "k":
+            self.broken = True
+            return m.end() - 1
         if m.lastgroup == "comma":
             self._lead = ", "
             self._state = "argument" if frame == "k" else "item"
@@ -472,7 +480,7 @@ class PythonScanner:
         elif end < size and window[1] in "xuU":
             self.broken = True
         else:
-            if unescaped := unescape(window[:end]):
+            if unescaped := "/" if self.alone and window[:2] == "\\/" else unescape(window[:end]):
                 self._parts.append(unescaped)
             self._state = "body"
         return pos + end - held

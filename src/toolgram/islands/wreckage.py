@@ -29,13 +29,13 @@ class Wreckage:
 
     __slots__ = ("blind", "escaped", "in_list", "python", "quote", "stack")
 
-    def __init__(self, stack: str, quote: str = "", in_list: bool = False, python: bool = False) -> None:
+    def __init__(self, stack: str, quote: str = "", in_list: bool = False, python: bool = False, blind: bool = False) -> None:
         self.stack = stack
         self.quote = quote
         self.escaped = False
         self.in_list = in_list
         self.python = python
-        self.blind = False  # quotes mean nothing
+        self.blind = blind  # quotes mean nothing
 
     def read(self, text: str, pos: int, find: re.Pattern[str], final: bool) -> tuple[str, int, re.Match[str] | None]:
         """Read on from `pos`. `find` finds the next bracket, quote, comma or marker outside a string.

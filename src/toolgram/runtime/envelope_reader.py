@@ -281,13 +281,20 @@ def _take_key(stream: Stream, env: Envelope, whole: bool) -> None:
     ((_, _, key),) = env.push(token)
     env.path = f"{parent}.{key}"
     trigger = f"map_key {stream.same(env.path)}"
+    if trigger not in state.row and state.named_key and key:
+        env.path = f"{parent}.*"
+        trigger = f"map_key {env.path}"
     if trigger not in state.row:
         trigger = "map_key"
     if trigger not in state.row:
         stream.misfit(quote=env.scanner)
         return
-    text, env.source = env.source, ""
-    stream.fire(trigger, text)
+    before, text, env.source = env.source[: env.token_at], env.source[env.token_at :], ""
+    if "name" in state.row[trigger].actions:
+        stream.sink.drop(before, SYNTAX)
+        stream.fire(trigger, text, value=key)
+    else:
+        stream.fire(trigger, before + text)
 
 
 def _take_scalar(stream: Stream, env: Envelope) -> None:

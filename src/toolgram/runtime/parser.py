@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from toolgram.call_ids import CallIds, random_call_ids
@@ -34,14 +35,15 @@ from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace
 from toolgram.runtime.text_readers import read_text, read_token
+from toolgram.runtime.value_readers import read_value
 from toolgram.runtime.wreckage_reader import read_debris, read_wreckage
 from toolgram.spec import END
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
 
-# The way that the next delta may take: inside text, inside JSON arguments, or through the readers.
-_LONG, _TEXT, _JSON, _PYTHON = range(4)
+# The way that the next delta may take: inside text, inside arguments of some kind, or through the readers.
+_LONG, _TEXT, _JSON, _PYTHON, _VALUE = range(5)
 
 READERS: dict[str, Reader] = {
     "text": read_text,
@@ -50,6 +52,7 @@ READERS: dict[str, Reader] = {
     "arguments": read_arguments,
     "encoded": read_encoded,
     "python": read_python,
+    "value": read_value,
     "envelope": read_envelope,
     "ignored": read_ignored,
     "transcoded": read_transcoded,
@@ -63,6 +66,11 @@ _NOTHING: Mapping[int, str] = {}
 _TOLERATED = {
     "missing_comma": "items of a list of calls without a comma between them",
     "python_quotes": "a call in Python's spelling where JSON was expected",
+    "undeclared_argument": "no parameter of this name was declared; its value is read as text",
+    "repeated_argument": "an argument of this name came before; both are passed on",
+    "missing_argument": "a required argument was not given",
+    "unexpected_type": "the value of this argument is not of a declared type",
+    "unclosed_value": "the next argument began where this one was to be closed",
 }
 
 
@@ -88,7 +96,7 @@ class Parser:
         trace: Trace | None = None,
         keep_message: bool = True,
     ) -> None:
-        self._stream = Stream(program, call_ids or random_call_ids(), trace)
+        self._stream = Stream(program, call_ids or random_call_ids(), trace, tools)
         self._builder = MessageBuilder(tools, keep_message)
         self._special = _triggers_by_id(program, special_tokens) if special_tokens else _NOTHING
         self._way = _LONG
@@ -178,6 +186,12 @@ class Parser:
             stream = self._stream
             stream.sink.out = []
             return self._take(delta, took_python(stream, python, delta, 0, python.end))
+        elif way == _VALUE:
+            text = self._cut(delta) if self._rest or self._start(delta) else delta
+            if text:
+                out = encode_basestring(text)[1:-1]
+                self._said(out)
+                return [ToolCallDelta(self._call, out, text)]
         return self._feed(delta)
 
     def _cut(self, delta: str) -> str:
@@ -226,6 +240,12 @@ class Parser:
             self._event = stream.state.event
             self._said = (builder.content if self._event is Content else builder.reasoning).append
             self._held = sink.blanks.pop() if sink.blanks else ""
+        elif stream.reader == "value" and call is not None and _is_text(stream):
+            self._way = _VALUE
+            self._call = call
+            self._said = builder.fragments.append
+            self._rest, stream.buffer = stream.buffer, ""
+            self._start, self._find = stream.state.start, stream.state.find
         elif stream.buffer:
             return
         elif stream.reader == "arguments" and call is not None and stream.source is None:
@@ -241,9 +261,9 @@ class Parser:
 
     def _take_long_way(self) -> None:
         """From here on the readers decide, and what the short way has held is where they look for it."""
-        if self._way == _TEXT:
+        if self._way in (_TEXT, _VALUE):
             self._stream.buffer = self._rest
-            if self._held:
+            if self._way == _TEXT and self._held:
                 self._stream.sink.blanks.append(self._held)
         self._way = _LONG
 
@@ -311,6 +331,12 @@ class Parser:
         stream.notes = None
 
 
+def _is_text(stream: Stream) -> bool:
+    """Whether a tagged value is text up to a marker, and nothing of it waits."""
+    value = stream.value
+    return value is not None and value.is_text and not (stream.pending or stream.borrowed or stream.state.echo)
+
+
 def _read(stream: Stream, text: str, pos: int, final: bool) -> None:
     end = len(text)
     while 0 <= pos < end:
@@ -338,7 +364,7 @@ def _end(stream: Stream) -> None:
     if stream.call is not None:
         sink.put(ToolCallEnd(stream.call, "truncated"))
         stream.call = None
-    sink.end_text(meaning if meaning in ("content", "reasoning") else "content")
+    sink.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.turn_end)
     if END in stream.state.row:
         stream.fire(END, "")
 

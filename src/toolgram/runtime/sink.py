@@ -129,7 +129,17 @@ class Sink:
         else:
             self.out.append(Reasoning(blanks, blanks) if meaning == "reasoning" else Content(blanks, blanks))
 
-    def end_text(self, meaning: str) -> None:
-        """The output is over: blanks that touch no marker and follow text belong to it."""
-        self.keep_blanks(meaning)
+    def end_text(self, meaning: str, turn_end: str) -> None:
+        """The output is over: blanks that touch no marker and follow text belong to it.
+
+        `turn_end` are the blanks that the format has before the token that ends the turn, where the server cut that.
+        """
+        blanks = "".join(self.blanks)
+        if turn_end and blanks.endswith(turn_end):
+            rest = blanks.removesuffix(turn_end)
+            self.blanks = [rest] if rest else []
+            self.keep_blanks(meaning)
+            self.blanks.append(turn_end)
+        else:
+            self.keep_blanks(meaning)
         self.drop_blanks()

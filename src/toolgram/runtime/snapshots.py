@@ -16,7 +16,7 @@ from toolgram.islands.json_values import JsonScanner
 from toolgram.islands.wreckage import Wreckage
 from toolgram.runtime.stream import Stream
 
-VERSION = 2
+VERSION = 3
 _PLAIN = (
     "reader",
     "borrowed",
@@ -24,6 +24,7 @@ _PLAIN = (
     "calls",
     "call",
     "given_id",
+    "key",
     "credits",
     "doubt",
     "opening",
@@ -39,6 +40,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
     queue = sink.queue
     data: dict[str, Any] = {name: getattr(stream, name) for name in _PLAIN}
     data["version"] = VERSION
+    data["keys"] = None if stream.keys is None else [*stream.keys]
     data["state"], data["origin"] = stream.state.name, stream.origin.name
     data["queue"] = None if queue is None else [event_to_dict(event) for event in queue]
     data["name"] = next((at for at, event in enumerate(queue or ()) if event is stream.name), None)
@@ -53,6 +55,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
     data["scanner"] = stream.scanner.dump() if stream.scanner else None
     data["strings"] = stream.strings.dump() if stream.strings else None
     data["python"] = stream.python.state() if stream.python else None
+    data["value"] = stream.value.dump() if stream.value else None
     data["wreckage"] = stream.wreckage.dump() if stream.wreckage else None
     return data
 
@@ -62,6 +65,7 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
     sink = stream.sink
     for name in _PLAIN:
         setattr(stream, name, data[name])
+    stream.keys = None if data["keys"] is None else [*data["keys"]]
     stream.state = stream.program.states[data["state"]]
     stream.origin = stream.program.states[data["origin"]]
     sink.queue = None if data["queue"] is None else [event_from_dict(event) for event in data["queue"]]
@@ -86,4 +90,8 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
         from toolgram.islands.python_literals import PythonScanner
 
         stream.python = PythonScanner.restore(data["python"])
+    if data["value"]:
+        from toolgram.islands.tagged_values import TaggedValue
+
+        stream.value = TaggedValue.load(data["value"])
     stream.wreckage = Wreckage.load(data["wreckage"]) if data["wreckage"] else None

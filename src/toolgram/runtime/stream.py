@@ -19,8 +19,9 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolgram.call_ids import CallIds
 from toolgram.compile import Move, Program, StateProgram, Symbol
@@ -34,6 +35,8 @@ from toolgram.spec import TEXT
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
+    from toolgram.islands.tagged_values import TaggedValue
+    from toolgram.parameters import Parameters, Types
 
 Trace: TypeAlias = Callable[[str, str, str], None]
 
@@ -55,11 +58,14 @@ class Stream:
         "early",
         "env",
         "given_id",
+        "key",
+        "keys",
         "name",
         "notes",
         "open_call",
         "opening",
         "origin",
+        "parameters",
         "pending",
         "program",
         "python",
@@ -72,14 +78,20 @@ class Stream:
         "source",
         "state",
         "strings",
+        "tools",
         "trace",
+        "value",
         "wreckage",
     )
 
-    def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None) -> None:
+    def __init__(
+        self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
         self.program = program
         self.call_ids = call_ids
         self.trace = trace
+        self.tools = tools
+        self.parameters: dict[str, Parameters] | None = None  # of the tools, once a tagged argument asks for them
         self.sink = Sink()
         self.state = program.initial
         self.origin = program.initial  # where holding began
@@ -91,6 +103,8 @@ class Stream:
         self.open_call: ToolCallStart | None = None  # ... and how it began
         self.name: ToolCallStart | None = None  # of the held call
         self.given_id: str | None = None  # the id that the model wrote for it
+        self.keys: list[str] | None = None  # of its tagged arguments so far, None where they are of another kind
+        self.key = ""  # of the argument that is being read
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.credits: dict[str, int] | None = None  # special tokens emitted by id, and not yet seen as text
         # islands
@@ -98,6 +112,7 @@ class Stream:
         self.scanner: JsonScanner | None = None  # JSON arguments without one, or quoted JSON
         self.strings: JsonStringScanner | None = None  # arguments written as a JSON string
         self.python: PythonScanner | None = None  # Python keyword arguments
+        self.value: TaggedValue | None = None  # the value of a tagged argument
         self.wreckage: Wreckage | None = None
         self.doubt = False  # an opening bracket is not believed yet
         self.opening = ""  # its characters, and blanks
@@ -121,6 +136,9 @@ class Stream:
             text = text[self.skip_borrowed(0, len(text)) :]
         dest = move.dest
         if dest.held and sink.queue is None:
+            if "end_call" in move.actions:  # it is over, whatever becomes of what its end begins
+                self.act(move, "", why, "")
+                move = Move(move.trigger, dest, ())
             sink.hold()
             self.origin = state
         if self.trace:
@@ -135,6 +153,8 @@ class Stream:
         self.reader = reader_of(dest) if self.env is None else "envelope"
         if dest.meaning in ("arguments", "ignored", "malformed"):
             self.reader = dest.meaning
+        elif dest.meaning == "value":
+            self.begin_value()
 
     def act(self, move: Move, text: str, why: str, value: str) -> None:
         """Perform a transition's actions in order; what no action accounts for is dropped."""
@@ -148,12 +168,22 @@ class Stream:
             elif action == "no_arguments":
                 self.delta("{}", text)
                 text = ""
+            elif action == "argument_key":
+                self.begin_argument(value, text)
+                text = ""
+            elif action == "unclosed_value":
+                self.note("unclosed_value", self.key)
             else:
                 if text:
                     self.sink.drop(text, why)
                     text = ""
                 if action == "start_call":
                     self.start_call()
+                elif action == "open_arguments":
+                    self.keys = []
+                    self.delta("{", "")
+                elif action == "close_arguments":
+                    self.close_arguments()
                 else:
                     self.end_call(action)
         if text:
@@ -188,12 +218,63 @@ class Stream:
                 "truncated" if self.closing is not None and self.closing not in ("stop", "tool_calls") else "complete"
             )
         self.sink.put(ToolCallEnd(self.call, status))  # type: ignore[arg-type]
-        self.call = None
+        self.call = self.keys = None
 
     def delta(self, arguments: str, source: str) -> None:
         """Arguments of the open or held call."""
         index = self.calls if self.call is None else self.call
         self.sink.put(ToolCallDelta(index, arguments, source))
+
+    # --- tagged arguments -----------------------------------------------------------------------------------------
+
+    def declared(self) -> Parameters | None:
+        """The parameters of the function that is called; None where it is not declared."""
+        if self.parameters is None:
+            from toolgram.parameters import parameters_of
+
+            self.parameters = parameters_of(self.tools or ())
+        start = self.open_call if self.name is None else self.name
+        return self.parameters.get(start.name) if start is not None else None
+
+    def begin_argument(self, key: str, source: str) -> None:
+        """The key of a tagged argument, whole."""
+        keys = self.keys
+        self.key = key
+        comma = ", " if keys else ""
+        self.delta(f"{comma}{json.dumps(key, ensure_ascii=False)}: ", source)
+        if keys is None:
+            return
+        declared = self.declared()
+        if declared is not None and key not in declared.types:
+            self.note("undeclared_argument", key)
+        if key in keys:
+            self.note("repeated_argument", key)
+        keys.append(key)
+
+    def begin_value(self) -> None:
+        """What comes next is the value of that argument."""
+        from toolgram.islands.tagged_values import TaggedValue
+
+        self.reader = "value"
+        self.value = TaggedValue(self._types())
+
+    def _types(self) -> Types:
+        """The types that the value may have: what the markers say, else what is declared; an undeclared one is text."""
+        if self.state.typed:
+            return frozenset({"string"} if self.state.typed == "text" else ())
+        declared = self.declared()
+        return None if declared is None else declared.types.get(self.key, frozenset({"string"}))
+
+    def close_arguments(self) -> None:
+        """The tagged arguments are over."""
+        if self.keys is None or self.call is None:
+            return
+        declared = self.declared()
+        for name in declared.required if declared is not None else ():
+            if name not in self.keys:
+                self.note("missing_argument", name)
+        self.delta("}", "")
+        self.keys = None
 
     # --- text -----------------------------------------------------------------------------------------------------
 
@@ -208,6 +289,8 @@ class Stream:
         if move.dest is not self.state:
             if self.trace:
                 self.trace(TEXT, self.state.name, move.dest.name)
+            if move.actions:
+                self.act(move, "", SYNTAX, "")
             self.state = move.dest
         self.reader = reader_of(self.state)
 
@@ -298,7 +381,7 @@ class Stream:
 
     def leave_islands(self) -> None:
         """No embedded value is open any more."""
-        self.env = self.scanner = self.strings = self.python = None
+        self.env = self.scanner = self.strings = self.python = self.value = None
 
     def deepen(self) -> None:
         """A candidate inside wreckage was none: its brackets and strings are part of the wreckage."""
@@ -317,6 +400,8 @@ class Stream:
             return Wreckage(self.python.brackets, self.python.quote, python=True)
         if self.scanner is not None:
             return Wreckage("".join(self.scanner.stack), '"' if self.scanner.in_string else "")
+        if self.keys is not None:
+            return Wreckage("<", blind=True)  # which no bracket closes: a marker ends what is left of tagged arguments
         return Wreckage("{")
 
     def note(self, kind: str, text: str) -> None:
@@ -347,10 +432,10 @@ class Stream:
     # --- special tokens by id -------------------------------------------------------------------------------------
 
     def was_emitted(self, symbol: Symbol) -> bool:
-        """Whether the text of a special token is the token: always without ids, else once per emitted id."""
-        if self.credits is None:
+        """Whether the text of a special token is the token: always where its id is not known, else once per emitted id."""
+        left = None if self.credits is None else self.credits.get(symbol.trigger)
+        if left is None or self.credits is None:
             return True
-        left = self.credits.get(symbol.trigger, 0)
         if left:
             self.credits[symbol.trigger] = left - 1
         return left > 0
@@ -358,7 +443,7 @@ class Stream:
     def credit(self, token_ids: Sequence[int], triggers: Mapping[int, str]) -> None:
         """Note the special tokens among the ids of a delta."""
         if self.credits is None:
-            self.credits = {}
+            self.credits = dict.fromkeys(triggers.values(), 0)
         for token_id in token_ids:
             trigger = triggers.get(token_id)
             if trigger is not None:

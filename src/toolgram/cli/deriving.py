@@ -1,0 +1,173 @@
+"""`toolgram derive`: a format from a chat template, written into a folder or shown together with what it rests on.
+
+What derives is imported when it is asked for: no other command waits for `jinja2`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+import toolgram
+from toolgram.cli.findings import exact_probes, report_lines, warnings_of
+from toolgram.cli.source import Unreadable
+from toolgram.cli.templates import NoTemplate, Source, read_template, safe_name
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse, spelled_out
+
+if TYPE_CHECKING:
+    from toolgram.derive.verifying import DeriveReport
+
+# What stands out in the two files; a name of a group is a style of COLOURS.
+GRAMMAR_PARTS = re.compile(
+    r"(?P<comment>^//.*|(?<=\s)//.*)"
+    r'|(?P<text>"(?:[^"\\\n]|\\.)*"i?)'
+    r"|(?P<pattern>(?<!\S)/(?:[^/\\\n]|\\.)+/[imslux]*)"
+    r"|(?P<keyword>^%\w+)"
+    r"|(?P<key>^[?!]?[a-z_]\w*(?=\s*:))"
+    r"|(?P<terminal>\b[A-Z][A-Z0-9_]*\b)",
+    re.MULTILINE,
+)
+MACHINE_PARTS = re.compile(
+    r"(?P<comment>^#.*|(?<=\s)#.*)"
+    r"|(?P<text>'(?:[^'\n]|'')*'|\"(?:[^\"\\\n]|\\.)*\")"
+    r"|(?P<key>[\w-]+(?=:(?:\s|$)))"
+    r"|(?P<terminal>\b[A-Z][A-Z0-9_]*\b)",
+    re.MULTILINE,
+)
+COLOURS = {
+    "comment": "dim",
+    "text": "green",
+    "pattern": "yellow",
+    "keyword": "magenta",
+    "key": "bold",
+    "terminal": "cyan",
+}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How templates are to be derived from: what the command line says besides where they are."""
+
+    bos_token: str | None = None
+    eos_token: str | None = None
+    name: str | None = None
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    strict: bool = False
+
+    def derive(self, source: Source) -> toolgram.Format:
+        """The format; tokens of the command line come before those of the file. Raises ToolgramError."""
+        return derive_format(
+            source.template,
+            bos_token=source.bos_token if self.bos_token is None else self.bos_token,
+            eos_token=source.eos_token if self.eos_token is None else self.eos_token,
+            name=self.name or source.name,
+            chat_template_kwargs=self.kwargs or None,
+            strict=self.strict,
+        )
+
+
+def derive_format(template: str, **options: Any) -> toolgram.Format:
+    """`toolgram.derive_format`, where what it needs is installed."""
+    try:
+        return toolgram.derive_format(template, **options)
+    except ModuleNotFoundError as error:
+        refuse(f'derive needs {error.name}; pip install "toolgram[derive]"')
+
+
+def derive_one(path: str, variant: str | None, wish: Wish, folder: str | None, with_report: bool) -> int:
+    """Derive from one template; the exit status is 1 where that cannot be done, or its files cannot be written."""
+    try:
+        source = read_template(path, variant)
+        fmt = wish.derive(source)
+    except (Unreadable, NoTemplate, toolgram.ToolgramError) as error:
+        complain(str(error))
+        return NOTHING_USABLE
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    if source.variant:
+        complain(f"the template {source.variant!r} of several in that file; --variant chooses another")
+    _complain_of(report_of(fmt), with_report)
+    status = USABLE if folder is None else _write(fmt, Path(folder))
+    if with_report:
+        for line in report_lines(fmt.name, report_of(fmt)):
+            console.print(line)
+    if folder is None:
+        _show(console, fmt, below_report=with_report)
+    return status
+
+
+def read_kwargs(pairs: Sequence[str]) -> dict[str, Any]:
+    """The variables given as key=json."""
+    kwargs: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.isidentifier():
+            refuse(f"--kwarg {pair}: write it as key=json, for example enable_thinking=false")
+        try:
+            kwargs[key] = json.loads(value)
+        except (ValueError, RecursionError):
+            refuse(f"--kwarg {pair}: the value is not JSON; text needs its quotes: '{key}=\"text\"'")
+    return kwargs
+
+
+def checked_name(name: str | None) -> str | None:
+    """A name for the format that is safe as the name of a file."""
+    if name is not None and (not name or safe_name(name) != name):
+        refuse(f"--name {name}: use letters, digits, dots, hyphens and underscores")
+    return name
+
+
+def report_of(fmt: toolgram.Format) -> DeriveReport:
+    """What derivation has to say of a format that it made."""
+    return fmt.report
+
+
+def _complain_of(report: DeriveReport, with_report: bool) -> None:
+    """What the user must not miss, on standard error."""
+    if with_report:
+        return
+    for warning in warnings_of(report):
+        complain(f"warning: {warning}")
+    if missed := len(report.probes) - exact_probes(report):
+        complain(f"{missed} of {len(report.probes)} probes did not come back exactly; --report shows them")
+
+
+def _write(fmt: toolgram.Format, folder: Path) -> int:
+    """Write the two files and the report, and say which."""
+    report = "".join(f"{line.plain.rstrip()}\n" for line in report_lines(fmt.name, report_of(fmt)))
+    stem = safe_name(fmt.name) or "derived"
+    texts = {f"{stem}.lark": fmt.grammar_text, f"{stem}.yaml": fmt.machine_text, f"{stem}.report.txt": report}
+    for file, text in texts.items():
+        place = folder / file
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            complain(f"{place}: cannot be written: {error.strerror or error}")
+            return NOTHING_USABLE
+        print(spelled_out(str(place)))
+    return USABLE
+
+
+def _show(console: Console, fmt: toolgram.Format, below_report: bool) -> None:
+    """The two files, each below a comment that names it."""
+    if below_report:
+        console.print()
+    console.print(Text(f"// {fmt.name}.lark", "bold underline"))
+    console.print(_coloured(fmt.grammar_text, GRAMMAR_PARTS))
+    console.print(Text(f"# {fmt.name}.yaml", "bold underline"))
+    console.print(_coloured(fmt.machine_text, MACHINE_PARTS))
+
+
+def _coloured(file: str, parts: re.Pattern[str]) -> Text:
+    """A file with its parts in their colours, each in one: what looks like another part inside a text is text."""
+    text = Text(spelled_out(file))
+    for part in parts.finditer(text.plain):
+        text.stylize(COLOURS[part.lastgroup or ""], part.start(), part.end())
+    return text

@@ -1,0 +1,199 @@
+"""The template debugger: what was found out about a chat template, with the renderings that show it.
+
+Strategy: the report is lines of styled text, so that a terminal gets colours and a file the same lines without. Where
+a finding rests on several renderings, what they share at both ends is dim and what tells them apart stands out.
+Everything in it comes from a template: it is spelled out, line breaks are drawn, and long stretches are cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from toolgram.cli.paint import DRAWN_BREAKS
+from toolgram.cli.terminal import on_one_line, spelled_out
+
+if TYPE_CHECKING:
+    from toolgram.derive.result import DiffAnalysisResult, Finding, Shape
+    from toolgram.derive.verifying import DeriveReport, Probe
+
+LONGEST_RENDERING = 600
+LONGEST_SHARED = 80
+LONGEST_WORDS = 300
+HEADING, SHOWN, FAINT = "bold underline", "cyan", "dim"
+
+
+def report_lines(name: str, report: DeriveReport) -> Iterator[Text]:
+    """The whole report, line by line."""
+    yield from _verdict(name, report)
+    yield from _section("modes", _modes(report.analysis))
+    yield from _section("markers, exactly as rendered", _pairs(report.analysis.markers.items()))
+    yield from _section("keys of a JSON call", _pairs(_named(report.analysis.json_fields)))
+    yield from _section("what the prompt ends with", _pairs(_prompts(report.analysis)))
+    yield from _section("how a turn is laid out, by what the message has", _turns(report.analysis))
+    yield from _section("findings, and the renderings that show them", _findings(report.analysis.report.findings))
+    failed = [
+        Text.assemble(
+            f"  {probe.phase:<6} ", _short(probe.asked), "\n         ", (on_one_line(str(probe.error)), "yellow")
+        )
+        for probe in report.analysis.report.failed
+    ]
+    yield from _section("tried, and refused by the template", failed)
+    yield from _section("warnings", (Text(f"  {on_one_line(warning)}", "yellow") for warning in warnings_of(report)))
+    yield from _section("probes: messages rendered, cut and parsed again", _probes(report.probes))
+
+
+def warnings_of(report: DeriveReport) -> list[str]:
+    """What the analysis and what came after it warn of, each once."""
+    return list(dict.fromkeys([*report.analysis.report.warnings, *report.warnings]))
+
+
+def exact_probes(report: DeriveReport) -> int:
+    """How many probes came back exactly."""
+    return sum(not probe.problem for probe in report.probes)
+
+
+def _verdict(name: str, report: DeriveReport) -> Iterator[Text]:
+    how = f"the format {report.shipped}, which ships" if report.shipped else "derived from the template"
+    yield Text.assemble((spelled_out(name), "bold"), ": ", how)
+    if report.why:
+        yield Text(f"  {on_one_line(report.why)}")
+    good, total = exact_probes(report), len(report.probes)
+    yield Text(f"  {good} of {total} probes came back exactly", "green" if good == total else "red")
+
+
+def _section(title: str, lines: Iterable[Text]) -> Iterator[Text]:
+    """A heading and its lines; nothing where there are none."""
+    found = list(lines)
+    if found:
+        yield Text()
+        yield Text(title, HEADING)
+        yield from found
+
+
+def _modes(analysis: DiffAnalysisResult) -> Iterator[Text]:
+    yield from _aligned(
+        [
+            ("reasoning", analysis.reasoning_mode.value),
+            ("content", analysis.content_mode.value),
+            ("tools", analysis.tool_format.value),
+            ("call id", analysis.call_id_position.value),
+            ("several calls", _yes(analysis.supports_parallel_calls)),
+            ("null content", _yes(not analysis.requires_nonnull_content)),
+            ("old reasoning", "printed" if analysis.reasoning_in_history else "not printed"),
+            ("thinking switch", analysis.switch or "none"),
+            ("special tokens", " ".join(analysis.preserved_tokens) or "none"),
+        ]
+    )
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+def _prompts(analysis: DiffAnalysisResult) -> list[tuple[str, str]]:
+    """The generation prompts by how thinking is switched; where there is no switch, there is one."""
+    prompts = analysis.prompts
+    return [(f"thinking {how}" if len(prompts) > 1 else "always", prompt.text) for how, prompt in prompts.items()]
+
+
+def _named(holder: Any) -> list[tuple[str, Any]]:
+    """The fields of a dataclass that say something."""
+    pairs = [(each.name, getattr(holder, each.name)) for each in fields(holder)]
+    return [(name, value) for name, value in pairs if value]
+
+
+def _pairs(pairs: Sequence[tuple[str, Any]]) -> Iterator[Text]:
+    """Names and values, the values as Python writes them: blanks and line breaks are seen."""
+    yield from _aligned([(name, repr(dict(value) if hasattr(value, "keys") else value)) for name, value in pairs])
+
+
+def _aligned(pairs: Sequence[tuple[str, str]]) -> Iterator[Text]:
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, value in pairs:
+        yield Text.assemble(f"  {name:<{width}}  ", (_short(value), SHOWN))
+
+
+def _turns(analysis: DiffAnalysisResult) -> Iterator[Text]:
+    for parts, shape in analysis.shapes.items():
+        yield Text("  " + ", ".join(sorted(part.value for part in parts)))
+        yield Text.assemble("    ", _shape(shape))
+
+
+def _shape(shape: Shape) -> Text:
+    """A turn: constant texts as they are, parts by their names."""
+    line = Text(_drawn(shape.texts[0]), SHOWN)
+    for part, text in zip(shape.parts, shape.texts[1:], strict=True):
+        line.append(f"({part.value})", "bold")
+        line.append(_drawn(text), SHOWN)
+    if shape.dropped:
+        line.append(f"   without its {', '.join(sorted(part.value for part in shape.dropped))}", "yellow")
+    return line
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[Text]:
+    """Every finding; renderings that were just shown are referred to."""
+    shown: dict[tuple[str, ...], str] = {}
+    for finding in findings:
+        yield Text.assemble(f"  {finding.phase:<6} ", (_short(finding.found), "bold"))
+        yield Text(f"         rule: {_short(finding.rule)}", FAINT)
+        earlier = shown.get(finding.evidence)
+        if finding.evidence and earlier is not None:
+            yield Text(f"         as {earlier} shows", FAINT)
+            continue
+        shown[finding.evidence] = finding.phase
+        for label, line in zip("ABCDEFGH", _compared(finding.evidence), strict=False):
+            yield Text.assemble("         ", (f"{label} ", "green"), line)
+
+
+def _compared(renderings: Sequence[str]) -> list[Text]:
+    """Renderings, in which what differs stands out."""
+    from toolgram.derive.comparing import common_prefix, common_suffix
+
+    told = [text for text in renderings if text]
+    before = common_prefix(told) if len(told) > 1 else ""
+    after = common_suffix([text[len(before) :] for text in told]) if len(told) > 1 else ""
+    return [_rendering(text, len(before), len(after)) for text in renderings]
+
+
+def _rendering(text: str, before: int, after: int) -> Text:
+    """One rendering: the shared beginning and end dim and cut, what is between them bright."""
+    if not text:
+        return Text("(nothing)", FAINT)
+    end = len(text) - after
+    start = text[:before] if before <= LONGEST_SHARED else "…" + text[before - LONGEST_SHARED : before]
+    rest = text[end:] if after <= LONGEST_SHARED else text[end : end + LONGEST_SHARED] + "…"
+    own = text[before:end]
+    if len(own) > LONGEST_RENDERING:
+        half = LONGEST_RENDERING // 2
+        own = f"{own[:half]} … {len(own) - LONGEST_RENDERING} characters … {own[-half:]}"
+    return Text.assemble((_drawn(start), FAINT), (_drawn(own), SHOWN), (_drawn(rest), FAINT))
+
+
+def _probes(probes: Sequence[Probe]) -> Iterator[Text]:
+    width = max((len(probe.case) for probe in probes), default=0)
+    for probe in probes:
+        mark = ("  FAIL ", "bold red") if probe.problem else ("  ok   ", "green")
+        yield Text.assemble(mark, f"{spelled_out(probe.case):<{width}}  {_short(probe.problem)}".rstrip())
+        if probe.problem:
+            yield Text.assemble("         prompt ends  ", (_drawn(_end(probe.prompt)), FAINT))
+            yield Text.assemble("         output       ", (_drawn(_cut(probe.output, LONGEST_RENDERING)), SHOWN))
+
+
+def _end(text: str) -> str:
+    return text if len(text) <= LONGEST_SHARED else "…" + text[-LONGEST_SHARED:]
+
+
+def _short(text: str) -> str:
+    return _cut(on_one_line(text), LONGEST_WORDS)
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 1] + "…"
+
+
+def _drawn(text: str) -> str:
+    return spelled_out(text).translate(DRAWN_BREAKS)

@@ -1,0 +1,169 @@
+"""`toolgram derive --table`: what is found in each of many templates, one row each.
+
+Strategy: rows are made one by one; a pipe gets each as soon as it is known, a terminal gets the table at the end. A
+template that nothing can be derived from has its row as well, with the reason, and the others go on.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+import toolgram
+from toolgram.cli.deriving import Wish, report_of
+from toolgram.cli.findings import exact_probes, warnings_of
+from toolgram.cli.source import Unreadable
+from toolgram.cli.templates import NoTemplate, read_template
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, on_one_line
+
+if TYPE_CHECKING:
+    from toolgram.derive.result import MarkerRegistry
+
+COLUMNS = ("template", "reasoning", "content", "tools", "call id", "markers", "format", "probes", "warnings", "ms")
+LONGEST_MARKERS = 120
+WIDTH_OF_MARKERS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of the table; of one that failed, only `template` and `error` say anything."""
+
+    template: str
+    reasoning: str = ""
+    content: str = ""
+    tools: str = ""
+    call_id: str = ""
+    markers: str = ""
+    shipped: str | None = None
+    exact: int = 0
+    probes: int = 0
+    warnings: int = 0
+    milliseconds: float = 0.0
+    error: str = ""
+
+    def cells(self) -> list[str]:
+        """What stands in the columns."""
+        if self.error:
+            return [self.template, f"cannot be derived from: {self.error}", *[""] * (len(COLUMNS) - 2)]
+        return [
+            self.template,
+            self.reasoning,
+            self.content,
+            self.tools,
+            self.call_id,
+            self.markers,
+            self.shipped or "derived",
+            f"{self.exact}/{self.probes}",
+            str(self.warnings),
+            f"{self.milliseconds:.0f}",
+        ]
+
+
+def print_survey(folder: str, wish: Wish) -> int:
+    """One row per template below the folder; the exit status is 1 if one of them gives no format, or none is there."""
+    paths = sorted(Path(folder).rglob("*.jinja")) if Path(folder).is_dir() else []
+    if not paths:
+        complain(f"{folder}: no *.jinja in it" if Path(folder).is_dir() else f"{folder}: not a folder")
+        return NOTHING_USABLE
+    entries = _entries(paths, Path(folder), wish)
+    failed = _print_table(entries) if sys.stdout.isatty() else _print_lines(entries)
+    if failed:
+        complain(f"{failed} of {len(paths)} templates give no format")
+    return NOTHING_USABLE if failed else USABLE
+
+
+def _entries(paths: list[Path], folder: Path, wish: Wish) -> Iterator[Entry]:
+    for path in paths:
+        label = on_one_line(path.relative_to(folder).with_suffix("").as_posix())
+        try:
+            yield entry(label, path, wish)
+        except (Unreadable, NoTemplate, toolgram.ToolgramError) as error:
+            yield Entry(label, error=on_one_line(str(error)))
+
+
+def entry(label: str, path: Path, wish: Wish) -> Entry:
+    """The row of one template."""
+    source = read_template(str(path))
+    began = time.perf_counter()
+    fmt = wish.derive(source)
+    took = time.perf_counter() - began
+    report = report_of(fmt)
+    found = report.analysis
+    return Entry(
+        label,
+        found.reasoning_mode.value,
+        found.content_mode.value,
+        found.tool_format.value,
+        found.call_id_position.value,
+        short_markers(found.markers),
+        report.shipped,
+        exact_probes(report),
+        len(report.probes),
+        len(warnings_of(report)),
+        1000 * took,
+    )
+
+
+def short_markers(markers: MarkerRegistry) -> str:
+    """The markers that open and close things, on one line."""
+    pairs = (
+        (markers.reasoning_start, markers.reasoning_end),
+        (markers.content_start, markers.content_end),
+        (markers.tool_section_start, markers.tool_section_end),
+        (markers.per_call_start, markers.per_call_end),
+        (markers.function_name_prefix, markers.function_name_suffix),
+        (markers.argument_name_prefix, markers.argument_value_suffix),
+    )
+    stripped = [(start.strip(), end.strip()) for start, end in pairs]
+    short = on_one_line(" ".join(f"{start}…{end}" for start, end in stripped if start or end))
+    return short if len(short) <= LONGEST_MARKERS else short[: LONGEST_MARKERS - 1] + "…"
+
+
+def _print_lines(entries: Iterator[Entry]) -> int:
+    """For a pipe: separated by tabs, the names of the columns first."""
+    failed = 0
+    print(*COLUMNS, sep="\t")
+    for each in entries:
+        failed += bool(each.error)
+        print(*(cell.replace("\t", " ") for cell in each.cells()), sep="\t", flush=True)
+    return failed
+
+
+def _print_table(entries: Iterator[Entry]) -> int:
+    failed = 0
+    numbers = {"probes", "warnings", "ms"}
+    table = Table(
+        *(
+            Column(
+                name,
+                overflow="fold",
+                justify="right" if name in numbers else "left",
+                min_width=WIDTH_OF_MARKERS if name == "markers" else None,
+            )
+            for name in COLUMNS
+        ),
+        show_lines=True,
+    )
+    for each in entries:
+        failed += bool(each.error)
+        table.add_row(*(Text(cell, _style(each, name)) for name, cell in zip(COLUMNS, each.cells(), strict=True)))
+    Console(highlight=False, markup=False, emoji=False).print(table)
+    return failed
+
+
+def _style(each: Entry, column: str) -> str:
+    if each.error:
+        return "red"
+    if column == "probes":
+        return "green" if each.exact == each.probes else "red"
+    if column == "warnings":
+        return "yellow" if each.warnings else "dim"
+    return {"template": "bold cyan", "format": "magenta" if each.shipped else ""}.get(column, "")

@@ -1,0 +1,129 @@
+"""The chat template that `derive` is about: where it stands, and what stands beside it.
+
+Strategy: a template comes as Jinja text or inside the JSON file of a tokenizer, which has the tokens as well. A `.json`
+file is JSON or a mistake; standard input is JSON if it reads as such, since no Jinja text does. Text that UTF-8 cannot
+carry is refused before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolgram.cli.source import called, pieces
+
+# Files that are called the same for every model: the folder says which it is.
+NAMELESS = {"chat_template", "tokenizer_config", "tokenizer", "template", "processor_config"}
+LIKED_VARIANTS = ("tool_use", "default")
+
+
+class NoTemplate(Exception):
+    """There is no chat template in this file, or none that can be told from others; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A chat template, the tokens that go with it, and a name for the format that is derived from it."""
+
+    template: str
+    name: str | None = None
+    bos_token: str = ""
+    eos_token: str = ""
+    variant: str = ""  # which of several templates in one file this is
+
+
+def read_template(path: str, variant: str | None = None) -> Source:
+    """The template in a file. Raises Unreadable or NoTemplate."""
+    text = "".join(pieces(path)).removeprefix("\ufeff")
+    place = called(path)
+    tokenizer = _tokenizer(text, place) if path == "-" or path.endswith(".json") else None
+    if tokenizer is None:
+        if variant is not None:
+            raise NoTemplate(f"{place}: --variant chooses among the templates of a tokenizer_config.json")
+        if not text.strip():
+            raise NoTemplate(f"{place}: empty")
+        return Source(text, name_for(path))
+    template, chosen = _chosen(tokenizer.get("chat_template"), variant, place)
+    tokens = {key: _token(tokenizer.get(key)) for key in ("bos_token", "eos_token")}
+    for value in (template, *tokens.values()):
+        if not _is_unicode(value):
+            raise NoTemplate(f"{place}: half a surrogate pair in it, which is no text")
+    return Source(template, name_for(path), tokens["bos_token"], tokens["eos_token"], chosen)
+
+
+def name_for(path: str) -> str | None:
+    """A name for the format, from that of the file or of its folder; it is safe as the name of a file."""
+    if path == "-":
+        return None
+    place = Path(path)
+    stem = place.stem.removesuffix(".chat_template")
+    if stem in NAMELESS:
+        stem = place.resolve().parent.name
+    return safe_name(stem) or None
+
+
+def safe_name(name: str) -> str:
+    """The same in letters, digits, dots, hyphens and underscores, not beginning with a dot or a hyphen."""
+    return re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).strip("_").lstrip(".-")
+
+
+def _tokenizer(text: str, place: str) -> dict[str, Any] | None:
+    """The JSON object that the file is; None where it is Jinja text from standard input."""
+    may_be_jinja = place == "standard input" and not re.match(r"\s*\{(?![{%#])", text)
+    if may_be_jinja:
+        return None
+    try:
+        tokenizer = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if place == "standard input":
+            return None
+        raise NoTemplate(f"{place}: not JSON: {error}") from None
+    if not isinstance(tokenizer, dict):
+        raise NoTemplate(f"{place}: not the JSON object of a tokenizer")
+    return tokenizer
+
+
+def _chosen(templates: Any, variant: str | None, place: str) -> tuple[str, str]:
+    """The template and the name of its variant: what was asked for, else the one for tools, else the default."""
+    if isinstance(templates, str) and variant is None:
+        return templates, ""
+    if templates is None:
+        raise NoTemplate(f"{place}: no `chat_template` in it; is there a chat_template.jinja beside it?")
+    variants = _variants(templates)
+    if not variants:
+        raise NoTemplate(f"{place}: its `chat_template` is neither text nor a list of named templates")
+    if variant is None and len(variants) == 1:
+        return next(iter(variants.values())), next(iter(variants))
+    for name in LIKED_VARIANTS if variant is None else (variant,):
+        if name in variants:
+            return variants[name], name
+    listed = ", ".join(sorted(variants))
+    if variant is None:
+        raise NoTemplate(f"{place}: several templates; choose one with --variant: {listed}")
+    raise NoTemplate(f"{place}: no template {variant!r}; there are: {listed}")
+
+
+def _variants(templates: Any) -> dict[str, str]:
+    """The named templates, as a list of {name, template} or as an object; none, where it is neither."""
+    if isinstance(templates, str):
+        return {"default": templates}
+    if isinstance(templates, dict):
+        pairs = list(templates.items())
+    elif isinstance(templates, list) and all(isinstance(entry, dict) for entry in templates):
+        pairs = [(entry.get("name"), entry.get("template")) for entry in templates]
+    else:
+        return {}
+    return {name: text for name, text in pairs if isinstance(name, str) and isinstance(text, str)}
+
+
+def _token(token: Any) -> str:
+    """A special token: text, or an object with its text as `content`."""
+    text = token.get("content") if isinstance(token, dict) else token
+    return text if isinstance(text, str) else ""
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)

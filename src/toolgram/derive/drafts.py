@@ -1,0 +1,245 @@
+"""A format being written: terminals, states, transitions and rules, and the two files that they make.
+
+Strategy: skeletons add what they need and name it by its role; the draft keeps names unique, one terminal per text, and
+writes grammar and machine at the end.  The specification is made from the same data without reading the files again,
+which would cost more than all of the analysis; that both are the same is a test.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolgram.faults import faults
+from toolgram.spec import MEANINGS, Literal, Run, Spec, State, Transition
+
+FINAL = "ALL_TOOLS_COMPLETE"
+START = "WAITING_FOR_TOOL_START"
+DONE = "TOOL_COMPLETE"
+RECOVERING = "RECOVERING"
+BLANK = "WS"
+_BLANK_RUN = r"[ \t\r\n]{1,64}"
+
+
+@dataclass(slots=True)
+class Draft:
+    """The parts of a format in the order in which they will be written."""
+
+    name: str
+    title: str
+    about: dict[str, Any] = field(default_factory=dict)
+    comment: str = ""
+    terminals: dict[str, Literal | Run] = field(default_factory=dict)
+    states: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    rules: list[str] = field(default_factory=list)
+    imports: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)  # terminals of free text: name -> regular expression
+    open_ended: dict[str, set[str]] = field(default_factory=dict)  # states of a call that anything but these ends
+    initial: str = START
+
+    def literal(self, role: str, text: str) -> str:
+        """The terminal that is `text`, named by its role unless it has a name already."""
+        for name, shape in self.terminals.items():
+            if isinstance(shape, Literal) and shape.text == text:
+                return name
+        name = self._free(role)
+        self.terminals[name] = Literal(name, text)
+        return name
+
+    def literals(self, role: str, texts: Iterable[str]) -> list[str]:
+        """Terminals for the pieces of one marker."""
+        return [self.literal(role, text) for text in texts]
+
+    def run(self, role: str, first: str, rest: str, most: int) -> str:
+        """A terminal that is a run: a character of `first`, and up to `most` - 1 of `rest`."""
+        name = self._free(role)
+        pattern = f"{first}{{1,{most}}}" if first == rest else f"{first}{rest}{{0,{most - 1}}}"
+        self.terminals[name] = Run(name, pattern, first, most)
+        return name
+
+    def blanks(self) -> str:
+        """The terminal of a run of blanks."""
+        if BLANK not in self.terminals:
+            self.terminals[BLANK] = Run(BLANK, _BLANK_RUN, r"[ \t\r\n]", 64)
+        return BLANK
+
+    def state(self, role: str, *tags: str) -> str:
+        """A new state, named by its role."""
+        name = role
+        number = 2
+        while name in self.states:
+            name = f"{role}_{number}"
+            number += 1
+        self.states[name] = tags
+        return name
+
+    def to(self, trigger: str, sources: str | Iterable[str], dest: str, *actions: str) -> None:
+        """A transition from each source, "=" to itself; the first one that is given stays."""
+        for source in [sources] if isinstance(sources, str) else sources:
+            self.rows.setdefault((source, trigger), (source if dest == "=" else dest, actions))
+
+    def loop_blanks(self, *states: str) -> None:
+        """Blanks may stand in these states."""
+        for state in states:
+            self.to(self.blanks(), state, state)
+
+    def _free(self, role: str) -> str:
+        name = role
+        number = 2
+        while name in self.terminals or name in self.texts:
+            name = f"{role}_{number}"
+            number += 1
+        return name
+
+    # --- the files ------------------------------------------------------------------------------------------------
+
+    def grammar(self) -> str:
+        """The text of the .lark file."""
+        lines = [f"// {line}".rstrip() for line in self.comment.splitlines()]
+        lines += ["", *(f"%import {each}" for each in self.imports)] if self.imports else []
+        lines += ["", *self.rules, ""]
+        for name, shape in self.terminals.items():
+            if isinstance(shape, Literal):
+                lines.append(f"{name}: {quoted(shape.text)}")
+            else:
+                lines.append(f"{name}: /{slashed(shape.pattern)}/")
+        lines += [f"{name}: /{slashed(pattern)}/" for name, pattern in self.texts.items()]
+        return "\n".join(lines) + "\n"
+
+    def machine(self) -> str:
+        """The text of the .yaml file."""
+        lines = [f"# {line}".rstrip() for line in self.comment.splitlines()[:1]]
+        lines.append("format:")
+        lines += [f"  {key}: {_flow(value)}" for key, value in self._about().items()]
+        lines += ["machine:", f"  name: {_flow(self.name)}", f"  initial: {self.initial}", "  auto_transitions: false"]
+        lines.append("  states:")
+        for name, tags in self.states.items():
+            lines.append(f"    - {{name: {name}" + (f", tags: [{', '.join(tags)}]" if tags else "") + "}")
+        lines += [f"    - {{name: {FINAL}, final: true}}", "  transitions:"]
+        for (trigger, dest, actions), sources in self._grouped().items():
+            stays = sources == [dest] or dest == "="
+            line = f"    - {{trigger: {_flow(trigger)}, source: {_one_or_list(sources)}, dest: "
+            line += '"="' if stays else dest
+            line += f", after: {_one_or_list(list(actions))}" if actions else ""
+            lines.append(line + "}")
+        return "\n".join(lines) + "\n"
+
+    def _about(self) -> dict[str, Any]:
+        return {"title": self.title, "parser": "earley", "longest_match": True, **self.about}
+
+    def _grouped(self) -> dict[tuple[str, str, tuple[str, ...]], list[str]]:
+        """Transitions by what they do, with all their sources; those that stay where they are together."""
+        groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+        for (source, trigger), (dest, actions) in self.rows.items():
+            groups.setdefault((trigger, "=" if source == dest else dest, actions), []).append(source)
+        return groups
+
+    def machine_dict(self) -> dict[str, Any]:
+        """What the .yaml file says, as data."""
+        states: list[dict[str, Any]] = [
+            {"name": name, "tags": list(tags)} if tags else {"name": name} for name, tags in self.states.items()
+        ]
+        transitions: list[dict[str, Any]] = []
+        for (trigger, dest, actions), sources in self._grouped().items():
+            entry: dict[str, Any] = {"trigger": trigger, "source": sources if len(sources) > 1 else sources[0]}
+            entry["dest"] = "=" if sources == [dest] else dest
+            if actions:
+                entry["after"] = list(actions) if len(actions) > 1 else actions[0]
+            transitions.append(entry)
+        machine = {
+            "name": self.name,
+            "initial": self.initial,
+            "auto_transitions": False,
+            "states": [*states, {"name": FINAL, "final": True}],
+            "transitions": transitions,
+        }
+        return {"format": self._about(), "machine": machine}
+
+    def spec(self, import_paths: tuple[str, ...]) -> Spec:
+        """The specification, as reading the two files would give it. Raises FormatError where it cannot run."""
+        states = {name: _state(name, tags) for name, tags in self.states.items()}
+        states[FINAL] = _state(FINAL, ())
+        transitions = [
+            Transition(trigger, source, dest, actions, 0)
+            for (source, trigger), (dest, actions) in self._in_order()
+        ]
+        used = {transition.trigger for transition in transitions}
+        about = self._about()
+        spec = Spec(
+            name=self.name,
+            title=self.title,
+            models=list(about.get("models", [])),
+            example=str(about.get("example", "")),
+            notes=list(about.get("notes", [])),
+            parser=about["parser"],
+            call_ids=str(about.get("call_ids", "call_24")),
+            special_tokens=tuple(about.get("special_tokens", ())),
+            python_json=bool(about.get("python_json", False)),
+            same_path=dict(about.get("same_path", {})),
+            turn_end=str(about.get("turn_end", "")),
+            grammar_path=f"{self.name}.lark",
+            grammar_text=self.grammar(),
+            machine_path=f"{self.name}.yaml",
+            machine_dict=self.machine_dict(),
+            initial=self.initial,
+            states=states,
+            transitions=transitions,
+            terminals={t.trigger: self.terminals[t.trigger] for t in transitions if t.trigger in self.terminals},
+            final=FINAL,
+            import_paths=import_paths,
+        )
+        assert used
+        for fault in faults(spec):
+            raise fault
+        return spec
+
+    def _in_order(self) -> list[tuple[tuple[str, str], tuple[str, tuple[str, ...]]]]:
+        """The transitions as the machine file lists them."""
+        ordered = []
+        for (trigger, dest, actions), sources in self._grouped().items():
+            for source in sources:
+                ordered.append(((source, trigger), (source if dest == "=" else dest, actions)))
+        return ordered
+
+
+def _state(name: str, tags: Sequence[str]) -> State:
+    meaning = next((tag for tag in tags if tag in MEANINGS), None)
+    typed = next((tag for tag in tags if tag in ("text", "json")), "")
+    return State(name, meaning, "held" in tags, "python" in tags, 0, typed, "echo" in tags)
+
+
+def _one_or_list(values: list[str]) -> str:
+    return values[0] if len(values) == 1 else f"[{', '.join(values)}]"
+
+
+def _flow(value: Any) -> str:
+    """A value as YAML, on one line; JSON is YAML."""
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_ .*-]*[A-Za-z0-9_*]|[A-Za-z]", value):
+        if value.lower() not in ("true", "false", "null", "yes", "no", "on", "off", "y", "n") and "  " not in value:
+            return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def quoted(text: str) -> str:
+    """A text as a Lark string."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(_SHORT.get(char, char) if char.isprintable() else _code(char) for char in escaped) + '"'
+
+
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def _code(character: str) -> str:
+    if character in _SHORT:
+        return _SHORT[character]
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def slashed(pattern: str) -> str:
+    """A regular expression as it stands between slashes in a Lark file."""
+    return re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern)

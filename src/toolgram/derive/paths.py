@@ -1,0 +1,67 @@
+"""Writing machine and grammar side by side: a path through states is a sequence of symbols.
+
+Strategy: a marker is cut into *pieces* at its blanks and at brackets, and blanks are allowed between any two, so that a
+model may write more or fewer of them than the template does.  Each step of a path adds the transition and the symbol
+together; the two files cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from toolgram.derive.drafts import Draft
+
+# A marker that is whole: nothing of it continues across its brackets.
+_WHOLE = re.compile(r"<[^<>\n]+>|(?<!\[)\[[^\[\]\n]+\](?!\])|【[^【】\n]*】|«[^«»\n]*»|⟨[^⟨⟩\n]*⟩")
+_LINES = re.compile(r"\s*\n\s*")
+
+
+def pieces(marker: str) -> list[str]:
+    """The pieces of a marker, without the blanks around and between them."""
+    cut: list[str] = []
+    for line in _LINES.split(marker):
+        at = 0
+        for match in _WHOLE.finditer(line):
+            cut += [line[at : match.start()], match.group()]
+            at = match.end()
+        cut.append(line[at:])
+    return [piece.strip() for piece in cut if piece.strip()]
+
+
+def class_of(excluded: str, blanks: bool = False) -> str:
+    """A character class of everything but `excluded`, line ends, and (unless `blanks`) other blanks."""
+    kept = dict.fromkeys(char for char in excluded if not char.isspace())
+    escaped = "".join(rf"\{char}" if char in r"\]^-[" else char for char in kept)
+    return f"[^{escaped}" + (r"\r\n]" if blanks else r"\s]")
+
+
+@dataclass(slots=True)
+class Path:
+    """Where a path stands (its states: it may begin in several), and the symbols that lead there."""
+
+    draft: Draft
+    states: list[str]
+    symbols: list[str] = field(default_factory=list)
+
+    def step(self, trigger: str, dest: str, *actions: str, blanks: bool = True) -> Path:
+        """One symbol further, to `dest`, in which blanks may stand."""
+        self.draft.to(trigger, self.states, dest, *actions)
+        self.symbols.append(trigger)
+        self.states = [dest]
+        if blanks:
+            self.blanks()
+        return self
+
+    def blanks(self) -> None:
+        """Blanks may stand here."""
+        self.draft.loop_blanks(*self.states)
+        self.symbols.append("WS*")
+
+    def fork(self) -> Path:
+        """Another path from here, its symbols its own."""
+        return Path(self.draft, list(self.states))
+
+    def text(self) -> str:
+        """The symbols as part of a rule."""
+        return " ".join(self.symbols)

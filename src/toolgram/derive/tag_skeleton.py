@@ -1,0 +1,282 @@
+"""Calls whose names stand in markers: `<call>name ... arguments ... </call>`, with or without a section around them.
+
+Strategy: the pattern of a call is a path of markers and slots.  Up to the arguments it is held, since a marker in prose
+is no call; the arguments make it certain.  What closes a call may be missing, from any marker on, and so may an id or a
+counter with the marker in front of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from toolgram.derive.drafts import RECOVERING, Draft
+from toolgram.derive.paths import Path, class_of, pieces
+from toolgram.derive.rebuilding import NotExpressible
+from toolgram.derive.result import ArgumentsStyle, CallsFormat, DiffAnalysisResult, Pattern, Slot
+from toolgram.derive.value_skeleton import Arguments
+
+Item: TypeAlias = str | Slot
+_ROLES: dict[Slot, tuple[str, ...]] = {
+    Slot.NAME: ("PARSING_NAME", "name", "held"),
+    Slot.ID: ("PARSING_CALL_ID", "call_id", "held"),
+    Slot.INDEX: ("WAITING_FOR_INDEX", "held"),
+}
+
+
+def add_tag_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence[str]) -> list[str]:
+    """Add the calls. `entries` are the states of free text; returns the states behind a call, which text leaves."""
+    assert result.calls is not None
+    if result.calls.arguments.style is ArgumentsStyle.JSON_STRING:
+        raise NotExpressible("the arguments are a JSON string outside of any JSON object")
+    return _TagSkeleton(draft, result.calls, entries).build()
+
+
+def items_of(pattern: Pattern) -> list[Item]:
+    """The pattern with its texts cut into pieces."""
+    items: list[Item] = []
+    for part in pattern:
+        items += pieces(part) if isinstance(part, str) else [part]
+    return items
+
+
+class _TagSkeleton:
+    def __init__(self, draft: Draft, calls: CallsFormat, entries: Sequence[str]) -> None:
+        self.draft, self.calls, self.entries = draft, calls, list(entries)
+        items = items_of(calls.pattern)
+        if Slot.NAME not in items:
+            raise NotExpressible("a call shows no name")
+        name, arguments = items.index(Slot.NAME), items.index(Slot.ARGUMENTS)
+        if arguments < name:
+            raise NotExpressible("the arguments stand before the name")
+        self.before, self.between, self.after = items[:name], items[name + 1 : arguments], items[arguments + 1 :]
+        self.section, self.section_end = pieces(calls.section_start), pieces(calls.section_end)
+        self.separator = calls.separator.strip()
+        self.distinct = bool(self.before) and isinstance(self.before[0], str)
+        if not self.distinct and not self.section:
+            raise NotExpressible("nothing stands before the name of a call, by which its beginning could be told")
+        tagged = calls.arguments.style is ArgumentsStyle.TAGGED
+        self.arguments = Arguments(draft, calls.arguments) if tagged else None
+        self.name = ""
+
+    def build(self) -> list[str]:
+        """All of it: section, calls, what closes them, what separates them."""
+        draft = self.draft
+        self.recovering = draft.state(RECOVERING, "malformed")
+        self.closed = [draft.state("TOOL_COMPLETE", "content") for _ in self._stops()]
+        self.open_ended = self.arguments is not None and not self.after
+        if self.open_ended and not isinstance(next(reversed(self.between), None), str):
+            raise NotExpressible("nothing closes a call, nor the name of one")
+        texts = [*self.entries, self.recovering]
+        starts = [*texts, *self.closed] if self.distinct else [*self.closed]
+        rule: list[str] = []
+        if self.section:
+            opened = Path(draft, [*texts, *self.closed] if self.distinct else texts)
+            for name in draft.literals("TOOL_CALLS", self.section):
+                opened.step(name, draft.state("WAITING_FOR_TOOL_CALL", "held"))
+            rule.append(f"({opened.text()})?" if self.distinct else opened.text())
+            starts += opened.states
+        rule.append("_one")
+        if self.separator:
+            name = draft.literal("SEPARATOR", self.separator)
+            waiting = draft.state("WAITING_FOR_NEXT_TOOL", "held")
+            draft.to(name, self.closed, waiting)
+            draft.loop_blanks(waiting)
+            starts.append(waiting)
+            rule.append(f"({name} WS* _one)*" if self.distinct else f"(({name} WS*)? _one)*")
+        elif not self.distinct:
+            rule.append("_one*")
+        body = self._one(Path(draft, starts))
+        leaving = self._section_end(rule)
+        draft.rules += [f"call: {' '.join(rule)}", f"_one: {body}"]
+        if self.arguments is not None:
+            draft.rules += self.arguments.rules
+        else:
+            draft.imports.append(".common.json (arguments)")
+        return leaving
+
+    def _section_end(self, rule: list[str]) -> list[str]:
+        draft = self.draft
+        leaving = list(self.closed)
+        names = draft.literals("TOOL_CALLS_END", self.section_end)
+        sources = self.closed
+        for name in names:
+            done = draft.state("CALLS_COMPLETE", "content")
+            draft.to(name, sources, done)
+            draft.to(name, self.recovering, done)
+            leaving.append(done)
+            sources = [done]
+        ending = ""
+        for at in range(len(names) - 1, -1, -1):
+            blanks = " WS*" if at < len(names) - 1 else ""
+            ending = f"({names[at]}{blanks}{' ' + ending if ending else ''})?"
+        rule.append(ending)
+        return leaving
+
+    def _stops(self) -> list[int]:
+        """How many items of what closes a call there are at each place where it may be left: behind every marker."""
+        stops = [0] if self.arguments is None or not self.after else []
+        for at, item in enumerate(self.after):
+            following = self.after[at + 1] if at + 1 < len(self.after) else None
+            if isinstance(item, str) and not isinstance(following, Slot):
+                stops.append(at + 1)
+        if len(self.after) not in stops:
+            stops.append(len(self.after))
+        return stops
+
+    # --- one call -------------------------------------------------------------------------------------------------
+
+    def _one(self, path: Path) -> str:
+        draft = self.draft
+        for at, item in enumerate(self.before):
+            following = self.before[at + 1] if at + 1 < len(self.before) else Slot.NAME
+            trigger, actions = self._symbol("TOOL_CALL", item, following)
+            path.step(trigger, draft.state(*_expecting(following)), *actions)
+        first = class_of("<" + self._after_name())
+        self.name = draft.run("NAME", first, first, 256)
+        path.step(self.name, draft.state("PARSING_NAME_COMPLETED", "held"), "name")
+        shared, tail = self._without_arguments()
+        aside = ""
+        self._follow(path, self.between[:shared])
+        if tail is not None:
+            trigger = draft.literal("CALL_END", str(self.after[tail]))
+            draft.to(trigger, path.states, self._stop(tail + 1), "start_call", "no_arguments", "end_call")
+            aside = f"{trigger} {self._rest(tail + 1)}"
+        rest = path.fork()
+        if self.open_ended and self.arguments is not None:
+            self._follow(rest, self.between[shared:-1])
+            rest.step(draft.literal("NAME_END", str(self.between[-1])), self.closed[0], "start_call", "open_arguments", blanks=False)
+            following = [text[0] for text in (self.section_end, self.before) if text and isinstance(text[0], str)]
+            arguments = self.arguments.build(rest, [*following, *([self.separator] if self.separator else [])], self.closed[0])
+            draft.to("recovered", self.recovering, self.closed[0])
+            return f"{path.text()} {rest.text()} WS* {arguments}"
+        self._follow(rest, self.between[shared:])
+        body = f"{rest.text()} {self._arguments(rest)}"
+        return f"{path.text()} ({body} | {aside})" if aside else f"{path.text()} {body}"
+
+    def _symbol(self, role: str, item: Item, following: Item | None) -> tuple[str, tuple[str, ...]]:
+        """The terminal of a marker or slot, and what becomes of its text."""
+        if isinstance(item, str):
+            return self.draft.literal(role, item), ()
+        if item is Slot.INDEX:
+            return self.draft.run("INDEX", "[0-9]", "[0-9]", 8), ()
+        if item is Slot.ID:
+            edge = following[0] if isinstance(following, str) and not following[0].isalnum() else ""
+            first = class_of("<" + edge)
+            return self.draft.run("ID", first, first, 256), ("call_id",)
+        raise NotExpressible("the name of a call stands in two places before its arguments")
+
+    def _follow(self, path: Path, items: Sequence[Item]) -> None:
+        """From the name to the arguments. An id or a counter may be missing, with the marker in front of it."""
+        draft = self.draft
+        at = 0
+        while at < len(items):
+            item = items[at]
+            slot = items[at + 1] if at + 1 < len(items) else None
+            closing = items[at + 2] if at + 2 < len(items) else None
+            if isinstance(item, str) and isinstance(slot, Slot) and isinstance(closing, str):
+                trigger, actions = self._symbol("", slot, closing)
+                aside = path.fork().step(draft.literal("CALL_ID", item), draft.state(*_ROLES[slot]))
+                aside.step(trigger, draft.state("PARSING_CALL_ID_COMPLETED", "held"), *actions)
+                path.symbols.append(f"({aside.text()})?")
+                path.states = [*path.states, *aside.states]
+                item, at = closing, at + 2
+            following = items[at + 1] if at + 1 < len(items) else None
+            trigger, actions = self._symbol("NAME_END", item, following)
+            path.step(trigger, draft.state(*_expecting(following)), *actions)
+            at += 1
+
+    def _after_name(self) -> str:
+        """The characters with which what follows a name may begin, where they cannot be part of a name."""
+        texts = [item for item in self.between[:1] if isinstance(item, str)]
+        closers = [item for item in self.after[:1] if isinstance(item, str)]
+        if not texts:
+            texts = ["{"] if self.arguments is None else [self.arguments.first_text(), *closers]
+        if self.calls.without_arguments is not None:
+            texts += [item for item in items_of(self.calls.without_arguments) if isinstance(item, str)]
+        if Slot.NAME in self.after:
+            texts += [item for item in self.after if isinstance(item, str)]
+        return "".join(text[0] for text in texts if text and not text[0].isalnum())
+
+    def _without_arguments(self) -> tuple[int, int | None]:
+        """Where a call without arguments takes leave of the others, and the marker of `after` that it goes on with."""
+        if self.calls.without_arguments is None:
+            return len(self.between), None
+        items = items_of(self.calls.without_arguments)
+        rest = items[items.index(Slot.NAME) + 1 :] if Slot.NAME in items else []
+        shared = 0
+        while shared < min(len(rest), len(self.between)) and rest[shared] == self.between[shared]:
+            shared += 1
+        tail = rest[shared:]
+        at = len(self.after) - len(tail)
+        if not tail or Slot.ARGUMENTS in rest or tail != self.after[at:] or not isinstance(tail[0], str):
+            return len(self.between), None
+        return shared, at
+
+    def _arguments(self, path: Path) -> str:
+        """The arguments and what closes the call; returns their rule."""
+        draft = self.draft
+        if self.arguments is None:
+            parsing = draft.state("PARSING_ARGUMENTS", "arguments")
+            draft.to("object_start", path.states, parsing, "start_call")
+            draft.to("object_end", parsing, self._stop(0), "end_call")
+            draft.to("recovered", self.recovering, self.closed[-1])
+            return f"arguments {self._rest(0)}"
+        draft.to("recovered", self.recovering, self.closed[-1])
+        held = list(path.states)
+        closers = [str(item) for item in self.after[:1]]
+        body = self.arguments.build(path, closers)
+        first = draft.literal("CALL_END", closers[0])
+        dest = self._stop(1)
+        draft.to(first, held, dest, "start_call", "no_arguments", "end_call")
+        draft.to(first, path.states, dest, "close_arguments", "end_call")
+        draft.to(first, self.recovering, dest)
+        return f"{body} {first} {self._rest(1)}"
+
+    # --- what closes a call ---------------------------------------------------------------------------------------
+
+    def _stop(self, count: int) -> str:
+        """The state behind so many items of what closes a call; a held one where a slot must follow."""
+        stops = self._stops()
+        if count in stops:
+            return self.closed[stops.index(count)]
+        following = self.after[count]
+        role = "PARSING_CLOSING_NAME" if following is Slot.NAME else "WAITING_FOR_CLOSING"
+        known = f"{role}_{count}"
+        if known not in self.draft.states:
+            self.draft.state(known, "held")
+            self.draft.loop_blanks(known)
+        return known
+
+    def _rest(self, count: int) -> str:
+        """The rule of what closes a call behind its first `count` items; adds its transitions."""
+        draft, state = self.draft, self._stop(count)
+        last = count == len(self.after)
+        blanks = "WS*" if not last or self._matters() else ""
+        if last:
+            return blanks
+        item = self.after[count]
+        if isinstance(item, str):
+            trigger = draft.literal("CALL_END", item)
+        elif item is Slot.NAME:
+            trigger = self.name
+        else:
+            following = self.after[count + 1] if count + 1 < len(self.after) else None
+            trigger, _ = self._symbol("", item, following)
+        dest = self._stop(count + 1)
+        draft.to(trigger, state, dest)
+        if isinstance(item, str):
+            draft.to(trigger, self.recovering, dest)
+        if state in self.closed:
+            return f"{blanks} ({trigger} {self._rest(count + 1)})?"
+        return f"WS* {trigger} {self._rest(count + 1)}"
+
+    def _matters(self) -> bool:
+        """Whether something may follow a closed call that could not follow free text."""
+        return bool(self.separator or self.section_end or not self.distinct)
+
+
+def _expecting(item: Item | None) -> tuple[str, ...]:
+    if isinstance(item, Slot) and item in _ROLES:
+        return _ROLES[item]
+    return ("WAITING_FOR_ARGUMENTS_START" if item is None else "WAITING_FOR_TOOL_KEY", "held")

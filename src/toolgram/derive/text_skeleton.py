@@ -1,0 +1,141 @@
+"""The part of a format that is not calls: content, reasoning, wrappers of either, and the ends of turns.
+
+Strategy: content and reasoning know nothing of each other and nothing of calls.  Each is a state in which text goes on;
+a marker leads from one to the other, and what begins a call leads out of all of them, also out of a thought that was
+never closed.  Text that follows a call leads back to content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from toolgram.derive.comparing import markers_of
+from toolgram.derive.drafts import BLANK, FINAL, RECOVERING, START, Draft
+from toolgram.derive.result import ContentMode, DiffAnalysisResult, ReasoningMode
+from toolgram.spec import END, TEXT, Literal
+
+_WORDY = re.compile(r"[\w\s.,:;!?-]*\Z")
+
+
+class TextSkeleton:
+    """Adds the text states to a draft; `finish` joins them with the calls that were added in between."""
+
+    def __init__(self, draft: Draft, result: DiffAnalysisResult, eos_token: str) -> None:
+        self.draft = draft
+        self.states = [draft.state(START, "content")]
+        self.alternatives = ["TEXT"]
+        self.last: list[str] = []
+        self.rules: list[str] = []
+        draft.to(TEXT, START, START)
+        self._reasoning(result)
+        self._content(result)
+        self._ends(result, eos_token)
+
+    def _reasoning(self, result: DiffAnalysisResult) -> None:
+        start, end = result.markers.reasoning_start.strip(), result.markers.reasoning_end.strip()
+        if result.reasoning_mode is ReasoningMode.NONE or not end:
+            return
+        draft = self.draft
+        closing = draft.literal("THINK_END", end)
+        if not start:
+            draft.to(closing, START, START)
+            self.alternatives.append(closing)
+            return
+        opening = draft.literal("THINK", start)
+        state = draft.state("REASONING", "reasoning")
+        self.states.append(state)
+        draft.to(TEXT, state, state)
+        draft.to(opening, START, state)
+        draft.to(closing, state, START)
+        self.alternatives.append("reasoning")
+        self.last.append("_open_reasoning")
+        self.rules += [f"reasoning: {opening} THOUGHT* ({closing}%s)", f"_open_reasoning: {opening} THOUGHT*"]
+
+    def _content(self, result: DiffAnalysisResult) -> None:
+        start, end = result.markers.content_start.strip(), result.markers.content_end.strip()
+        if result.content_mode is ContentMode.PLAIN or not start:
+            return
+        draft = self.draft
+        opening = draft.literal("CONTENT_START", start)
+        state = draft.state("ANSWER", "content")
+        self.states.append(state)
+        draft.to(TEXT, state, state)
+        draft.to(opening, START, state)
+        self.alternatives.append("answer")
+        self.last.append("_open_answer")
+        ending = ""
+        if end:
+            closing = draft.literal("CONTENT_END", end)
+            draft.to(closing, state, START)
+            ending = closing
+        self.rules += [f"answer: {opening} TEXT* ({ending}%s)", f"_open_answer: {opening} TEXT*"]
+
+    def _ends(self, result: DiffAnalysisResult, eos_token: str) -> None:
+        """The tokens that end a turn, where the output still has them: dropped wherever text may stand."""
+        texts = [eos_token]
+        for end in (result.turn_end, result.turn_end_after_calls):
+            found = markers_of(end)
+            texts += found[:1]
+            blanks = end[: len(end) - len(end.lstrip())]
+            if blanks and found and end is result.turn_end:
+                self.draft.about["turn_end"] = blanks
+        taken = {shape.text for shape in self.draft.terminals.values() if isinstance(shape, Literal)}
+        for text in dict.fromkeys(text.strip() for text in texts):
+            if text and not _WORDY.match(text) and text not in taken:
+                name = self.draft.literal("TURN_END", text)
+                self.alternatives.append(name)
+                self.draft.to(name, self.states, START)
+
+    def ends(self) -> list[str]:
+        """The terminals that end a turn."""
+        return [name for name in self.draft.terminals if name.startswith("TURN_END")]
+
+    def finish(self, leaving: Sequence[str], call: bool) -> None:
+        """Join text and calls. `leaving` are the states behind a call, which text leaves; `call`: there is such a rule."""
+        draft = self.draft
+        for state in leaving:
+            for (source, trigger), (dest, actions) in list(draft.rows.items()):
+                if source == START and trigger != TEXT:
+                    draft.to(trigger, state, dest, *actions)
+            draft.to(TEXT, state, START)
+            draft.to(END, state, FINAL)
+        for state, inside in draft.open_ended.items():
+            for (source, trigger), (dest, actions) in list(draft.rows.items()):
+                if source == state and trigger not in inside and trigger != BLANK:
+                    draft.rows[source, trigger] = (dest, ("close_arguments", "end_call", *actions))
+        for name, tags in draft.states.items():
+            if "held" in tags:
+                continue
+            draft.to(END, name, FINAL)
+            if not {"content", "reasoning", "malformed"} & set(tags):
+                draft.to("malformed", name, RECOVERING, "fail_call")
+        if RECOVERING in draft.states:
+            for name in self.ends():
+                draft.to(name, RECOVERING, START)
+        others = " | call" if call else ""
+        others += "".join(f" | {name}" for name in self.ends())
+        alternatives = [*self.alternatives, *(["call"] if call else [])]
+        loop = " | ".join(alternatives)
+        last = f" ({' | '.join(self.last)})?" if self.last else ""
+        rules = [rule % others if "%s" in rule else rule for rule in self.rules]
+        rules = [rule.replace("( | ", "(") for rule in rules]
+        draft.rules[:0] = [f"start: ({loop})*{last}", *rules]
+        self._text_terminals()
+
+    def _text_terminals(self) -> None:
+        draft = self.draft
+        draft.texts["TEXT"] = self._anything_but([state for state in self.states if state != "REASONING"])
+        if "REASONING" in draft.states:
+            draft.texts["THOUGHT"] = self._anything_but(["REASONING"])
+
+    def _anything_but(self, states: Sequence[str]) -> str:
+        """Text in which no marker of these states begins."""
+        found = []
+        for source, trigger in self.draft.rows:
+            shape = self.draft.terminals.get(trigger)
+            if source in states and isinstance(shape, Literal) and shape.text not in found:
+                found.append(shape.text)
+        if not found:
+            return r"[\s\S]+"
+        return f"(?:(?!{'|'.join(re.escape(text) for text in found)})[\\s\\S])+"

@@ -1,0 +1,269 @@
+"""Arguments that are written one by one, each with its key and its value in markers.
+
+Strategy: a template may frame values of different types differently, and the frame then tells the type.  Where text and
+literals share one frame, the declared type of the parameter decides while parsing.  JSON that nothing closes ends by
+itself.  Blanks beside raw text belong to its markers where the template writes them, and may be missing there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolgram.derive.drafts import Draft
+from toolgram.derive.paths import Path, class_of, pieces
+from toolgram.derive.rebuilding import NotExpressible, framed
+from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, ValueEncoding
+
+_JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
+_LITERAL = {*_JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR}
+_UNWRITTEN = {ValueEncoding.OMITTED, ValueEncoding.EMPTY, ValueEncoding.UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around values of some types: between key and value, behind it, and behind a repeated key."""
+
+    before: str
+    after: str
+    echo: str | None  # the text behind the key that the closing marker repeats; None where it does not
+    traits: tuple[str, ...]  # of the state that reads the value
+    alone: bool  # JSON that ends by itself
+
+    @property
+    def raw(self) -> bool:
+        """The value may be text."""
+        return not self.alone and "json" not in self.traits
+
+
+class Arguments:
+    """The arguments of one call, as a part of its path."""
+
+    def __init__(self, draft: Draft, form: ArgumentsFormat) -> None:
+        self.draft, self.form = draft, form
+        at = form.pattern.index(ArgumentSlot.KEY)
+        prefix = form.pattern[0] if at and isinstance(form.pattern[0], str) else ""
+        self.prefix = pieces(prefix)
+        self.separator = form.separator.strip()
+        self.frames = _frames(form)
+        last = [frame.after for frame in self.frames]
+        self.key = ""
+        self.rules: list[str] = []
+        self.on_lines = "\n" in form.separator or any(after[len(after.rstrip()) :].count("\n") for after in last)
+
+    def first_text(self) -> str:
+        """The text with which an argument begins; "" where that is its key."""
+        return self.prefix[0] if self.prefix else ""
+
+    def build(self, path: Path, closers: Sequence[str], waiting: str = "") -> str:
+        """Add the arguments behind the (held) states of `path`, which ends up where another may come.
+
+        `closers` are the texts that may follow. Where nothing closes a call, free text may follow as well, and
+        `waiting` is the state in which the arguments begin and go on.
+        """
+        draft = self.draft
+        leaving = bool(waiting)
+        held = [] if leaving else path.states
+        waiting = waiting or draft.state("WAITING_FOR_ARGUMENT_KEY")
+        sources = [waiting]
+        separator = ""
+        if self.separator:
+            name = draft.literal("ARGUMENT_SEPARATOR", self.separator)
+            after = draft.state("WAITING_FOR_ARGUMENT_KEY")
+            draft.to(name, waiting, after)
+            draft.loop_blanks(after)
+            sources.append(after)
+            separator = f"({name} WS*)? "
+        if not leaving:
+            draft.loop_blanks(waiting)
+        self._argument(held, sources, waiting, closers)
+        path.states = [waiting]
+        if leaving:
+            begins = [shape for shape in [*self.prefix[:1], self.separator] if shape]
+            draft.open_ended[waiting] = {draft.literal("ARGUMENT", text) for text in begins} | {self.key}
+        return f"(argument WS* ({separator}argument WS*)*)?"
+
+    def _argument(self, held: Sequence[str], sources: Sequence[str], waiting: str, closers: Sequence[str]) -> None:
+        draft = self.draft
+        certain = ("start_call", "open_arguments")
+        key_state = draft.state("PARSING_ARGUMENT_KEY", "argument_key")
+        unsure = bool(not self.prefix and not held)  # a key that begins like free text
+        key_done = draft.state("PARSING_ARGUMENT_KEY_COMPLETED", *(["held"] if unsure else []))
+        self.key = key = self._key(closers)
+        prefix = draft.literals("ARGUMENT", self.prefix)
+        symbols: list[str] = []
+        opened = key_state
+        if prefix:
+            opened = key_state if len(prefix) == 1 else draft.state("PARSING_ARGUMENT_START")
+            draft.to(prefix[0], held, opened, *certain)
+            draft.to(prefix[0], sources, opened)
+            path = Path(draft, [opened], [prefix[0]])
+            path.blanks()
+            for at, name in enumerate(prefix[1:], 2):
+                path.step(name, key_state if at == len(prefix) else draft.state("PARSING_ARGUMENT_START"))
+            symbols = path.symbols
+            draft.to(key, key_state, key_done, "argument_key")
+        else:
+            del draft.states[key_state]
+            draft.to(key, held, key_done, *certain, "argument_key")
+            draft.to(key, sources, key_done, "argument_key")
+        self._values(key, key_done, waiting, symbols, opened)
+
+    def _key(self, closers: Sequence[str]) -> str:
+        firsts = [next(iter(pieces(frame.before)), frame.before)[:1] for frame in self.frames]
+        spaced = any(frame.before[:1].isspace() for frame in self.frames)
+        excluded = "".join(first for first in firsts if first)
+        if any(char.isalnum() for char in excluded):
+            raise NotExpressible("a word stands right behind the key of an argument")
+        others = "" if self.prefix else "".join(text[0] for text in [*closers, self.separator] if text)
+        if any(char.isalnum() for char in others):
+            raise NotExpressible("what closes the arguments may begin like the key of one")
+        return self.draft.run("KEY", class_of(excluded + others), class_of(excluded, blanks=not spaced), 256)
+
+    def _values(self, key: str, key_done: str, waiting: str, symbols: list[str], opened: str) -> None:
+        draft = self.draft
+        blank = any(not pieces(frame.before) for frame in self.frames)
+        if not blank:
+            draft.loop_blanks(key_done)
+        spaces = "" if blank else " WS*"
+        branches: dict[tuple[str, ...], str] = {(): key_done}
+        closed: list[str] = []
+        unclosed = ""
+        for frame in self.frames:
+            lead, state = self._lead(frame, branches)
+            value = draft.state("PARSING_ARGUMENT_VALUE", "value", *frame.traits)
+            opening = self._opening(frame, state, value)
+            body = f"{lead}{opening} {'json_value' if frame.alone else 'raw_value'}"
+            closed.append(f"{body} {self._ending(frame, value, waiting, key)}")
+            if frame.raw and self.on_lines and self.prefix and not frame.echo and not unclosed:
+                following = draft.literal("NEXT_ARGUMENT", f"\n{self.prefix[0]}")
+                draft.to(following, value, opened, "unclosed_value")
+                between = " ".join(symbols[1:])
+                unclosed = f"({key}{spaces} {body} {following} {between})* "
+        frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
+        self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}".replace("  ", " ")]
+        if any(not frame.alone for frame in self.frames):
+            self.rules.append("raw_value: VALUE?")
+            draft.texts["VALUE"] = r"[\s\S]+"
+        if any(frame.alone for frame in self.frames):
+            self.rules.append("json_value: value")
+            draft.imports.append(".common.json (value)")
+
+    def _lead(self, frame: Frame, branches: dict[tuple[str, ...], str]) -> tuple[str, str]:
+        """The markers between key and value, but for the last: shared by frames as far as they are the same."""
+        draft = self.draft
+        cut = pieces(frame.before)[:-1]
+        text, state = "", branches[()]
+        for at in range(len(cut)):
+            name = draft.literal("KEY_END", cut[at])
+            branch = tuple(cut[: at + 1])
+            if branch not in branches:
+                branches[branch] = draft.state("WAITING_FOR_ARGUMENT_VALUE")
+                draft.to(name, state, branches[branch])
+                draft.loop_blanks(branches[branch])
+            state = branches[branch]
+            text += f"{name} WS* "
+        return text, state
+
+    def _opening(self, frame: Frame, state: str, value: str) -> str:
+        draft = self.draft
+        cut = pieces(frame.before)
+        last = cut[-1] if cut else frame.before
+        if not last:
+            raise NotExpressible("nothing stands between the key and the value of an argument")
+        role = "VALUE_START" if len(cut) > 1 else "KEY_END"
+        names = [draft.literal(role, last)]
+        blanks = frame.before[len(frame.before.rstrip()) :] if frame.raw and cut else ""
+        if blanks:
+            names.insert(0, draft.literal(f"{role}_LINE", last + blanks))
+        for name in names:
+            draft.to(name, state, value)
+        return names[0] if len(names) == 1 else f"({' | '.join(names)})"
+
+    def _ending(self, frame: Frame, value: str, waiting: str, key: str) -> str:
+        draft = self.draft
+        cut = pieces(frame.after)
+        if frame.echo is not None:
+            return self._echo(frame, value, waiting, key)
+        if frame.alone:
+            if not cut:
+                draft.to("value_end", value, waiting)
+                return ""
+            done = draft.state("PARSING_ARGUMENT_VALUE_COMPLETED")
+            draft.to("value_end", value, done)
+            path = Path(draft, [done])
+            path.blanks()
+            rest = cut
+        else:
+            first = cut[0] if cut else frame.after
+            if not first:
+                raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
+            names = [draft.literal("VALUE_END", first)]
+            blanks = frame.after[: len(frame.after) - len(frame.after.lstrip())] if frame.raw and cut else ""
+            if blanks:
+                names.insert(0, draft.literal("VALUE_END_LINE", blanks + first))
+            rest = cut[1:]
+            done = draft.state("PARSING_ARGUMENT_VALUE_COMPLETED") if rest else waiting
+            for name in names:
+                draft.to(name, value, done)
+            path = Path(draft, [done], [names[0] if len(names) == 1 else f"({' | '.join(names)})"])
+            if rest:
+                path.blanks()
+        for at, piece in enumerate(rest, 1):
+            last = at == len(rest)
+            dest = waiting if last else draft.state("PARSING_ARGUMENT_VALUE_COMPLETED")
+            path.step(draft.literal("VALUE_END", piece), dest, blanks=not last)
+        return path.text()
+
+    def _echo(self, frame: Frame, value: str, waiting: str, key: str) -> str:
+        """A closing marker that repeats the key: `</key>`."""
+        draft = self.draft
+        opening = draft.literal("VALUE_END", frame.after.strip())
+        again = draft.state("PARSING_CLOSING_KEY")
+        after = draft.state("PARSING_CLOSING_KEY_COMPLETED")
+        draft.to(opening, value, again)
+        draft.to(key, again, after)
+        closing = draft.literal("VALUE_CLOSE", (frame.echo or "").strip())
+        draft.to(closing, after, waiting)
+        return f"{opening} {key} {closing}"
+
+
+def _frames(form: ArgumentsFormat) -> list[Frame]:
+    """The frames of all types, those of text first."""
+    found: dict[tuple[str, str], dict[str, ValueEncoding]] = {}
+    for kind, style in form.values.items():
+        if style.encoding is ValueEncoding.NOTATION:
+            raise NotExpressible("values are written in a notation of their own")
+        if style.encoding not in _UNWRITTEN:
+            found.setdefault((style.before, style.after), {})[kind] = style.encoding
+    if not found:
+        raise NotExpressible("no argument could be read")
+    style = next(iter(form.values.values()))
+    pattern = framed(form.pattern, style)
+    value = pattern.index(ArgumentSlot.VALUE)
+    rest = pattern[value + 1 :]
+    echo = None
+    if ArgumentSlot.KEY in rest:
+        tail = rest[rest.index(ArgumentSlot.KEY) + 1 :]
+        echo = tail[0] if tail and isinstance(tail[0], str) else ""
+    frames = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]
+    return sorted(frames, key=lambda frame: not frame.raw)
+
+
+def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str | None, frames: int) -> Frame:
+    encodings = set(kinds.values())
+    if kinds.get("string") is ValueEncoding.RAW and before.endswith('"') and after.startswith('"') and frames > 1:
+        # quotes of JSON, and text that is not escaped in them: read as JSON, which it is nearly always
+        return Frame(before[:-1], after[1:], echo, ("json",), True)
+    if kinds.get("string") is ValueEncoding.JSON_ESCAPED and before.endswith('"') and after.startswith('"'):
+        return Frame(before[:-1], after[1:], echo, ("json",), True)
+    if encodings <= _JSON and (("string" in kinds) or not after.strip()) and echo is None:
+        return Frame(before, after, echo, ("json",), True)
+    if encodings <= _LITERAL:
+        if not after:
+            raise NotExpressible("nothing stands behind a Python value, by which its end could be told")
+        return Frame(before, after, echo, ("json", "echo") if echo is not None else ("json",), False)
+    traits = ("echo",) if echo is not None else ()
+    if set(kinds) == {"string"} and frames > 1:
+        return Frame(before, after, echo, ("text", *traits), False)
+    return Frame(before, after, echo, traits, False)

@@ -1,0 +1,196 @@
+"""Values between markers: raw text, or a JSON or Python literal, and which of the two is decided as early as can be.
+
+Strategy: what may stand there (the types of the parameter) decides the way of reading.
+
+* Only text: every character is text, and is passed on at once, as the inside of a JSON string.
+* Never text: a bracket begins a literal, which is transcoded while it comes.  A number or a word is held to its end,
+  which is near; what turns out to be neither is text after all, and odd.
+* Either: what cannot be a literal of an allowed type is text from that character on.  What still can is held, and is
+  at its end a literal if it is a whole one of an allowed type, else text.
+
+Literals are read by the scanner of Python literals, which takes JSON too: templates print both, and the two differ
+only in words, quotes and in one escape (`\\/`), which Python never writes.
+"""
+
+from __future__ import annotations
+
+import re
+from json.encoder import encode_basestring
+from typing import Any
+
+from toolgram.islands.python_literals import PythonScanner
+from toolgram.parameters import TEXT_ONLY, Types
+
+BEGIN, TEXT, HELD, STREAMED, BROKEN = "begin", "text", "held", "streamed", "broken"
+
+_OPENING = '{"_": '  # what the scanner writes in front of the value of its only argument
+_KINDS = {"{": "object", "[": "array", **dict.fromkeys("tTfF", "boolean"), **dict.fromkeys("nN", "null")}
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
+_WHOLE = re.compile(r"-?[0-9]+").fullmatch
+_BLANKS = " \t\r\n"
+
+
+class TaggedValue:
+    """One value being read. `types` are the JSON types that it may have, None for any.
+
+    Feed `read` with what stands between the markers, then `finish`. Both return JSON; concatenated it is one value, and
+    a prefix of one at any time (the empty prefix included). `broken` means that a literal that was already passed on
+    goes wrong at this place; `odd` that the value is not of a declared type.
+    """
+
+    __slots__ = ("_held", "_literal", "_mode", "_scanner", "_types", "end", "odd")
+
+    def __init__(self, types: Types) -> None:
+        self._types = types
+        self._mode = BEGIN
+        self._held: list[str] = []  # source of a literal that is not certain,
+        self._literal: list[str] = []  # and its JSON, or that of what opens a text
+        self._scanner: PythonScanner | None = None
+        self.end = 0  # how much of what was last read fits
+        self.odd = False
+        if types == TEXT_ONLY:
+            self._mode = TEXT
+            self._literal.append('"')
+
+    @property
+    def is_text(self) -> bool:
+        """Everything that comes before the marker is text, and its quote is written."""
+        return self._mode == TEXT and not self._literal
+
+    @property
+    def broken(self) -> bool:
+        """What was passed on cannot be gone on with."""
+        return self._mode == BROKEN
+
+    @property
+    def in_string(self) -> bool:
+        """The next character is inside a string of a literal that is certain: no marker can stand there."""
+        return self._mode == STREAMED and self._scanner is not None and bool(self._scanner.quote)
+
+    def read(self, text: str) -> str:
+        """The JSON that `text` makes certain. `end` is where it breaks, or its length."""
+        self.end = len(text)
+        if self._mode == BEGIN:
+            bare = text.lstrip(_BLANKS)
+            if not bare:
+                self._held.append(text)
+                return ""
+            self._begin(bare[0])
+        if self._mode == TEXT:
+            return self._text(text)
+        if self._mode == STREAMED:
+            return self._scan(text)
+        written, self.end = self._scan(text), len(text)
+        self._held.append(text)
+        self._literal.append(written)
+        return "" if self._mode == HELD else self._as_text()
+
+    def finish(self) -> str:
+        """The JSON that the closing marker makes certain."""
+        mode, types = self._mode, self._types
+        if mode == STREAMED:
+            return self._close()
+        if mode == HELD:
+            written = "".join(self._literal) + self._close()
+            source = "".join(self._held).strip(_BLANKS)
+            if self._mode != BROKEN and self._fits(written, source):
+                return written
+        if mode in (BEGIN, HELD):
+            self._mode = TEXT
+            self.odd = types is not None and "string" not in types
+            return self._as_text() + '"'
+        return self._text("") + '"'
+
+    def _begin(self, first: str) -> None:
+        """The first character that is no blank has come."""
+        types = self._types
+        kinds = {_KINDS.get(first, "number" if first in "-+.0123456789" else "string")}
+        if "number" in kinds:
+            kinds.add("integer")
+        if types is not None and "string" not in types:
+            # whatever is declared, a literal is a literal: the one who checks arguments against schemas will see it
+            self._mode = STREAMED if first in "{[" else HELD
+            self._start()
+        elif kinds != {"string"} and (types is None or kinds & types):
+            self._mode = HELD
+            self._start()
+        else:
+            self._mode = TEXT
+            self._literal = ['"', encode_basestring("".join(self._held))[1:-1]]
+            self._held = []
+
+    def _start(self) -> None:
+        self._scanner = PythonScanner(keywords=True)
+        self._scanner.read("_=", 0)
+        self._scanner.alone = True
+
+    def _scan(self, text: str) -> str:
+        """Hand text to the scanner of literals."""
+        scanner = self._scanner
+        assert scanner is not None
+        self.end = scanner.read(text, 0)
+        if scanner.broken:
+            self._mode = BROKEN
+        return scanner.out.removeprefix(_OPENING)
+
+    def _close(self) -> str:
+        """The rest of a literal: what the scanner wrote when told that nothing follows."""
+        scanner = self._scanner
+        assert scanner is not None
+        scanner.alone = False
+        scanner.read(")", 0)
+        if not scanner.done:
+            self._mode = BROKEN
+            return ""
+        return scanner.out.removeprefix(_OPENING).removesuffix("}")
+
+    def _fits(self, written: str, source: str) -> bool:
+        """Whether a held literal, now whole, is a value of an allowed type."""
+        types = self._types
+        if not written:
+            return False
+        if types is not None and "string" not in types:
+            self.odd = written[0] == '"' and bool(types)
+            return True
+        if written[0] in "{[":
+            return types is None or {"{": "object", "[": "array"}[written[0]] in types
+        if written[0] in "tfn":
+            return types is None or _KINDS[written[0]] in types
+        if _NUMBER(source) is None:
+            return False  # `+49 30` and `1_000` are numbers in Python only
+        return types is None or "number" in types or ("integer" in types and _WHOLE(source) is not None)
+
+    def _text(self, text: str) -> str:
+        written = encode_basestring(text)[1:-1]
+        if self._literal:
+            written = "".join(self._literal) + written
+            self._literal.clear()
+        return written
+
+    def _as_text(self) -> str:
+        """What was held is text, from its first character on."""
+        self._mode = TEXT
+        self._literal.clear()
+        self._scanner = None
+        text = "".join(self._held)
+        self._held.clear()
+        self.odd = self._types is not None and "string" not in self._types
+        return '"' + encode_basestring(text)[1:-1]
+
+    def dump(self) -> list[Any]:
+        """The state as JSON-able data."""
+        types = None if self._types is None else sorted(self._types)
+        scanner = self._scanner.state() if self._scanner else None
+        return [types, self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
+
+    @classmethod
+    def load(cls, data: list[Any]) -> TaggedValue:
+        """The inverse of `dump`."""
+        types, mode, held, literal, scanner, odd = data
+        value = cls(None if types is None else frozenset(types))
+        value._mode, value.odd = mode, odd
+        value._held, value._literal = ([held] if held else []), ([literal] if literal else [])
+        if scanner is not None:
+            value._scanner = PythonScanner.restore(scanner)
+            value._scanner.alone = True
+        return value
