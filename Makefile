@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PEERS := .venv-peers
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep test-compiled lint types format bench bench-check bench-baseline bench-peers docs docs-check wheel-check ci clean
+.PHONY: help demo test test-deep test-compiled conformance templates lint types format bench bench-check bench-baseline bench-peers docs docs-check wheel-check ci clean
 
 help: ## what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,12 @@ test-compiled: $(READY) ## all tests, on the package compiled by mypyc (needs a 
 	TOOLGRAM_COMPILED=1 $(BIN)/python -m hatchling build --target wheel --directory "$$scratch/dist" && \
 	$(BIN)/python -m zipfile -e "$$scratch"/dist/*.whl "$$scratch/package" && \
 	PYTHONPATH="$$scratch/package" $(BIN)/pytest -n $(WORKERS)
+
+conformance: $(READY) ## derive from every real chat template and read what it wrote; writes docs/conformance.md
+	$(BIN)/python -m tests.conformance.roundtrip --write docs/conformance.md $(ARGS)
+
+templates: $(READY) ## fetch real chat templates for `make conformance` into tests/conformance/templates/
+	$(BIN)/python -m tests.conformance.fetch_templates
 
 lint: $(READY) ## ruff
 	$(BIN)/ruff check

@@ -165,6 +165,11 @@ _PROSE: dict[str, tuple[str, ...]] = {
     "llama4_pythonic": ("[1, 2, 3]", "items[0]", "f(a=1)", "{}", "[link](there)", "<|py", "['f', {'a': 1}]"),
     "mistral_v3": ("v[1, 2]", "x{}", "[TOOL", 'as in {"name": "f", "arguments": {}}', "items[0]"),
     "mistral_v11": ("[1, 2]", "{}", "[TOOL", "[A", "f{}", '{"a": 1}', "[THIN"),
+    "functionary_v3_2": (">> 1", "all", "a >> b", '{"a": 1}', "f\n{}", "<|eot", "python\nprint(1)"),
+    "gpt_oss": ("<|chan", "functions.f", "analysis", "<|message", '{"a": 1}', "json", "for <|constrain|>"),
+    "granite_3": ("[1, 2]", '[{"a": 1}]', "<|tool", "<thin", "an <response>", "{}", "</think"),
+    "hermes": ("<tool", "</tool_call", '{"a": 1}', "[1, 2]", "<interface>", "</thin", "{}"),
+    "lfm2": ("[1, 2]", "[f(a=1)]", "<|tool_call", "items[0]", "<interface>", "</thin", "f()"),
 }
 _BLANKS = st.sampled_from(["", " ", "\n", "  ", "\n\n", " \t\r\n"])
 _LEAST_ONE_BLANK = st.sampled_from([" ", "\n", "\n\n", " \t\r\n"])
@@ -425,11 +430,172 @@ def _mistral_v11(draw: st.DrawFn, small: bool) -> Output:
     return page.output()
 
 
+def _think(draw: st.DrawFn, page: _Page, name: str, opening_tag: str, closing_tag: str) -> bool:
+    """Perhaps some reasoning in its tags; whether there is any."""
+    thinking = draw(st.booleans())
+    if thinking:
+        page.write(opening_tag + draw(_BLANKS))
+        page.think(draw(prose(name)))
+        page.write(draw(_BLANKS) + closing_tag)
+    return thinking
+
+
+def _say(draw: st.DrawFn, page: _Page, name: str) -> None:
+    """Prose: where nothing stands before it, blanks that begin it belong to it; elsewhere they touch a marker."""
+    if page.text:
+        page.write(draw(_BLANKS))
+        page.prose(draw(prose(name)))
+    else:
+        page.prose(draw(opening(name)))
+
+
+def _call_list(draw: st.DrawFn, page: _Page, small: bool, keys: tuple[str, ...] = ("arguments",)) -> None:
+    edge = draw(st.sampled_from(["", "", " ", "\n"]))
+    page.write("[" + edge)
+    for item in range(draw(st.integers(1, 1 if small else 3))):
+        page.write(draw(st.sampled_from([", ", ",", " ,\n"])) if item else "")
+        page.call(*draw(_envelope(keys, False, small)))
+    page.write(edge + "]")
+
+
+@st.composite
+def _functionary_v3_2(draw: st.DrawFn, small: bool) -> Output:
+    page = _Page()
+    for _ in range(draw(st.integers(1, 1 if small else 3))):
+        match draw(st.sampled_from(["all", "call", "call", "bare"])):
+            case "all":
+                page.write(">>>all\n" + draw(_BLANKS))
+                page.prose(draw(prose("functionary_v3_2")))
+            case "call":
+                name, arguments = draw(_PLAIN_NAMES), draw(json_arguments(small))
+                text = ">>>" + name + draw(st.sampled_from(["\n", "\n", "", " ", "\r\n"])) + draw(json_texts(arguments))
+                page.call(text, name, arguments)
+            case _ if not page.text or (page.calls and page.calls[-1].end == len(page.text)):
+                _say(draw, page, "functionary_v3_2")
+        page.write(draw(st.sampled_from(["", "", "<|eot_id|>"])))
+    return page.output()
+
+
+@st.composite
+def _gpt_oss(draw: st.DrawFn, small: bool) -> Output:
+    page = _Page()
+    if draw(st.integers(0, 5)) == 0:
+        page.prose(draw(opening("gpt_oss")))
+    ends = st.sampled_from(["<|end|>", "<|end|>", "<|return|>", "<|call|>"])
+    starts = st.sampled_from(["<|start|>assistant", "<|start|>assistant", ""])
+    for number in range(draw(st.integers(0 if page.text else 1, 1 if small else 3))):
+        if number or page.text:
+            page.write(draw(_BLANKS) + draw(ends) + draw(_BLANKS) + draw(starts))
+        match draw(st.sampled_from(["analysis", "final", "commentary", "call", "call"])):
+            case "analysis":
+                page.write("<|channel|>analysis<|message|>" + draw(_BLANKS))
+                page.think(draw(prose("gpt_oss")))
+            case "call":
+                name, arguments = draw(_PLAIN_NAMES), draw(json_arguments(small))
+                page.call(draw(_harmony_header(name)) + draw(json_texts(arguments)), name, arguments)
+            case channel:
+                kind = draw(st.sampled_from(["", "", " <|constrain|>json", " json", "<|constrain|>json"]))
+                page.write(f"<|channel|>{channel}{kind}<|message|>" + draw(_BLANKS))
+                page.prose(draw(prose("gpt_oss")))
+    if draw(st.booleans()):
+        page.write(draw(_BLANKS) + draw(ends))
+    return page.output()
+
+
+def _harmony_header(name: str) -> st.SearchStrategy[str]:
+    channels = st.sampled_from(["commentary", "commentary", "analysis", "final"]).map("<|channel|>{}".format)
+    prefixes = st.just(f"to=functions.{name}") | st.just(f"to={name}")
+    kinds = st.sampled_from(["", " json", " <|constrain|>json", "<|constrain|>json", " code", " "])
+    first = st.tuples(st.sampled_from(["", " "]), prefixes, st.sampled_from(["", " "]), channels, kinds)
+    second = st.tuples(channels, st.just(" "), prefixes, kinds)
+    alone = st.tuples(st.sampled_from(["", " "]), prefixes, kinds)
+    rows = st.one_of(first, second, alone).map("".join)
+    return st.tuples(rows, st.just("<|message|>"), st.sampled_from(["", "", " ", "\n"])).map("".join)
+
+
+@st.composite
+def _granite_3(draw: st.DrawFn, small: bool) -> Output:
+    page = _Page()
+    blocks = draw(st.integers(0, 1 if small else 2))
+    thinking = _think(draw, page, "granite_3", "<think>", "</think>")
+    if thinking and draw(st.booleans()):
+        page.write(draw(_BLANKS) + "<response>")
+        _say(draw, page, "granite_3")
+        page.write(draw(_BLANKS) + "</response>")
+    elif blocks == 0 or draw(st.booleans()):
+        _say(draw, page, "granite_3")
+    for number in range(blocks):
+        if number and draw(st.booleans()):
+            _say(draw, page, "granite_3")
+        page.write(draw(_BLANKS) + draw(st.sampled_from(["<|tool_call|>", "<|tool_call|>", "<tool_call>"])))
+        page.write(draw(st.sampled_from(["", "", " ", "\n"])))
+        if draw(st.integers(0, 3)):
+            _call_list(draw, page, small)
+        else:
+            page.call(*draw(_envelope(("arguments",), False, small)))
+    if blocks and draw(st.booleans()):
+        _say(draw, page, "granite_3")
+    page.write(draw(st.sampled_from(["", "", "<|end_of_text|>"])))
+    return page.output()
+
+
+@st.composite
+def _hermes(draw: st.DrawFn, small: bool) -> Output:
+    page = _Page()
+    count = draw(st.integers(0, 1 if small else 3))
+    edges = st.sampled_from(["\n", "\n", "", " ", "\r\n"])
+    _think(draw, page, "hermes", "<think>", "</think>")
+    if count == 0 or draw(st.booleans()):
+        _say(draw, page, "hermes")
+    closed = True
+    for number in range(count):
+        if number and closed and draw(st.booleans()):
+            _say(draw, page, "hermes")
+        page.write(draw(_BLANKS) + "<tool_call>" + draw(edges))
+        if draw(st.integers(0, 4)):
+            page.call(*draw(_envelope(("arguments", "arguments", "parameters"), False, small)))
+        else:
+            _call_list(draw, page, small, ("arguments", "parameters"))
+        closed = draw(st.integers(0, 4)) > 0
+        page.write(draw(edges) + ("</tool_call>" if closed else ""))
+    if count and closed and draw(st.booleans()):
+        _say(draw, page, "hermes")
+    page.write(draw(st.sampled_from(["", "", "<|im_end|>"])))
+    return page.output()
+
+
+@st.composite
+def _lfm2(draw: st.DrawFn, small: bool) -> Output:
+    page = _Page()
+    lists = draw(st.integers(0, 1 if small else 2))
+    _think(draw, page, "lfm2", "<think>", "</think>")
+    if lists == 0 or draw(st.booleans()):
+        _say(draw, page, "lfm2")
+    for number in range(lists):
+        if number and draw(st.booleans()):
+            _say(draw, page, "lfm2")
+        edge = draw(st.sampled_from(["", "", " ", "\n"]))
+        page.write(draw(_BLANKS) + "<|tool_call_start|>" + draw(st.sampled_from(["", "", " "])) + "[" + edge)
+        for item in range(draw(st.integers(1, 1 if small else 3))):
+            page.write(draw(st.sampled_from([", ", ",", ",\n"])) if item else "")
+            page.call(*draw(_python_call(small)))
+        page.write(edge + "]" + draw(st.sampled_from(["<|tool_call_end|>", "<|tool_call_end|>", " "])))
+    if lists and draw(st.booleans()):
+        _say(draw, page, "lfm2")
+    page.write(draw(st.sampled_from(["", "", "<|im_end|>"])))
+    return page.output()
+
+
 _WELL_FORMED: dict[str, Callable[[bool], st.SearchStrategy[Output]]] = {
     "llama3_json": _llama3_json,
     "llama4_pythonic": _llama4_pythonic,
     "mistral_v3": _mistral_v3,
     "mistral_v11": _mistral_v11,
+    "functionary_v3_2": _functionary_v3_2,
+    "gpt_oss": _gpt_oss,
+    "granite_3": _granite_3,
+    "hermes": _hermes,
+    "lfm2": _lfm2,
 }
 
 
@@ -485,6 +651,19 @@ _MARKERS: dict[str, tuple[str, ...]] = {
         "[TOOL_CALLS]f[ARGS]{",
         "[TOOL_CALLS]f{",
     ),
+    "functionary_v3_2": (">>>", ">>>all\n", ">>>f\n{", ">>>python\n", "<|eot_id|>"),
+    "gpt_oss": (
+        "<|channel|>",
+        "<|message|>",
+        "<|start|>assistant",
+        "<|channel|>analysis<|message|>",
+        "<|channel|>final<|message|>",
+        " to=functions.f<|channel|>commentary json<|message|>{",
+        "<|channel|>commentary to=f <|constrain|>json<|message|>",
+    ),
+    "granite_3": ("<|tool_call|>", "<|tool_call|>[{", "<think>", "</think><response>", "</response>", "<tool_call>{"),
+    "hermes": ("<tool_call>", "</tool_call>", '<tool_call>\n{"name": "f", "arguments": {', "<think>", "</think>"),
+    "lfm2": ("<|tool_call_start|>", "<|tool_call_start|>[f(a=", "<|tool_call_end|>", "<think>", "</think>"),
 }
 
 

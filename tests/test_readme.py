@@ -25,5 +25,5 @@ def test_the_first_example_runs(readme: str, capsys: pytest.CaptureFixture[str])
 
 def test_the_table_lists_what_ships(readme: str) -> None:
     rows = re.findall(r"^\| `(\w+)` \| .+ \| `(.+)` \|$", readme, flags=re.MULTILINE)
-    shipped = [(name, toolgram.get_format(name).example) for name in toolgram.format_names()]
+    shipped = [(name, toolgram.get_format(name).example.replace("\n", r"\n")) for name in toolgram.format_names()]
     assert sorted((name, example.replace(r"\|", "|")) for name, example in rows) == sorted(shipped)

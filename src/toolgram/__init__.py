@@ -9,6 +9,8 @@ parser.close()
 parser.message
 """
 
+from typing import TYPE_CHECKING, Any
+
 from toolgram.call_ids import random_call_ids
 from toolgram.errors import FormatError, ToolgramError, UnknownFormat
 from toolgram.events import (
@@ -25,7 +27,19 @@ from toolgram.formats import Format, format_names, get_format, load_format
 from toolgram.message import Anomaly, Message, ToolCall
 from toolgram.runtime.parser import Parser
 
+if TYPE_CHECKING:
+    from toolgram.derive.deriving import derive_format
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "derive_format":  # which needs jinja2, and loads when it is asked for
+        from toolgram.derive.deriving import derive_format
+
+        return derive_format
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Anomaly",
@@ -44,6 +58,7 @@ __all__ = [
     "ToolCallStart",
     "ToolgramError",
     "UnknownFormat",
+    "derive_format",
     "format_names",
     "get_format",
     "load_format",

@@ -88,19 +88,21 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
     """Symbols of one state of which one begins with another, without a rule for it."""
     shapes = [spec.terminals[trigger] for trigger in row if trigger in spec.terminals]
     openers = {"{": "start_map item"} if "start_map item" in row else {}
+    longest = "longest_match" in spec.machine_dict["format"]
     for shape in shapes:
         if isinstance(shape, Run):
             pattern = re.compile(shape.first)
             for other in shapes:
                 first = other.text[0] if isinstance(other, Literal) else None
-                clash = (first is not None and pattern.match(first)) or (
+                clash = (first is not None and pattern.match(first) and not longest) or (
                     isinstance(other, Run) and other is not shape and _overlap(shape, other)
                 )
                 if clash:
                     yield FormatError(
                         spec.machine_path,
                         f"in {state.name}, {shape.name} and {other.name} can begin with the same character",
-                        "exclude that character from the class, or split the state",
+                        "exclude that character from the class, split the state, or (for a fixed text) write "
+                        "`longest_match: true` under `format:`, by which it comes before the class",
                         state.line,
                     )
         else:
@@ -116,7 +118,7 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
                     other is not shape
                     and isinstance(other, Literal)
                     and other.text.startswith(shape.text)
-                    and "longest_match" not in spec.machine_dict["format"]
+                    and not longest
                 ):
                     yield FormatError(
                         spec.machine_path,

@@ -20,6 +20,7 @@ from toolgram.spec_cache import kept_spec
 if TYPE_CHECKING:
     from lark import Lark
 
+    from toolgram.derive.report import DeriveReport
     from toolgram.diagrams import Kind
     from toolgram.explain import Explanation
     from toolgram.reference import ReferenceMachine
@@ -37,8 +38,10 @@ class Format:
     Immutable and shared: any number of parsers, in any threads, may come from one format.
     """
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, machine_text: str | None = None, report: DeriveReport | None = None) -> None:
         self.spec = spec
+        self.report = report  # how it was derived; None for a format that was written
+        self._machine_text = machine_text
         self.name = spec.name
         self.title = spec.title
         self.models = list(spec.models)
@@ -53,6 +56,13 @@ class Format:
     def grammar_text(self) -> str:
         """The grammar file, as it stands."""
         return self.spec.grammar_text
+
+    @property
+    def machine_text(self) -> str:
+        """The machine file, as it stands."""
+        if self._machine_text is None:
+            self._machine_text = Path(self.spec.machine_path).read_text(encoding="utf-8")
+        return self._machine_text
 
     @property
     def machine_dict(self) -> dict[str, Any]:
@@ -171,6 +181,11 @@ class Format:
         except (KeyError, TypeError, ValueError, IndexError, AssertionError) as error:
             raise ToolgramError(f"not a snapshot of {self.name}: {type(error).__name__} {error}") from None
         return parser
+
+
+def grammar_home() -> Path:
+    """The directory of the shipped grammars, in which the common ones are that others import."""
+    return _home() / "grammars"
 
 
 def format_names() -> list[str]:

@@ -6,8 +6,9 @@ only leave a record.  Neither is used to serve text: both are what the default d
 tests and by `toolgram check`.
 
 A tree is read by names: `text` and the terminal TEXT are content, THOUGHT is reasoning, `call`, `bare_call`,
-`function`, `envelope` and `bare_envelope` are calls; inside a call, `NAME` or `name_field` is its name, `arguments` or
-`arguments_field` its arguments, `ID` or `id_field` its id.  Everything else is structure, and makes a seam.
+`function`, `envelope` and `bare_envelope` are calls; inside a call, `NAME` or `name_field` is its name, `arguments` or `arguments_field` its
+arguments, `ID` or `id_field` its id, and in each `argument` a `KEY` stands before its value.  Everything else is
+structure, and makes a seam.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from transitions.extensions.states import Tags, add_state_features
 
 from toolgram.errors import ToolgramError
 from toolgram.islands.python_literals import PythonScanner
+from toolgram.islands.tagged_values import TaggedValue
 from toolgram.message import Message, ToolCall
 from toolgram.spec import ACTIONS, Spec
 
@@ -156,6 +158,7 @@ def _short(name: str) -> str:
 def _call(tree: Tree[Token], text: str) -> ToolCall:
     call = ToolCall("", "", "{}", "truncated" if _short(tree.data) == "bare_call" else "complete")
     pending: list[Node] = list(reversed(tree.children))
+    members: list[str] = []
     while pending:
         node = pending.pop()
         name = _short(node.type if isinstance(node, Token) else node.data)
@@ -164,6 +167,9 @@ def _call(tree: Tree[Token], text: str) -> ToolCall:
                 setattr(call, name.lower(), str(node))
         elif name in ("name_field", "id_field"):
             setattr(call, name.removesuffix("_field"), json.loads(_last(node)))
+        elif name == "argument":
+            members += _members(node, text)
+            call.arguments = f"{{{', '.join(members)}}}"
         elif name == "arguments":
             call.arguments = _arguments(text[node.meta.start_pos : node.meta.end_pos])
         elif name == "arguments_field" and isinstance(node.children[-1], Token):
@@ -173,6 +179,28 @@ def _call(tree: Tree[Token], text: str) -> ToolCall:
         elif name != "type_field":
             pending.extend(reversed(node.children))
     return call
+
+
+_TYPES: dict[str, frozenset[str] | None] = {
+    "raw_value": None,
+    "text_value": frozenset({"string"}),
+    "literal_value": frozenset(),
+}
+
+
+def _members(tree: Tree[Token], text: str) -> Iterator[str]:
+    """Tagged arguments as members of a JSON object, read as if no types were declared."""
+    key = ""
+    for node in tree.children:
+        name = _short(node.type if isinstance(node, Token) else node.data)
+        if isinstance(node, Token):
+            key = str(node) if name == "KEY" else key
+            continue
+        source = "" if node.meta.empty else text[node.meta.start_pos : node.meta.end_pos]
+        if name in _TYPES:
+            value = TaggedValue(_TYPES[name])
+            source = value.read(source) + value.finish()
+        yield f"{json.dumps(key)}: {source}"
 
 
 def _last(tree: Tree[Token]) -> str:

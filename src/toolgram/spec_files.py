@@ -40,11 +40,16 @@ from toolgram.spec import (
 
 def read_spec(grammar_path: Path, machine_path: Path, import_paths: tuple[str, ...]) -> Spec:
     """Read and check both files. Raises FormatError (also for a file that cannot be read)."""
-    grammar_text = _read(grammar_path)
-    machine_text = _read(machine_path)
-    machine_file = str(machine_path)
+    texts = _read(grammar_path), _read(machine_path)
+    return spec_from_texts(texts[0], str(grammar_path), texts[1], str(machine_path), import_paths)
+
+
+def spec_from_texts(
+    grammar_text: str, grammar_path: str, machine_text: str, machine_file: str, import_paths: tuple[str, ...]
+) -> Spec:
+    """Read and check the texts of both files, which errors call by the given paths. Raises FormatError."""
     data, lines = _load_yaml(machine_text, machine_file)
-    terminals = read_terminals(grammar_text, str(grammar_path), import_paths)
+    terminals = read_terminals(grammar_text, grammar_path, import_paths)
     about = _section(data, "format", machine_file)
     machine = _section(data, "machine", machine_file)
     states = _states(machine, lines, machine_file)
@@ -57,7 +62,7 @@ def read_spec(grammar_path: Path, machine_path: Path, import_paths: tuple[str, .
             lines.get(("machine", "states"), 0),
         )
     transitions = _transitions(machine, states, lines, machine_file)
-    name = str(machine.get("name") or machine_path.stem)
+    name = str(machine.get("name") or Path(machine_file).stem)
     spec = Spec(
         name=name,
         title=str(about.get("title", name)),
@@ -70,7 +75,7 @@ def read_spec(grammar_path: Path, machine_path: Path, import_paths: tuple[str, .
         python_json=bool(about.get("python_json", False)),
         turn_end=str(about.get("turn_end", "")),
         same_path={str(path): str(same) for path, same in dict(about.get("same_path", {})).items()},
-        grammar_path=str(grammar_path),
+        grammar_path=grammar_path,
         grammar_text=grammar_text,
         machine_path=machine_file,
         machine_dict=data,
@@ -82,7 +87,7 @@ def read_spec(grammar_path: Path, machine_path: Path, import_paths: tuple[str, .
         import_paths=import_paths,
     )
     _check_header(spec, lines)
-    _bind_terminals(spec, terminals, str(grammar_path), lines)
+    _bind_terminals(spec, terminals, grammar_path, lines)
     from toolgram.faults import faults
 
     for fault in faults(spec):

@@ -38,8 +38,9 @@ from toolgram.events import Dropped, Event, ToolCallDelta, ToolCallStart
 FORMATS = toolgram.format_names()
 every_format = pytest.mark.parametrize("name", FORMATS)
 
-# A Mistral output that ends in a name is a call without arguments, whatever the name was going to be.
-BARE_NAME = re.compile(r"\[TOOL_CALLS\][\w.\-]+$")
+# A Mistral output that ends in a name is a call without arguments, whatever the name was going to be; so is one of
+# gpt-oss that ends where the message of a call begins.
+BARE_NAME = re.compile(r"\[TOOL_CALLS\][\w.\-]+$|<\|message\|>\s*$")
 
 TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"a": {}}}}}
@@ -233,6 +234,19 @@ def test_any_prefix(name: str, data: st.DataObject) -> None:
         ("llama3_json", '{"name": "f", "parameters": {', '"a": 1}}'),
         ("llama4_pythonic", "<|python_start|>[", "f(a=1)]<|python_end|>"),
         ("llama4_pythonic", "[f(", "a=1)]"),
+        ("functionary_v3_2", "<|start_header_id|>assistant<|end_header_id|>\n\n>>>", 'f\n{"a": 1}'),
+        ("functionary_v3_2", ">>>f\n", '{"a": 1}'),
+        ("gpt_oss", "<|start|>assistant", ' to=functions.f<|channel|>commentary json<|message|>{"a": 1}<|call|>'),
+        ("gpt_oss", "<|start|>assistant<|channel|>commentary to=functions.f", ' json<|message|>{"a": 1}'),
+        ("gpt_oss", "<|start|>assistant to=functions.f<|channel|>commentary json<|message|>", '{"a": 1}<|call|>'),
+        (
+            "granite_3",
+            "<|start_of_role|>assistant<|end_of_role|><|tool_call|>",
+            '[{"name": "f", "arguments": {"a": 1}}]',
+        ),
+        ("hermes", "<|im_start|>assistant\n<tool_call>", '\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'),
+        ("hermes", '<tool_call>\n{"name": "f", "arguments": ', '{"a": 1}}\n</tool_call>'),
+        ("lfm2", "<|im_start|>assistant\n<|tool_call_start|>[", "f(a=1)]<|tool_call_end|>"),
     ],
 )
 def test_a_call_that_the_prompt_has_begun(name: str, prefix: str, text: str) -> None:
@@ -360,6 +374,11 @@ OPEN_ARGUMENTS = {
     "llama4_pythonic": "[f(a='",
     "mistral_v3": '[TOOL_CALLS] [{"name": "f", "arguments": {"a": "',
     "mistral_v11": '[TOOL_CALLS]f[ARGS]{"a": "',
+    "functionary_v3_2": '>>>f\n{"a": "',
+    "gpt_oss": '<|channel|>commentary to=functions.f json<|message|>{"a": "',
+    "granite_3": '<|tool_call|>[{"name": "f", "arguments": {"a": "',
+    "hermes": '<tool_call>\n{"name": "f", "arguments": {"a": "',
+    "lfm2": "<|tool_call_start|>[f(a='",
 }
 
 
@@ -430,6 +449,23 @@ NASTY = (
     "f(a='",
     "[a.",
     "a, b=",
+    "<tool_call>",
+    '<tool_call>{"',
+    "<think>",
+    "</think><response>",
+    "<|tool_call_start|>[",
+    "<|tool_call_start|>[f(",
+    "<|tool_call|>[",
+    ">",
+    ">>>f",
+    ">>>f\n{",
+    ">>>all\n",
+    "<|channel|>",
+    "<|channel|>final",
+    "<|channel|>analysis<|message|>",
+    "<|start|>",
+    "to=",
+    "<|message|>to=f<|channel|>",
 )
 
 
@@ -481,6 +517,11 @@ def test_depth_bombs(name: str, opener: str, size: int) -> None:
         "llama4_pythonic": ["", "[f(a=", "[f(a={'b': ", "[f("],
         "mistral_v3": ["", "[TOOL_CALLS] ", '[TOOL_CALLS] [{"name": "f", "arguments": {"a": ', '[TOOL_CALLS] [{"x": '],
         "mistral_v11": ["", "[TOOL_CALLS]f[ARGS]", '[TOOL_CALLS]f[ARGS]{"a": ', '[TOOL_CALLS]f{"a": '],
+        "functionary_v3_2": ["", ">>>", ">>>f\n", '>>>f\n{"a": ', ">>>all\n"],
+        "gpt_oss": ["", "<|channel|>", "to=f<|message|>", 'to=f<|message|>{"a": ', "<|channel|>final<|message|>"],
+        "granite_3": ["", "<|tool_call|>", '<|tool_call|>[{"name": "f", "arguments": {"a": ', '<|tool_call|>[{"x": '],
+        "hermes": ["", "<tool_call>", '<tool_call>{"name": "f", "arguments": {"a": ', '<tool_call>{"arguments": '],
+        "lfm2": ["", "<|tool_call_start|>", "<|tool_call_start|>[f(a=", "<|tool_call_start|>[f("],
     }
     for head in heads.get(name, [""]):
         events, message = run(fmt, cut(head + bomb, size))
@@ -490,7 +531,17 @@ def test_depth_bombs(name: str, opener: str, size: int) -> None:
             assert merged(events) == merged(run(fmt, [head + bomb])[0])
 
 
-CLOSE_ARGUMENTS = {"llama3_json": "}}", "llama4_pythonic": ")]", "mistral_v3": "}}]", "mistral_v11": "}"}
+CLOSE_ARGUMENTS = {
+    "llama3_json": "}}",
+    "llama4_pythonic": ")]",
+    "mistral_v3": "}}]",
+    "mistral_v11": "}",
+    "functionary_v3_2": "}",
+    "gpt_oss": "}",
+    "granite_3": "}}]",
+    "hermes": "}}",
+    "lfm2": ")]",
+}
 
 
 @pytest.mark.parametrize("name", [n for n in FORMATS if n in OPEN_ARGUMENTS])

@@ -13,19 +13,20 @@ future, so it is not walked again: that makes the bounded walk exhaustive in sec
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import ijson
 
-from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, WS, may_end, samples
+from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE, WS, may_end, samples
 from toolgram.errors import ToolgramError
 from toolgram.events import Status
 from toolgram.formats import Format
 from toolgram.message import Message
 from toolgram.reference import ReferenceMachine, may_end_here
-from toolgram.spec import END, TEXT, Literal, Transition, rows_of
+from toolgram.spec import END, TEXT, Literal, Run, Transition, rows_of
 
 Step = tuple[str, str, str]
 
@@ -117,8 +118,11 @@ def _follow(
     result: Replay,
 ) -> Iterator[_Place]:
     """The place after one more symbol, if the machine takes it there."""
-    if symbol == WS and place.symbols[-1:] == (WS,):
-        return  # two blanks are one run
+    if symbol in (WS, VALUE) and place.symbols[-1:] == (symbol,):
+        return  # two blanks are one run, and two values one
+    last = fmt.spec.terminals.get(place.symbols[-1]) if place.symbols else None
+    if isinstance(last, Run) and re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]):
+        return  # the text would go on with the run before it
     taken = steps(fmt, machine, place.state, symbol, text)
     if taken is None:
         return
@@ -139,6 +143,11 @@ def _follow(
         result.problem = _disagreement(symbols, place.text + text, expected, fired)
         return
     yield _Place(state, tuple(expected[len(fired) :]), parser.snapshot(), place.text + text, symbols)
+
+
+def samples_of(fmt: Format, name: str) -> str:
+    """The text that stands for a run."""
+    return samples(fmt.spec)[name][0]
 
 
 def _lark_disagreement(fmt: Format, text: str, ends: bool) -> str:
@@ -194,6 +203,11 @@ def _triggers(fmt: Format, rows: dict[str, dict[str, Transition]], state: str, s
             yield "object_empty"
         else:
             yield from ("object_start", "object_end")
+    elif symbol == VALUE:
+        if fmt.spec.states[state].meaning != "value":
+            yield VALUE  # which no state takes
+        elif "value_end" in rows[state]:
+            yield "value_end"
     elif symbol in (OBJECT, LIST):
         yield from _json_triggers(fmt, text if symbol == LIST else f"[{text}]", symbol == LIST)
     else:
@@ -202,7 +216,10 @@ def _triggers(fmt: Format, rows: dict[str, dict[str, Transition]], state: str, s
 
 def _json_triggers(fmt: Format, text: str, in_list: bool) -> Iterator[str]:
     """ijson's events as triggers, arguments as one value."""
-    same = fmt.spec.same_path
+    same, states = fmt.spec.same_path, fmt.spec.states
+    arguments = {t.trigger for t in fmt.spec.transitions if states[t.dest].meaning == "arguments"}
+    if any(t.trigger == "map_key item.*" for t in fmt.spec.transitions):
+        same = {"item.f": "item.*", **same}
     inside = ""
     for prefix, event, value in ijson.parse(text.encode()):
         path = same.get(prefix, prefix)
@@ -220,7 +237,7 @@ def _json_triggers(fmt: Format, text: str, in_list: bool) -> Iterator[str]:
             yield f"string {path} {value}"
         else:
             yield f"{event} {path}"
-            if event == "start_map" and prefix != "item" and path.endswith((".arguments", ".parameters")):
+            if f"{event} {path}" in arguments and event == "start_map":
                 inside = prefix
 
 

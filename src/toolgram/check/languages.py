@@ -25,12 +25,13 @@ from toolgram.errors import FormatError
 from toolgram.spec import END, TEXT, Literal, Spec, Transition, rows_of
 from toolgram.spec_files import load_lark, terminal_line
 
-ARGUMENTS, OBJECT, LIST, WS = "arguments", "call object", "list of calls", "WS"
+ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
 _VALUES = {
     "arguments": ARGUMENTS,
     "envelope": OBJECT,
     "bare_envelope": OBJECT,
     "call_list": LIST,
+    **dict.fromkeys(("raw_value", "text_value", "literal_value", "json_value"), VALUE),
     "text": TEXT,
     "THOUGHT": TEXT,
 }
@@ -151,13 +152,21 @@ def machine_automaton(spec: Spec) -> Automaton:
     pending = [spec.initial]
     while pending:
         name = pending.pop()
-        for symbol, dest in _edges(spec, rows, name):
+        edges = [(VALUE, name + READ)] if _reads_value(spec, name) else _edges(spec, rows, name.removesuffix(READ))
+        for symbol, dest in edges:
             if dest not in numbers:
                 numbers[dest] = automaton.state()
                 pending.append(dest)
             automaton.edges.append((numbers[name], symbol, numbers[dest]))
-    automaton.final = {number for name, number in numbers.items() if may_end(spec, rows, name)}
+    automaton.final = {number for name, number in numbers.items() if name in rows and may_end(spec, rows, name)}
     return automaton
+
+
+READ = ", read"  # a state that reads a value, and has
+
+
+def _reads_value(spec: Spec, name: str) -> bool:
+    return name in spec.states and spec.states[name].meaning == "value"
 
 
 def may_end(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> bool:
@@ -179,6 +188,8 @@ def _edges(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Ite
             yield from ((ARGUMENTS, end) for end in _ends(rows, dest, "object_end"))
         elif trigger == "object_empty":
             yield ARGUMENTS, dest
+        elif trigger == "value_end" and state.meaning == "value":
+            yield "", dest
         elif trigger == "start_map item":
             for end in _ends(rows, dest, "end_map item"):
                 closing = rows[end].get("end_array")  # a bare object is read as the one item of a list
@@ -270,19 +281,43 @@ def sample(spec: Spec, symbol: str) -> str:
     return samples(spec).get(symbol, [f"<{symbol}>"])[0]
 
 
+RUNS = {"NAME": "f", "ID": "i1", "INDEX": "0", "KEY": "k"}
+
+
+def _objects(spec: Spec) -> list[str]:
+    """Call objects with this format's keys."""
+    keys = {name: "" for name in ("name", "arguments", "id")}
+    for transition in spec.transitions:
+        event, _, path = transition.trigger.partition(" ")
+        key = path.removeprefix("item.")
+        if event == "string" and "." not in key and "item." in path:
+            if "name" in transition.actions:
+                keys["name"] = keys["name"] or key
+            elif "call_id" in transition.actions:
+                keys["id"] = key
+        elif event == "start_map" and spec.states[transition.dest].meaning == "arguments":
+            keys["arguments"] = key
+    key = keys["arguments"] or "arguments"
+    if key == "*":
+        return ['{"f": {"a": 1}}', '{"f":{}}']
+    name = "name" if keys["name"] in ("", "function") else keys["name"]
+    objects = [f'{{"{name}": "f", "{key}": {{"a": 1}}}}', f'{{"{key}":{{}},"{name}":"f"}}']
+    if keys["id"]:
+        objects.append(f'{{"{keys["id"]}": "i1", "{name}": "f", "{key}": {{}}}}')
+    return objects
+
+
 def samples(spec: Spec) -> dict[str, list[str]]:
     """Texts for the symbols that are not one fixed text."""
     python = any(state.python for state in spec.states.values())
-    paths = {transition.trigger for transition in spec.transitions}
-    key = "arguments" if "map_key item.arguments" in paths else "parameters"
-    objects = [f'{{"name": "f", "{key}": {{"a": 1}}}}', f'{{"{key}":{{}},"name":"f"}}']
-    if "map_key item.id" in paths:
-        objects.append(f'{{"id": "i1", "name": "f", "{key}": {{}}}}')
+    objects = _objects(spec)
+    values = ['"v"', "1"] if any(state.typed == "json" for state in spec.states.values()) else ["v", "1"]
+    runs = {name: [RUNS.get(name.partition("_")[0], "k")] for name in spec.terminals if name != WS}
     return {
+        **runs,
         TEXT: ["x"],
         WS: [" "],
-        "NAME": ["f"],
-        "ID": ["i1"],
+        VALUE: values,
         ARGUMENTS: ["(a=1)", "()"] if python else ['{"a": 1}', "{}"],
         OBJECT: objects,
         LIST: [f"[{objects[0]}]", f"[{objects[1]},\n{objects[0]}]", "[]"],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,14 @@ from rich.console import Console
 from rich.text import Text
 
 import toolgram
-from toolgram.cli.findings import exact_probes, report_lines, warnings_of
+from toolgram.cli.findings import report_lines, warnings_of
 from toolgram.cli.source import Unreadable
 from toolgram.cli.templates import NoTemplate, Source, read_template, safe_name
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse, spelled_out
 
 if TYPE_CHECKING:
-    from toolgram.derive.verifying import DeriveReport
+    from toolgram.derive.report import DeriveReport
+    from toolgram.derive.result import DiffAnalysisResult
 
 # What stands out in the two files; a name of a group is a style of COLOURS.
 GRAMMAR_PARTS = re.compile(
@@ -61,44 +62,61 @@ class Wish:
     kwargs: dict[str, Any] = field(default_factory=dict)
     strict: bool = False
 
-    def derive(self, source: Source) -> toolgram.Format:
+    def derive(self, source: Source) -> Derived:
         """The format; tokens of the command line come before those of the file. Raises ToolgramError."""
-        return derive_format(
-            source.template,
-            bos_token=source.bos_token if self.bos_token is None else self.bos_token,
-            eos_token=source.eos_token if self.eos_token is None else self.eos_token,
-            name=self.name or source.name,
-            chat_template_kwargs=self.kwargs or None,
-            strict=self.strict,
-        )
+        bos_token = source.bos_token if self.bos_token is None else self.bos_token
+        eos_token = source.eos_token if self.eos_token is None else self.eos_token
+        try:
+            fmt = toolgram.derive_format(
+                source.template,
+                bos_token=bos_token,
+                eos_token=eos_token,
+                name=self.name or source.name,
+                chat_template_kwargs=self.kwargs or None,
+                strict=self.strict,
+            )
+            from toolgram.derive import analyse
+        except ModuleNotFoundError as error:
+            refuse(f'derive needs {error.name}; pip install "toolgram[derive]"')
+        report = fmt.report
+        assert report is not None, "a derived format has a report"
+        # A format that was kept on disk has no findings with it.
+        analysis = report.analysis or analyse(source.template, bos_token, eos_token, self.kwargs)
+        return Derived(fmt, report, analysis)
 
 
-def derive_format(template: str, **options: Any) -> toolgram.Format:
-    """`toolgram.derive_format`, where what it needs is installed."""
-    try:
-        return toolgram.derive_format(template, **options)
-    except ModuleNotFoundError as error:
-        refuse(f'derive needs {error.name}; pip install "toolgram[derive]"')
+@dataclass(frozen=True)
+class Derived:
+    """A format and what derivation has to say of it."""
+
+    format: toolgram.Format
+    report: DeriveReport
+    analysis: DiffAnalysisResult
+
+    def lines(self) -> Iterator[Text]:
+        """The whole report."""
+        return report_lines(self.format.name, self.report, self.analysis)
 
 
 def derive_one(path: str, variant: str | None, wish: Wish, folder: str | None, with_report: bool) -> int:
     """Derive from one template; the exit status is 1 where that cannot be done, or its files cannot be written."""
     try:
         source = read_template(path, variant)
-        fmt = wish.derive(source)
+        derived = wish.derive(source)
     except (Unreadable, NoTemplate, toolgram.ToolgramError) as error:
         complain(str(error))
         return NOTHING_USABLE
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     if source.variant:
         complain(f"the template {source.variant!r} of several in that file; --variant chooses another")
-    _complain_of(report_of(fmt), with_report)
-    status = USABLE if folder is None else _write(fmt, Path(folder))
+    if not with_report:
+        _complain_of(derived.report)
+    status = USABLE if folder is None else _write(derived, Path(folder))
     if with_report:
-        for line in report_lines(fmt.name, report_of(fmt)):
+        for line in derived.lines():
             console.print(line)
     if folder is None:
-        _show(console, fmt, below_report=with_report)
+        _show(console, derived.format, below_report=with_report)
     return status
 
 
@@ -123,24 +141,18 @@ def checked_name(name: str | None) -> str | None:
     return name
 
 
-def report_of(fmt: toolgram.Format) -> DeriveReport:
-    """What derivation has to say of a format that it made."""
-    return fmt.report
-
-
-def _complain_of(report: DeriveReport, with_report: bool) -> None:
+def _complain_of(report: DeriveReport) -> None:
     """What the user must not miss, on standard error."""
-    if with_report:
-        return
     for warning in warnings_of(report):
         complain(f"warning: {warning}")
-    if missed := len(report.probes) - exact_probes(report):
+    if missed := len(report.failed):
         complain(f"{missed} of {len(report.probes)} probes did not come back exactly; --report shows them")
 
 
-def _write(fmt: toolgram.Format, folder: Path) -> int:
+def _write(derived: Derived, folder: Path) -> int:
     """Write the two files and the report, and say which."""
-    report = "".join(f"{line.plain.rstrip()}\n" for line in report_lines(fmt.name, report_of(fmt)))
+    fmt = derived.format
+    report = "".join(f"{line.plain.rstrip()}\n" for line in derived.lines())
     stem = safe_name(fmt.name) or "derived"
     texts = {f"{stem}.lark": fmt.grammar_text, f"{stem}.yaml": fmt.machine_text, f"{stem}.report.txt": report}
     for file, text in texts.items():

@@ -17,8 +17,8 @@ from toolgram.cli.paint import DRAWN_BREAKS
 from toolgram.cli.terminal import on_one_line, spelled_out
 
 if TYPE_CHECKING:
-    from toolgram.derive.result import DiffAnalysisResult, Finding, Shape
-    from toolgram.derive.verifying import DeriveReport, Probe
+    from toolgram.derive.report import DeriveReport, Probe
+    from toolgram.derive.result import DiffAnalysisResult, FailedProbe, Finding, Shape
 
 LONGEST_RENDERING = 600
 LONGEST_SHARED = 80
@@ -26,34 +26,24 @@ LONGEST_WORDS = 300
 HEADING, SHOWN, FAINT = "bold underline", "cyan", "dim"
 
 
-def report_lines(name: str, report: DeriveReport) -> Iterator[Text]:
+def report_lines(name: str, report: DeriveReport, analysis: DiffAnalysisResult) -> Iterator[Text]:
     """The whole report, line by line."""
     yield from _verdict(name, report)
-    yield from _section("modes", _modes(report.analysis))
-    yield from _section("markers, exactly as rendered", _pairs(report.analysis.markers.items()))
-    yield from _section("keys of a JSON call", _pairs(_named(report.analysis.json_fields)))
-    yield from _section("what the prompt ends with", _pairs(_prompts(report.analysis)))
-    yield from _section("how a turn is laid out, by what the message has", _turns(report.analysis))
-    yield from _section("findings, and the renderings that show them", _findings(report.analysis.report.findings))
-    failed = [
-        Text.assemble(
-            f"  {probe.phase:<6} ", _short(probe.asked), "\n         ", (on_one_line(str(probe.error)), "yellow")
-        )
-        for probe in report.analysis.report.failed
-    ]
-    yield from _section("tried, and refused by the template", failed)
+    yield from _section("modes", _modes(analysis))
+    yield from _section("markers, exactly as rendered", _pairs(analysis.markers.items()))
+    yield from _section("keys of a JSON call", _pairs(_named(analysis.json_fields)))
+    yield from _section("what the prompt ends with", _pairs(_prompts(analysis)))
+    yield from _section("how a turn is laid out, by what the message has", _turns(analysis))
+    yield from _section("findings, and the renderings that show them", _findings(analysis.report.findings))
+    yield from _section("tried, and refused by the template", _refusals(analysis.report.failed))
     yield from _section("warnings", (Text(f"  {on_one_line(warning)}", "yellow") for warning in warnings_of(report)))
-    yield from _section("probes: messages rendered, cut and parsed again", _probes(report.probes))
+    yield from _section("probes: messages written, cut and parsed again", _probes(report.probes))
 
 
 def warnings_of(report: DeriveReport) -> list[str]:
-    """What the analysis and what came after it warn of, each once."""
-    return list(dict.fromkeys([*report.analysis.report.warnings, *report.warnings]))
-
-
-def exact_probes(report: DeriveReport) -> int:
-    """How many probes came back exactly."""
-    return sum(not probe.problem for probe in report.probes)
+    """The warnings, without those that repeat what a probe says of itself."""
+    told = {f"{probe.case} ({probe.prompt}): {probe.problem}" for probe in report.failed}
+    return [warning for warning in report.warnings if warning not in told]
 
 
 def _verdict(name: str, report: DeriveReport) -> Iterator[Text]:
@@ -61,8 +51,8 @@ def _verdict(name: str, report: DeriveReport) -> Iterator[Text]:
     yield Text.assemble((spelled_out(name), "bold"), ": ", how)
     if report.why:
         yield Text(f"  {on_one_line(report.why)}")
-    good, total = exact_probes(report), len(report.probes)
-    yield Text(f"  {good} of {total} probes came back exactly", "green" if good == total else "red")
+    total = len(report.probes)
+    yield Text(f"  {total - len(report.failed)} of {total} probes came back", "green" if report.ok else "red")
 
 
 def _section(title: str, lines: Iterable[Text]) -> Iterator[Text]:
@@ -173,18 +163,31 @@ def _rendering(text: str, before: int, after: int) -> Text:
     return Text.assemble((_drawn(start), FAINT), (_drawn(own), SHOWN), (_drawn(rest), FAINT))
 
 
+def _refusals(failed: Sequence[FailedProbe]) -> Iterator[Text]:
+    """What the template would not render; of one reason for many messages, the first of them."""
+    for count, probe in _first_of_each(failed):
+        yield Text.assemble(
+            f"  {probe.phase:<6} ", _short(probe.asked), (f"  and {count - 1} more" * (count > 1), FAINT)
+        )
+        yield Text(f"         {_short(str(probe.error))}", "yellow")
+
+
+def _first_of_each(failed: Sequence[FailedProbe]) -> list[tuple[int, FailedProbe]]:
+    groups: dict[str, list[FailedProbe]] = {}
+    for probe in failed:
+        groups.setdefault(str(probe.error), []).append(probe)
+    return [(len(group), group[0]) for group in groups.values()]
+
+
 def _probes(probes: Sequence[Probe]) -> Iterator[Text]:
-    width = max((len(probe.case) for probe in probes), default=0)
-    for probe in probes:
+    """Each probe; of one that did not come back, the text as well."""
+    labels = [spelled_out(probe.case + f", thinking {probe.prompt}" * (probe.prompt != "unset")) for probe in probes]
+    width = max(map(len, labels), default=0)
+    for probe, label in zip(probes, labels, strict=True):
         mark = ("  FAIL ", "bold red") if probe.problem else ("  ok   ", "green")
-        yield Text.assemble(mark, f"{spelled_out(probe.case):<{width}}  {_short(probe.problem)}".rstrip())
+        yield Text.assemble(mark, f"{label:<{width}}  {_short(probe.problem)}".rstrip())
         if probe.problem:
-            yield Text.assemble("         prompt ends  ", (_drawn(_end(probe.prompt)), FAINT))
-            yield Text.assemble("         output       ", (_drawn(_cut(probe.output, LONGEST_RENDERING)), SHOWN))
-
-
-def _end(text: str) -> str:
-    return text if len(text) <= LONGEST_SHARED else "…" + text[-LONGEST_SHARED:]
+            yield Text.assemble("         ", (_drawn(_cut(probe.output, LONGEST_RENDERING)), SHOWN))
 
 
 def _short(text: str) -> str:

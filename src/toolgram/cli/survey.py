@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,16 +19,17 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import toolgram
-from toolgram.cli.deriving import Wish, report_of
-from toolgram.cli.findings import exact_probes, warnings_of
+from toolgram.cli.deriving import Wish
+from toolgram.cli.findings import warnings_of
 from toolgram.cli.source import Unreadable
-from toolgram.cli.templates import NoTemplate, read_template
+from toolgram.cli.templates import NoTemplate, Source, read_template
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, on_one_line
 
 if TYPE_CHECKING:
     from toolgram.derive.result import MarkerRegistry
 
 COLUMNS = ("template", "reasoning", "content", "tools", "call id", "markers", "format", "probes", "warnings", "ms")
+PLAINEST = "{{ messages[-1].content }}"
 LONGEST_MARKERS = 120
 WIDTH_OF_MARKERS = 30
 
@@ -81,6 +83,8 @@ def print_survey(folder: str, wish: Wish) -> int:
 
 
 def _entries(paths: list[Path], folder: Path, wish: Wish) -> Iterator[Entry]:
+    with suppress(toolgram.ToolgramError):
+        wish.derive(Source(PLAINEST))  # the first time takes what is imported as well, which is not the template's
     for path in paths:
         label = on_one_line(path.relative_to(folder).with_suffix("").as_posix())
         try:
@@ -93,10 +97,9 @@ def entry(label: str, path: Path, wish: Wish) -> Entry:
     """The row of one template."""
     source = read_template(str(path))
     began = time.perf_counter()
-    fmt = wish.derive(source)
+    derived = wish.derive(source)
     took = time.perf_counter() - began
-    report = report_of(fmt)
-    found = report.analysis
+    found, report = derived.analysis, derived.report
     return Entry(
         label,
         found.reasoning_mode.value,
@@ -105,7 +108,7 @@ def entry(label: str, path: Path, wish: Wish) -> Entry:
         found.call_id_position.value,
         short_markers(found.markers),
         report.shipped,
-        exact_probes(report),
+        len(report.probes) - len(report.failed),
         len(report.probes),
         len(warnings_of(report)),
         1000 * took,

@@ -68,14 +68,15 @@ def json_type(value: Any) -> str:
     return _TYPES.get(type(value), "object")
 
 
-def _tool(call: Call, kind: str | None = None) -> Message:
+def tool_of(call: Call, kind: str | None = None) -> Message:
+    """An OpenAI tool dict that declares a call's function, each parameter with its value's type, or `kind`."""
     properties = {key: {"type": kind or json_type(value), "description": "d"} for key, value in call.arguments.items()}
     parameters = {"type": "object", "properties": properties, "required": list(properties)}
     return {"type": "function", "function": {"name": call.name, "description": "d", "parameters": parameters}}
 
 
-TOOLS = [_tool(call) for call in (*CALLS, TYPED)]
-TEXT_TOOLS = [_tool(call, "string") for call in (*CALLS, TYPED)]
+TOOLS = [tool_of(call) for call in (*CALLS, TYPED)]
+TEXT_TOOLS = [tool_of(call, "string") for call in (*CALLS, TYPED)]
 
 
 class Conversation:

@@ -21,7 +21,7 @@ START = "WAITING_FOR_TOOL_START"
 DONE = "TOOL_COMPLETE"
 RECOVERING = "RECOVERING"
 BLANK = "WS"
-_BLANK_RUN = r"[ \t\r\n]{1,64}"
+_BLANK_CLASS = "[ \t\r\n]"
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Draft:
     def blanks(self) -> str:
         """The terminal of a run of blanks."""
         if BLANK not in self.terminals:
-            self.terminals[BLANK] = Run(BLANK, _BLANK_RUN, r"[ \t\r\n]", 64)
+            self.terminals[BLANK] = Run(BLANK, f"{_BLANK_CLASS}{{1,64}}", _BLANK_CLASS, 64)
         return BLANK
 
     def state(self, role: str, *tags: str) -> str:
@@ -101,7 +101,8 @@ class Draft:
         """The text of the .lark file."""
         lines = [f"// {line}".rstrip() for line in self.comment.splitlines()]
         lines += ["", *(f"%import {each}" for each in self.imports)] if self.imports else []
-        lines += ["", *self.rules, ""]
+        rules = [*self.rules, f"_ws: {BLANK}*"] if any("_ws" in rule for rule in self.rules) else self.rules
+        lines += ["", *(" ".join(rule.split()) for rule in rules), ""]
         for name, shape in self.terminals.items():
             if isinstance(shape, Literal):
                 lines.append(f"{name}: {quoted(shape.text)}")
@@ -242,4 +243,5 @@ def _code(character: str) -> str:
 
 def slashed(pattern: str) -> str:
     """A regular expression as it stands between slashes in a Lark file."""
-    return re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern)
+    pattern = re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern)
+    return re.sub(r"\\?([\n\t\r])", lambda match: _SHORT[match.group(1)], pattern)

@@ -48,18 +48,18 @@ def add_json_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence[s
     _add_object(draft, result, opened, done, recovering)
     objects = "(call_list | envelope)"
     rule.append(objects)
-    rule.append("WS*")
+    rule.append("_ws")
     again = _separator(draft, calls.separator, done)
     direct = bool(before) and not closers  # objects behind one another, in one section
     for state in [*([again] if again else []), *([done] if direct else [])]:
         draft.to("start_map item", state, "WAITING_FOR_TOOL_KEY")
         draft.to("start_array", state, "WAITING_FOR_TOOL")
     if again or direct:
-        between = "(SEPARATOR WS*)? " if again and direct else "SEPARATOR WS* " if again else ""
-        rule.append(f"({between}{objects} WS*)*")
+        between = "(SEPARATOR _ws)? " if again and direct else "SEPARATOR _ws " if again else ""
+        rule.append(f"({between}{objects} _ws)*")
     leaving = [done]
     rule += _closers(draft, [*closers, *ends], leaving, recovering)
-    draft.rules.append(f"call: {' '.join(part for part in rule if part)}")
+    draft.rules.append(f"calls.3: {' '.join(part for part in rule if part)}")
     _add_rules(draft, result)
     draft.imports.append(".common.json (arguments, STRING, NULL, _BLANK)")
     if not fields.name_is_key:
@@ -101,7 +101,7 @@ def _closers(draft: Draft, texts: Sequence[str], leaving: list[str], recovering:
         draft.to(name, recovering, dest)
         leaving.append(dest)
     for at in range(last, -1, -1):
-        blanks = " WS*" if at < last else ""
+        blanks = " _ws" if at < last else ""
         rule = f"({names[at]}{blanks}{' ' + rule if rule else ''})?"
     return [rule] if rule else []
 

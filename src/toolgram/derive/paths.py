@@ -33,7 +33,7 @@ def class_of(excluded: str, blanks: bool = False) -> str:
     """A character class of everything but `excluded`, line ends, and (unless `blanks`) other blanks."""
     kept = dict.fromkeys(char for char in excluded if not char.isspace())
     escaped = "".join(rf"\{char}" if char in r"\]^-[" else char for char in kept)
-    return f"[^{escaped}" + (r"\r\n]" if blanks else r"\s]")
+    return f"[^{escaped}" + ("\r\n]" if blanks else r"\s]")
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Path:
     def blanks(self) -> None:
         """Blanks may stand here."""
         self.draft.loop_blanks(*self.states)
-        self.symbols.append("WS*")
+        self.symbols.append("_ws")
 
     def fork(self) -> Path:
         """Another path from here, its symbols its own."""

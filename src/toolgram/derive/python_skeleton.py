@@ -60,22 +60,22 @@ def add_python_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence
     if not opening:
         path.states.remove(recovering)
     rule = path.text() if path.symbols else ""
-    rule = f"{rule} list{' WS*' if ending else ''}"
+    rule = f"{rule} list{' _ws' if ending else ''}"
     _add_list(draft, path.states, done, recovering, bare=bool(opening))
     leaving = [done]
     names = draft.literals("TOOL_CALLS_END", ending)
     closers = ""
     for at in range(len(names) - 1, -1, -1):
-        blanks = " WS*" if at < len(names) - 1 else ""
+        blanks = " _ws" if at < len(names) - 1 else ""
         closers = f"({names[at]}{blanks}{' ' + closers if closers else ''})?"
     for name in names:
         dest = draft.state("CALLS_COMPLETE", "content")
         draft.to(name, [leaving[-1], recovering], dest)
         leaving.append(dest)
-    draft.rules += [f"call: {rule} {closers}".rstrip()]
-    listing = "OPEN_BRACKET WS* python_call WS* (COMMA WS* python_call WS*)* (COMMA WS*)? CLOSE_BRACKET"
-    alone = " | python_call" if opening else ""
-    draft.rules += [f"list: {listing}{alone}", "python_call: NAME arguments"]
+    draft.rules += [f"calls.3: {rule} {closers}".rstrip()]
+    listing = "OPEN_BRACKET _ws call _ws (COMMA _ws call _ws)* (COMMA _ws)? CLOSE_BRACKET"
+    alone = " | call" if opening else ""
+    draft.rules += [f"list: {listing}{alone}", "call: NAME arguments"]
     draft.imports.append(".common.python (arguments)")
     return leaving
 

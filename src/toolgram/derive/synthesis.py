@@ -30,7 +30,7 @@ def synthesise(result: DiffAnalysisResult, name: str, eos_token: str) -> Draft:
             leaving = add_json_calls(draft, result, text.states)
         else:
             leaving = add_tag_calls(draft, result, text.states)
-    text.finish(leaving, call=result.calls is not None)
+    text.finish(leaving, calls=result.calls is not None)
     _describe(draft, result)
     return draft
 
@@ -38,7 +38,7 @@ def synthesise(result: DiffAnalysisResult, name: str, eos_token: str) -> Draft:
 def without_calls(result: DiffAnalysisResult, name: str, eos_token: str) -> Draft:
     """A format that reads content and reasoning, and takes calls for text."""
     draft = Draft(name, title=f"Derived: {name}")
-    TextSkeleton(draft, result, eos_token).finish([], call=False)
+    TextSkeleton(draft, result, eos_token).finish([], calls=False)
     _describe(draft, result)
     return draft
 

@@ -17,6 +17,7 @@ from toolgram.derive.result import ArgumentsStyle, CallsFormat, DiffAnalysisResu
 from toolgram.derive.value_skeleton import Arguments
 
 Item: TypeAlias = str | Slot
+_NAMESPACE, _COUNTER = "functions.", ":"  # around a name that stands in an id, as in `functions.get_weather:0`
 _ROLES: dict[Slot, tuple[str, ...]] = {
     Slot.NAME: ("PARSING_NAME", "name", "held"),
     Slot.ID: ("PARSING_CALL_ID", "call_id", "held"),
@@ -44,6 +45,8 @@ class _TagSkeleton:
     def __init__(self, draft: Draft, calls: CallsFormat, entries: Sequence[str]) -> None:
         self.draft, self.calls, self.entries = draft, calls, list(entries)
         items = items_of(calls.pattern)
+        if calls.name_in_id:
+            items = [Slot.NAME if item is Slot.ID else item for item in items]
         if Slot.NAME not in items:
             raise NotExpressible("a call shows no name")
         name, arguments = items.index(Slot.NAME), items.index(Slot.ARGUMENTS)
@@ -53,6 +56,8 @@ class _TagSkeleton:
         self.section, self.section_end = pieces(calls.section_start), pieces(calls.section_end)
         self.separator = calls.separator.strip()
         self.distinct = bool(self.before) and isinstance(self.before[0], str)
+        if self.section and not any(isinstance(item, str) and (len(item) > 2 or item.isalnum()) for item in self.before):
+            self.distinct = False  # one bracket begins too much
         if not self.distinct and not self.section:
             raise NotExpressible("nothing stands before the name of a call, by which its beginning could be told")
         tagged = calls.arguments.style is ArgumentsStyle.TAGGED
@@ -76,19 +81,19 @@ class _TagSkeleton:
                 opened.step(name, draft.state("WAITING_FOR_TOOL_CALL", "held"))
             rule.append(f"({opened.text()})?" if self.distinct else opened.text())
             starts += opened.states
-        rule.append("_one")
+        rule.append("call")
         if self.separator:
             name = draft.literal("SEPARATOR", self.separator)
             waiting = draft.state("WAITING_FOR_NEXT_TOOL", "held")
             draft.to(name, self.closed, waiting)
             draft.loop_blanks(waiting)
             starts.append(waiting)
-            rule.append(f"({name} WS* _one)*" if self.distinct else f"(({name} WS*)? _one)*")
+            rule.append(f"({name} _ws call)*" if self.distinct else f"(({name} _ws)? call)*")
         elif not self.distinct:
-            rule.append("_one*")
+            rule.append("call*")
         body = self._one(Path(draft, starts))
         leaving = self._section_end(rule)
-        draft.rules += [f"call: {' '.join(rule)}", f"_one: {body}"]
+        draft.rules += [f"calls.3: {' '.join(rule)}", f"call: {body}"]
         if self.arguments is not None:
             draft.rules += self.arguments.rules
         else:
@@ -108,7 +113,7 @@ class _TagSkeleton:
             sources = [done]
         ending = ""
         for at in range(len(names) - 1, -1, -1):
-            blanks = " WS*" if at < len(names) - 1 else ""
+            blanks = " _ws" if at < len(names) - 1 else ""
             ending = f"({names[at]}{blanks}{' ' + ending if ending else ''})?"
         rule.append(ending)
         return leaving
@@ -132,10 +137,22 @@ class _TagSkeleton:
             following = self.before[at + 1] if at + 1 < len(self.before) else Slot.NAME
             trigger, actions = self._symbol("TOOL_CALL", item, following)
             path.step(trigger, draft.state(*_expecting(following)), *actions)
-        first = class_of("<" + self._after_name())
+        first = class_of("<" + self._after_name() + (_COUNTER if self.calls.name_in_id else ""))
         self.name = draft.run("NAME", first, first, 256)
+        if self.calls.name_in_id:
+            space = draft.literal("NAMESPACE", _NAMESPACE)
+            draft.to(space, path.states, path.states[0])
+            path.symbols.append(f"({space} _ws)*")
         path.step(self.name, draft.state("PARSING_NAME_COMPLETED", "held"), "name")
+        if self.calls.name_in_id:
+            index = draft.run("INDEX", "[0-9]", "[0-9]", 8)
+            aside = path.fork().step(draft.literal("COUNTER", _COUNTER), draft.state(*_ROLES[Slot.INDEX]))
+            aside.step(index, draft.state("PARSING_NAME_COMPLETED", "held"))
+            path.symbols.append(f"({aside.text()})?")
+            path.states = [*path.states, *aside.states]
         shared, tail = self._without_arguments()
+        if self.open_ended:
+            shared, tail = len(self.between) - 1, None
         aside = ""
         self._follow(path, self.between[:shared])
         if tail is not None:
@@ -149,7 +166,7 @@ class _TagSkeleton:
             following = [text[0] for text in (self.section_end, self.before) if text and isinstance(text[0], str)]
             arguments = self.arguments.build(rest, [*following, *([self.separator] if self.separator else [])], self.closed[0])
             draft.to("recovered", self.recovering, self.closed[0])
-            return f"{path.text()} {rest.text()} WS* {arguments}"
+            return f"{path.text()} {rest.text()} _ws {arguments}"
         self._follow(rest, self.between[shared:])
         body = f"{rest.text()} {self._arguments(rest)}"
         return f"{path.text()} ({body} | {aside})" if aside else f"{path.text()} {body}"
@@ -252,7 +269,7 @@ class _TagSkeleton:
         """The rule of what closes a call behind its first `count` items; adds its transitions."""
         draft, state = self.draft, self._stop(count)
         last = count == len(self.after)
-        blanks = "WS*" if not last or self._matters() else ""
+        blanks = "_ws" if not last or self._matters() else ""
         if last:
             return blanks
         item = self.after[count]
@@ -269,7 +286,7 @@ class _TagSkeleton:
             draft.to(trigger, self.recovering, dest)
         if state in self.closed:
             return f"{blanks} ({trigger} {self._rest(count + 1)})?"
-        return f"WS* {trigger} {self._rest(count + 1)}"
+        return f"_ws {trigger} {self._rest(count + 1)}"
 
     def _matters(self) -> bool:
         """Whether something may follow a closed call that could not follow free text."""

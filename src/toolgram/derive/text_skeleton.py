@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from toolgram.derive.comparing import markers_of
 from toolgram.derive.drafts import BLANK, FINAL, RECOVERING, START, Draft
-from toolgram.derive.result import ContentMode, DiffAnalysisResult, ReasoningMode
+from toolgram.derive.result import ContentMode, DiffAnalysisResult, Part, ReasoningMode
 from toolgram.spec import END, TEXT, Literal
 
 _WORDY = re.compile(r"[\w\s.,:;!?-]*\Z")
@@ -24,8 +24,9 @@ class TextSkeleton:
     def __init__(self, draft: Draft, result: DiffAnalysisResult, eos_token: str) -> None:
         self.draft = draft
         self.states = [draft.state(START, "content")]
-        self.alternatives = ["TEXT"]
+        self.alternatives = ["text"]
         self.last: list[str] = []
+        self.ends: list[str] = []  # terminals that end a turn
         self.rules: list[str] = []
         draft.to(TEXT, START, START)
         self._reasoning(result)
@@ -34,6 +35,9 @@ class TextSkeleton:
 
     def _reasoning(self, result: DiffAnalysisResult) -> None:
         start, end = result.markers.reasoning_start.strip(), result.markers.reasoning_end.strip()
+        if not start and result.reasoning_mode is ReasoningMode.FORCED_OPEN:
+            opened = [prompt.opened.strip() for prompt in result.prompts.values()]
+            start = next((text for text in opened if text and end not in text), "")
         if result.reasoning_mode is ReasoningMode.NONE or not end:
             return
         draft = self.draft
@@ -69,7 +73,7 @@ class TextSkeleton:
             closing = draft.literal("CONTENT_END", end)
             draft.to(closing, state, START)
             ending = closing
-        self.rules += [f"answer: {opening} TEXT* ({ending}%s)", f"_open_answer: {opening} TEXT*"]
+        self.rules += [f"answer: {opening} text* ({ending}%s)", f"_open_answer: {opening} text*"]
 
     def _ends(self, result: DiffAnalysisResult, eos_token: str) -> None:
         """The tokens that end a turn, where the output still has them: dropped wherever text may stand."""
@@ -80,19 +84,34 @@ class TextSkeleton:
             blanks = end[: len(end) - len(end.lstrip())]
             if blanks and found and end is result.turn_end:
                 self.draft.about["turn_end"] = blanks
+        self._breaks(result)
         taken = {shape.text for shape in self.draft.terminals.values() if isinstance(shape, Literal)}
         for text in dict.fromkeys(text.strip() for text in texts):
             if text and not _WORDY.match(text) and text not in taken:
-                name = self.draft.literal("TURN_END", text)
-                self.alternatives.append(name)
-                self.draft.to(name, self.states, START)
+                self._end(text)
 
-    def ends(self) -> list[str]:
-        """The terminals that end a turn."""
-        return [name for name in self.draft.terminals if name.startswith("TURN_END")]
+    def _breaks(self, result: DiffAnalysisResult) -> None:
+        """What a template writes between two parts of one turn and no marker accounts for: dropped in text."""
+        draft = self.draft
+        markers = result.markers
+        known = [marker.strip() for name, marker in markers.items() if not name.startswith("reasoning")]
+        for shape in result.shapes.values():
+            for part, between in zip(shape.parts, shape.texts[1:-1], strict=False):
+                rest = between.strip()
+                after = [markers.reasoning_end.strip()] if part is Part.REASONING else []
+                for marker in sorted([*known, *after], key=len, reverse=True):
+                    rest = rest.replace(marker, "") if marker else rest
+                if rest.strip() and not _WORDY.match(between.strip()):
+                    self._end(between.strip())
 
-    def finish(self, leaving: Sequence[str], call: bool) -> None:
-        """Join text and calls. `leaving` are the states behind a call, which text leaves; `call`: there is such a rule."""
+    def _end(self, text: str) -> None:
+        name = self.draft.literal("TURN_END", text)
+        if name not in self.ends:
+            self.ends.append(name)
+            self.draft.to(name, self.states, START)
+
+    def finish(self, leaving: Sequence[str], calls: bool) -> None:
+        """Join text and calls. `leaving` are the states behind a call, which text leaves; `calls`: there is such a rule."""
         draft = self.draft
         for state in leaving:
             for (source, trigger), (dest, actions) in list(draft.rows.items()):
@@ -111,16 +130,16 @@ class TextSkeleton:
             if not {"content", "reasoning", "malformed"} & set(tags):
                 draft.to("malformed", name, RECOVERING, "fail_call")
         if RECOVERING in draft.states:
-            for name in self.ends():
+            for name in self.ends:
                 draft.to(name, RECOVERING, START)
-        others = " | call" if call else ""
-        others += "".join(f" | {name}" for name in self.ends())
-        alternatives = [*self.alternatives, *(["call"] if call else [])]
+        others = " | calls" if calls else ""
+        others += "".join(f" | {name}" for name in self.ends)
+        alternatives = [*self.alternatives, *self.ends, *(["calls"] if calls else [])]
         loop = " | ".join(alternatives)
         last = f" ({' | '.join(self.last)})?" if self.last else ""
         rules = [rule % others if "%s" in rule else rule for rule in self.rules]
         rules = [rule.replace("( | ", "(") for rule in rules]
-        draft.rules[:0] = [f"start: ({loop})*{last}", *rules]
+        draft.rules[:0] = [f"start: ({loop})*{last}", *rules, "text.-5: TEXT"]
         self._text_terminals()
 
     def _text_terminals(self) -> None:

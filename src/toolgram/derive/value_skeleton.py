@@ -35,6 +35,13 @@ class Frame:
         """The value may be text."""
         return not self.alone and "json" not in self.traits
 
+    @property
+    def rule(self) -> str:
+        """The rule of the value."""
+        if self.alone:
+            return "json_value"
+        return "literal_value" if "json" in self.traits else "text_value" if "text" in self.traits else "raw_value"
+
 
 class Arguments:
     """The arguments of one call, as a part of its path."""
@@ -73,7 +80,7 @@ class Arguments:
             draft.to(name, waiting, after)
             draft.loop_blanks(after)
             sources.append(after)
-            separator = f"({name} WS*)? "
+            separator = f"({name} _ws)? "
         if not leaving:
             draft.loop_blanks(waiting)
         self._argument(held, sources, waiting, closers)
@@ -81,7 +88,7 @@ class Arguments:
         if leaving:
             begins = [shape for shape in [*self.prefix[:1], self.separator] if shape]
             draft.open_ended[waiting] = {draft.literal("ARGUMENT", text) for text in begins} | {self.key}
-        return f"(argument WS* ({separator}argument WS*)*)?"
+        return f"(argument _ws ({separator}argument _ws)*)?"
 
     def _argument(self, held: Sequence[str], sources: Sequence[str], waiting: str, closers: Sequence[str]) -> None:
         draft = self.draft
@@ -116,8 +123,7 @@ class Arguments:
         if any(char.isalnum() for char in excluded):
             raise NotExpressible("a word stands right behind the key of an argument")
         others = "" if self.prefix else "".join(text[0] for text in [*closers, self.separator] if text)
-        if any(char.isalnum() for char in others):
-            raise NotExpressible("what closes the arguments may begin like the key of one")
+        others = "".join(char for char in others if not char.isalnum())
         return self.draft.run("KEY", class_of(excluded + others), class_of(excluded, blanks=not spaced), 256)
 
     def _values(self, key: str, key_done: str, waiting: str, symbols: list[str], opened: str) -> None:
@@ -125,7 +131,7 @@ class Arguments:
         blank = any(not pieces(frame.before) for frame in self.frames)
         if not blank:
             draft.loop_blanks(key_done)
-        spaces = "" if blank else " WS*"
+        spaces = "" if blank else " _ws"
         branches: dict[tuple[str, ...], str] = {(): key_done}
         closed: list[str] = []
         unclosed = ""
@@ -133,7 +139,7 @@ class Arguments:
             lead, state = self._lead(frame, branches)
             value = draft.state("PARSING_ARGUMENT_VALUE", "value", *frame.traits)
             opening = self._opening(frame, state, value)
-            body = f"{lead}{opening} {'json_value' if frame.alone else 'raw_value'}"
+            body = f"{lead}{opening} {frame.rule}"
             closed.append(f"{body} {self._ending(frame, value, waiting, key)}")
             if frame.raw and self.on_lines and self.prefix and not frame.echo and not unclosed:
                 following = draft.literal("NEXT_ARGUMENT", f"\n{self.prefix[0]}")
@@ -142,17 +148,17 @@ class Arguments:
                 unclosed = f"({key}{spaces} {body} {following} {between})* "
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
         self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}".replace("  ", " ")]
+        for rule in dict.fromkeys(frame.rule for frame in self.frames):
+            self.rules.append(f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}")
         if any(not frame.alone for frame in self.frames):
-            self.rules.append("raw_value: VALUE?")
             draft.texts["VALUE"] = r"[\s\S]+"
         if any(frame.alone for frame in self.frames):
-            self.rules.append("json_value: value")
             draft.imports.append(".common.json (value)")
 
     def _lead(self, frame: Frame, branches: dict[tuple[str, ...], str]) -> tuple[str, str]:
         """The markers between key and value, but for the last: shared by frames as far as they are the same."""
         draft = self.draft
-        cut = pieces(frame.before)[:-1]
+        cut = self._before(frame)[:-1]
         text, state = "", branches[()]
         for at in range(len(cut)):
             name = draft.literal("KEY_END", cut[at])
@@ -162,12 +168,20 @@ class Arguments:
                 draft.to(name, state, branches[branch])
                 draft.loop_blanks(branches[branch])
             state = branches[branch]
-            text += f"{name} WS* "
+            text += f"{name} _ws "
         return text, state
+
+    def _before(self, frame: Frame) -> list[str]:
+        """The pieces between key and value; one, where what stands there for other types begins like it."""
+        bare = frame.before.strip()
+        others = [other.before.strip() for other in self.frames if other is not frame]
+        if any(other and (bare.startswith(other) or other.startswith(bare)) for other in others):
+            return [bare]
+        return pieces(frame.before)
 
     def _opening(self, frame: Frame, state: str, value: str) -> str:
         draft = self.draft
-        cut = pieces(frame.before)
+        cut = self._before(frame)
         last = cut[-1] if cut else frame.before
         if not last:
             raise NotExpressible("nothing stands between the key and the value of an argument")

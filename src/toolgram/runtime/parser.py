@@ -361,6 +361,10 @@ def _end(stream: Stream) -> None:
     meaning = stream.state.meaning
     if rest:
         sink.drop(rest, "cut off")
+    ending = stream.state.row.get(END)
+    if stream.call is not None and ending is not None and "end_call" in ending.actions:
+        stream.fire(END, "")
+        return
     if stream.call is not None:
         sink.put(ToolCallEnd(stream.call, "truncated"))
         stream.call = None

@@ -185,7 +185,7 @@ class Stream:
                 elif action == "close_arguments":
                     self.close_arguments()
                 else:
-                    self.end_call(action)
+                    self.end_call(action, "close_arguments" in move.actions)
         if text:
             self.sink.drop(text, "call id" if "call_id" in move.actions else why)
 
@@ -207,16 +207,16 @@ class Stream:
         self.calls += 1
         self.name = self.given_id = None
 
-    def end_call(self, action: str) -> None:
-        """`end_call` or `fail_call`. A call that only the end of the output ended is complete only if it says so."""
+    def end_call(self, action: str, whole: bool = False) -> None:
+        """`end_call` or `fail_call`. A call that only the end of the output ended is complete only if that says so, or,
+        where its arguments are `whole`, unless it says otherwise."""
         if self.call is None:
             return
         if action == "fail_call":
             status = "malformed"
         else:
-            status = (
-                "truncated" if self.closing is not None and self.closing not in ("stop", "tool_calls") else "complete"
-            )
+            known = ("stop", "tool_calls", "") if whole else ("stop", "tool_calls")
+            status = "truncated" if self.closing is not None and self.closing not in known else "complete"
         self.sink.put(ToolCallEnd(self.call, status))  # type: ignore[arg-type]
         self.call = self.keys = None
 

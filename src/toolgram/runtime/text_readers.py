@@ -68,8 +68,8 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int) -> bool:
     """Whether characters to come could make this a longer run, or a longer marker."""
-    if symbol.most:
-        return end == len(text) and end - pos < symbol.most
+    if symbol.most and end == len(text) and end - pos < symbol.most:
+        return True
     return state.may_become(text, pos)
 
 

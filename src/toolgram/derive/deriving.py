@@ -1,0 +1,182 @@
+"""`derive_format`: a chat template in, a format out, with a report that says how.
+
+Strategy: analyse, synthesise, prove.  Where a shipped format knows more than any template shows, and reads this
+template's messages as well, it is returned instead.  Where the calls cannot be expressed, the format reads text, and
+says so.  Results are kept in memory by a hash of everything that was given, and on disk where a directory is named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from toolgram.derive.analysis import analyse
+from toolgram.derive.drafts import Draft
+from toolgram.derive.known import known_for
+from toolgram.derive.rebuilding import NotExpressible
+from toolgram.derive.report import DeriveReport, Probe
+from toolgram.derive.result import DiffAnalysisResult
+from toolgram.derive.synthesis import synthesise, without_calls
+from toolgram.derive.verification import passed, probe
+from toolgram.errors import FormatError
+from toolgram.formats import Format, format_names, get_format, grammar_home
+
+CACHE_VARIABLE = "TOOLGRAM_CACHE"
+_VERSION = 1
+_MOST_KEPT = 256
+_kept: OrderedDict[str, Format] = OrderedDict()
+_lock = Lock()
+
+
+def derive_format(
+    chat_template: str,
+    *,
+    bos_token: str = "",
+    eos_token: str = "",
+    name: str | None = None,
+    chat_template_kwargs: Mapping[str, Any] | None = None,
+    strict: bool = False,
+    cache_dir: str | Path | None = None,
+) -> Format:
+    """The format in which a model with this Jinja chat template writes, found out by comparing renderings.
+
+    `bos_token` and `eos_token` are the tokenizer's, as text; `chat_template_kwargs` variables that every rendering
+    gets. `name` is the format's own name. The result has a `report` (`DeriveReport`): every finding with its evidence,
+    and the messages that were written and read again as proof.
+
+    Takes some tens of milliseconds the first time and microseconds after that, as results are kept in memory; with
+    `cache_dir`, or the environment variable TOOLGRAM_CACHE, on disk as well. Templates are not trusted: rendering is
+    sandboxed and bounded. Raises TemplateError for a template that cannot be rendered, and, with `strict`, FormatError
+    where a message does not come back or the calls cannot be expressed.
+    """
+    given = [_VERSION, chat_template, bos_token, eos_token, name, dict(chat_template_kwargs or {})]
+    key = hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
+    with _lock:
+        fmt = _kept.get(key)
+    if fmt is None:
+        directory = cache_dir or os.environ.get(CACHE_VARIABLE)
+        path = Path(directory) / f"{key[:32]}.json" if directory else None
+        fmt = _load(path) if path else None
+        if fmt is None:
+            fmt = _derive(chat_template, bos_token, eos_token, name or f"derived_{key[:8]}", chat_template_kwargs)
+            if path:
+                _save(path, fmt)
+        with _lock:
+            _kept[key] = fmt
+            while len(_kept) > _MOST_KEPT:
+                _kept.popitem(last=False)
+    if strict:
+        _insist(fmt)
+    return fmt
+
+
+def _derive(
+    template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None
+) -> Format:
+    began = time.perf_counter()
+    result = analyse(template, bos_token, eos_token, kwargs)
+    report = DeriveReport(result, warnings=list(result.report.warnings))
+    draft = _draft(result, name, eos_token, report)
+    fmt = Format(draft.spec((str(grammar_home()),)), draft.machine(), report)
+    report.probes = probe(fmt, result)
+    fmt = _known(result, fmt, report)
+    for failed in report.failed:
+        report.warnings.append(f"{failed.case} ({failed.prompt}): {failed.problem}")
+    report.seconds = time.perf_counter() - began
+    return fmt
+
+
+def _draft(result: DiffAnalysisResult, name: str, eos_token: str, report: DeriveReport) -> Draft:
+    try:
+        draft = synthesise(result, name, eos_token)
+        draft.spec(())
+        return draft
+    except NotExpressible as error:
+        problem = str(error)
+    except FormatError as error:
+        problem = error.problem
+    report.warnings.append(f"the calls cannot be expressed, and are read as text: {problem}")
+    return without_calls(result, name, eos_token)
+
+
+def _known(result: DiffAnalysisResult, fmt: Format, report: DeriveReport) -> Format:
+    """The shipped format that knows more, where there is one and it reads no less."""
+    row = known_for(result)
+    if row is None or row.name not in format_names():
+        return fmt
+    shipped = Format(get_format(row.name).spec, report=report)
+    probes = probe(shipped, result)
+    if passed(probes) < passed(report.probes):
+        report.warnings.append(f"{row.name} seemed to fit and reads less of the template's own messages")
+        return fmt
+    report.shipped, report.why, report.probes = row.name, f"it knows {row.knows}", probes
+    return shipped
+
+
+def _insist(fmt: Format) -> None:
+    report = fmt.report
+    assert report is not None
+    if report.failed:
+        first = report.failed[0]
+        raise FormatError(
+            fmt.name,
+            f"{len(report.failed)} of {len(report.probes)} messages that the template writes do not come back, first "
+            f"{first.case}: {first.problem}",
+            "see `fmt.report` (derive without strict), or write the two files by hand",
+        )
+    lost = [warning for warning in report.warnings if warning.startswith("the calls cannot be expressed")]
+    if lost:
+        raise FormatError(fmt.name, lost[0], "see `fmt.report` (derive without strict), or write the two files by hand")
+
+
+# --- on disk ------------------------------------------------------------------------------------------------------
+
+
+def _save(path: Path, fmt: Format) -> None:
+    """Keep a derived format as the text of its two files, and what its report says. What cannot be written is not."""
+    report = fmt.report
+    assert report is not None
+    data = {
+        "version": _VERSION,
+        "name": fmt.name,
+        "shipped": report.shipped,
+        "why": report.why,
+        "grammar": fmt.grammar_text,
+        "machine": fmt.machine_text,
+        "probes": [[each.case, each.prompt, each.output, each.problem] for each in report.probes],
+        "warnings": report.warnings,
+        "seconds": report.seconds,
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}")
+        partial.write_text(json.dumps(data, ensure_ascii=True), encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        return
+
+
+def _load(path: Path) -> Format | None:
+    """The format that was kept there; None where there is none that this version can use."""
+    from toolgram.spec_files import spec_from_texts
+
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["version"] != _VERSION:
+            return None
+        report = DeriveReport(None, data["shipped"], data["why"], [Probe(*each) for each in data["probes"]])
+        report.warnings, report.seconds = list(data["warnings"]), float(data["seconds"])
+        if report.shipped:
+            return Format(get_format(report.shipped).spec, report=report)
+        paths = (f"{data['name']}.lark", f"{data['name']}.yaml")
+        spec = spec_from_texts(data["grammar"], paths[0], data["machine"], paths[1], (str(grammar_home()),))
+        return Format(spec, data["machine"], report)
+    except (OSError, ValueError, KeyError, TypeError, FormatError):
+        return None

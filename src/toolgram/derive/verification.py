@@ -1,0 +1,183 @@
+"""Does a format read what its template writes?  Messages of every kind, written from the analysis and parsed again.
+
+Strategy: none of the values here was used in the analysis.  Each message is written as the model would go on after the
+generation prompt, cut where the server stops, parsed whole and in small pieces, and compared.  What the template cannot
+print is no probe.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolgram.derive.comparing import markers_of
+from toolgram.derive.conversation import Call, json_type, tool_of
+from toolgram.derive.rebuilding import NotExpressible, continuation
+from toolgram.derive.report import Probe
+from toolgram.derive.result import DiffAnalysisResult, ValueEncoding
+from toolgram.formats import Format
+from toolgram.message import Message
+
+_CUT = 3  # characters per delta, besides the whole text at once
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A message to be written and read again."""
+
+    name: str
+    content: str | None = None
+    reasoning: str | None = None
+    calls: tuple[Call, ...] = ()
+
+
+_TEXT = "Good morning!\nIs 3 < 4, or {not}? `<tag>` [x] \u00fcber."
+_THOUGHT = "They greet me.\n\nLet me think it over."
+_CITY = Call("find_city", {"place": "Oslo", "limit": 2}, "cD3fGh1Jk")
+_DOCS = Call("docs.search", {"query": "cats & <dogs>", "exact": True}, "lM9nOpQ2r")
+_NONE = Call("ping", {}, "sT7uVwX4y")
+_NESTED = Call(
+    "docs.search",
+    {
+        "query": 'na\u00efve "caf\u00e9" \\ back\u2028 \U0001f389',
+        "filters": {"a": {"b": [1, 2.5, {"c": "it's {d}"}]}, "empty": {}, "none": []},
+        "tags": ["x", 'y "z"'],
+        "limit": -7,
+        "exact": False,
+        "nothing": None,
+    },
+    "zA1bCdE5f",
+)
+_CODE = Call("run", {"code": 'def f(x):\n    if x < 3:\n        return ["a", \'b\']\n', "language": "python"}, "gH6iJkL8m")
+_LOOKALIKE = Call("run", {"code": '{"a": [1, 2]}', "language": "true"}, "nO2pQrS3t")
+
+CASES = (
+    Case("content", _TEXT),
+    Case("one call", calls=(_CITY,)),
+    Case("two calls", calls=(_CITY, _DOCS)),
+    Case("three calls", calls=(_DOCS, _NONE, _CITY)),
+    Case("reasoning and content", _TEXT, _THOUGHT),
+    Case("reasoning and a call", None, _THOUGHT, (_CITY,)),
+    Case("content and a call", _TEXT, None, (_CITY,)),
+    Case("reasoning, content and a call", _TEXT, _THOUGHT, (_DOCS,)),
+    Case("nested arguments", calls=(_NESTED,)),
+    Case("code", calls=(_CODE,)),
+    Case("text that looks like JSON", calls=(_LOOKALIKE,)),
+    Case("no arguments", calls=(_NONE,)),
+)
+_OTHER_PROMPTS = ("content", "one call", "reasoning and content")
+TOOLS = [tool_of(call) for call in (_CITY, _NONE, _NESTED, _CODE)]
+
+
+def probe(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
+    """Write and read all messages that the template can print. Costs a few milliseconds."""
+    found: list[Probe] = []
+    for case, prompt in _cases(result):
+        case = _as_written(result, case)
+        try:
+            output = _cut(result, continuation(result, case.content, case.reasoning, case.calls, prompt), case)
+        except NotExpressible:
+            continue
+        found.append(Probe(case.name, prompt, output, _problem(fmt, result.prompts[prompt].text, output, case)))
+    return found
+
+
+def _as_written(result: DiffAnalysisResult, case: Case) -> Case:
+    """The case without arguments that the template does not write, and with ids that carry the name where they must."""
+    form = result.calls
+    if form is None or not case.calls:
+        return case
+    omitted = {kind for kind, style in form.arguments.values.items() if style.encoding is ValueEncoding.OMITTED}
+    calls = []
+    for at, call in enumerate(case.calls):
+        arguments = {key: value for key, value in call.arguments.items() if json_type(value) not in omitted}
+        number = f"functions.{call.name}:{at}" if form.name_in_id else call.id
+        calls.append(Call(call.name, arguments, number))
+    return replace(case, calls=tuple(calls))
+
+
+def _cases(result: DiffAnalysisResult) -> Iterator[tuple[Case, str]]:
+    first = "on" if "on" in result.prompts else "unset"
+    end = result.markers.reasoning_end.strip()
+    for case in (*CASES, *_endings(result)):
+        yield case, first
+    for prompt in result.prompts:
+        closed = bool(end) and end in result.prompts[prompt].opened  # the thought is over, whatever it was
+        if prompt != first:
+            others = (case for case in CASES if case.name in _OTHER_PROMPTS)
+            yield from ((case, prompt) for case in others if not (closed and case.reasoning))
+
+
+def _endings(result: DiffAnalysisResult) -> Iterator[Case]:
+    """Content that ends where a marker might begin."""
+    seen: set[str] = set()
+    for _, marker in result.markers.items():
+        begun = marker.strip()[:1]
+        if begun and not begun.isalnum() and begun not in seen:
+            seen.add(begun)
+            yield Case(f"content that ends in {begun!r}", f"The smaller one is a {begun}")
+
+
+def _cut(result: DiffAnalysisResult, output: str, case: Case) -> str:
+    """The output as far as a server passes it on: up to the token that ends the turn."""
+    for end in (result.turn_end_after_calls if case.calls else result.turn_end, result.turn_end):
+        if end and output.endswith(end):
+            stop = markers_of(end)[:1]
+            return output[: len(output) - len(end)] + (end[: end.index(stop[0])] if stop else "")
+    return output
+
+
+def _problem(fmt: Format, prefix: str, output: str, case: Case) -> str:
+    whole = fmt.parse(output, TOOLS, prefix)
+    problem = _difference(whole, case)
+    if problem:
+        return problem
+    parser = fmt.parser(TOOLS, prefix)
+    sources = []
+    for at in range(0, len(output), _CUT):
+        sources += [event.source for event in parser.feed(output[at : at + _CUT])]
+    sources += [event.source for event in parser.close()]
+    if "".join(sources) != output:
+        return "the events do not give the text back"
+    if _gist(parser.message) != _gist(whole):
+        return "cut into small pieces, it is read differently"
+    return ""
+
+
+def _gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str]]]:
+    return message.content, message.reasoning, [(call.name, call.arguments) for call in message.tool_calls]
+
+
+def _difference(message: Message, case: Case) -> str:
+    wanted = [(call.name, dict(call.arguments)) for call in case.calls]
+    found = [(call.name, _loaded(call.arguments)) for call in message.tool_calls]
+    if found != wanted:
+        return f"calls {_short(found)} instead of {_short(wanted)}"
+    if any(call.status != "complete" for call in message.tool_calls):
+        return "a call is not complete"
+    for part, text, expected in (
+        ("content", message.content, case.content),
+        ("reasoning", message.reasoning, case.reasoning),
+    ):
+        if (text or "").strip() != (expected or "").strip():
+            return f"{part} {_short(text)} instead of {_short(expected)}"
+    return ""
+
+
+def _loaded(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def passed(probes: Sequence[Probe]) -> int:
+    """How many came back."""
+    return sum(not each.problem for each in probes)

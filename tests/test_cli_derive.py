@@ -1,0 +1,392 @@
+"""`toolgram derive`, as its users meet it: the two files, the template debugger and the template analysis."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import toolgram
+from tests.derive.turns import TEMPLATES
+from toolgram.cli.app import app
+from toolgram.cli.deriving import Wish
+from toolgram.cli.survey import COLUMNS, Entry
+from toolgram.cli.templates import Source, name_for
+from toolgram.cli.terminal import COMMANDING
+from toolgram.derive.report import DeriveReport, Probe
+
+HERMES = """\
+{%- for message in messages -%}
+<|im_start|>{{ message.role }}
+{{ message.content or "" }}
+{%- for call in message.tool_calls or [] %}
+<tool_call>
+{"name": {{ call.function.name | tojson }}, "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>
+{%- endfor %}<|im_end|>
+{% endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 3}}\n</tool_call>'
+BROKEN = "{% for message in messages %}\n{{ message.content }}\n{% endif %}"
+NO_TOOLS = "{% for message in messages %}[{{ message.role }}]{{ message.content }}</s>{% endfor %}[assistant]"
+HOSTILE = HERMES.replace("<tool_call>", "<tool_call\x1b[31m>").replace("<|im_end|>", "[red]<|im_end|>\u202e")
+
+
+def run(*arguments: str | Path, text: str = "") -> Result:
+    return CliRunner().invoke(app, ["derive", *map(str, arguments)], input=text)
+
+
+@pytest.fixture
+def hermes(tmp_path: Path) -> Path:
+    place = tmp_path / "hermes.jinja"
+    place.write_text(HERMES, encoding="utf-8")
+    return place
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What derivation was asked for, call by call."""
+    calls: list[dict[str, Any]] = []
+    derive_format = toolgram.derive_format
+
+    def record(chat_template: str, **options: Any) -> toolgram.Format:
+        calls.append({"chat_template": chat_template, **options})
+        return derive_format(chat_template, **options)
+
+    monkeypatch.setattr(toolgram, "derive_format", record)
+    return calls
+
+
+class TestFiles:
+    def test_printed_below_their_names(self, hermes: Path) -> None:
+        result = run(hermes)
+        assert (result.exit_code, result.stderr) == (0, "")
+        grammar, machine = result.stdout.removeprefix("// hermes.lark\n").split("# hermes.yaml\n")
+        fmt = toolgram.derive_format(HERMES, name="hermes")
+        assert grammar.strip() == fmt.grammar_text.strip()
+        assert machine.strip() == fmt.machine_text.strip()
+
+    def test_written_and_named_and_loaded_again(self, hermes: Path, tmp_path: Path) -> None:
+        folder = tmp_path / "new" / "formats"
+        result = run(hermes, "-o", folder)
+        places = [folder / f"hermes.{ending}" for ending in ("lark", "yaml", "report.txt")]
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.stdout.splitlines() == [str(place) for place in places]
+        message = toolgram.load_format(places[0], places[1]).parse(f"Adding.\n{CALL}")
+        assert message.content == "Adding."
+        assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == [("add", {"a": 3})]
+        report = places[2].read_text(encoding="utf-8")
+        assert report.startswith("hermes: derived")
+        assert all(line == line.rstrip() for line in report.splitlines())
+
+    def test_written_with_the_report_printed(self, hermes: Path, tmp_path: Path) -> None:
+        result = run(hermes, "-o", tmp_path / "out", "--report")
+        assert result.exit_code == 0
+        assert (tmp_path / "out" / "hermes.yaml").exists()
+        assert "findings, and the renderings that show them" in result.stdout
+        assert "// hermes.lark" not in result.stdout
+
+    def test_name(self, hermes: Path, tmp_path: Path) -> None:
+        assert run(hermes, "--name", "mine-1.0", "-o", tmp_path).exit_code == 0
+        assert (tmp_path / "mine-1.0.lark").exists()
+        assert toolgram.load_format(tmp_path / "mine-1.0.lark", tmp_path / "mine-1.0.yaml").name == "mine-1.0"
+
+    def test_a_folder_that_cannot_be_written(self, hermes: Path) -> None:
+        result = run(hermes, "-o", hermes / "below")
+        assert result.exit_code == 1
+        assert "cannot be written" in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+class TestReport:
+    def test_tells_findings_with_rule_and_renderings(self, hermes: Path) -> None:
+        told = run(hermes, "--report").stdout
+        assert re.search(r"\n  tools +json_native\n", told)
+        assert re.search(r"per_call_start +'<tool_call>", told)
+        section = told[told.index("findings") : told.index("probes: ")]
+        assert re.search(r"\n  T1.*\n +rule: .+\n +A .*</tool_call>.*\n +B .*<tool_call>", section)
+        assert re.search(r"\n  ok +\S", told[told.index("probes: ") :])
+        assert told.index("probes: ") < told.index("// hermes.lark") < told.index("# hermes.yaml")
+
+    def test_tells_what_the_template_refused(self) -> None:
+        template = HERMES.replace(
+            "{%- for call in",
+            "{%- if message.tool_calls and message.content is none %}{{ 1 / 0 }}{% endif %}{%- for call in",
+        )
+        assert "tried, and refused by the template" in run("-", "--report", text=template).stdout
+
+    def test_warnings_come_to_those_who_do_not_ask_for_the_report(self) -> None:
+        result = run("-", text=NO_TOOLS)
+        assert result.exit_code == 0
+        assert "warning: the template prints no tool calls" in result.stderr
+        told = run("-", "--report", text=NO_TOOLS)
+        assert told.stderr == ""
+        assert "\nwarnings\n  the template prints no tool calls" in told.stdout
+
+    @pytest.mark.parametrize("options", [(), ("--report",)])
+    def test_hostile_text_is_spelled_out(self, options: tuple[str, ...]) -> None:
+        result = run("-", *options, text=HOSTILE)
+        assert result.exit_code == 0
+        assert not COMMANDING.search(result.output)
+        if options:
+            assert r"\x1b[31m" in result.stdout
+            assert "[red]" in result.stdout
+
+    def test_hostile_template_in_an_error(self) -> None:
+        result = run("-", text="{{ raise_exception('no \x1b[31m [red]') }}")
+        assert result.exit_code == 1
+        assert r"no \x1b[31m [red]" in result.stderr
+        assert not COMMANDING.search(result.output)
+
+    def test_in_colour_on_a_terminal(self, hermes: Path) -> None:
+        shown = on_terminal("derive", str(hermes), "--report")
+        assert b"\x1b[" in shown
+        assert b"<tool_call>" in shown
+        assert b"hermes.lark" in shown
+
+    def test_has_findings_for_a_format_that_was_kept_on_disk(
+        self, hermes: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told = run(hermes, "--report").stdout
+        fmt = toolgram.derive_format(HERMES, name="hermes")
+        assert fmt.report is not None
+        kept = toolgram.Format(fmt.spec, fmt.machine_text, DeriveReport(None, probes=fmt.report.probes))
+        monkeypatch.setattr(toolgram, "derive_format", lambda *_, **__: kept)
+        assert run(hermes, "--report").stdout == told
+
+    def test_tells_which_probes_do_not_come_back(self, hermes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        fmt = toolgram.derive_format(HERMES)
+        assert fmt.report is not None
+        probes = [Probe("one call", "on", "[red]\x1b[31m", "name \x1b"), *fmt.report.probes]
+        warnings = ["one call (on): name \x1b", "odd"]
+        failing = toolgram.Format(
+            fmt.spec, fmt.machine_text, DeriveReport(fmt.report.analysis, probes=probes, warnings=warnings)
+        )
+        monkeypatch.setattr(toolgram, "derive_format", lambda *_, **__: failing)
+        told = run(hermes, "--report")
+        assert r"FAIL one call, thinking on" in told.stdout
+        assert "\nwarnings\n  odd\n\n" in told.stdout
+        assert not COMMANDING.search(told.output)
+        asked = run(hermes)
+        assert asked.stderr.splitlines() == [
+            "toolgram: warning: odd",
+            f"toolgram: 1 of {len(probes)} probes did not come back exactly; --report shows them",
+        ]
+
+    def test_strict(self, hermes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object, strict: bool, **__: object) -> toolgram.Format:
+            assert strict
+            raise toolgram.FormatError("hermes", "1 of 9 messages do not come back", "derive without strict")
+
+        monkeypatch.setattr(toolgram, "derive_format", refuse)
+        result = run(hermes, "--strict")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "1 of 9 messages" in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+class TestTemplates:
+    def test_tokenizer_config_has_the_tokens(self, tmp_path: Path, asked: list[dict[str, Any]]) -> None:
+        place = tmp_path / "My Model" / "tokenizer_config.json"
+        place.parent.mkdir()
+        tokens = {"bos_token": {"content": "<s>", "lstrip": False}, "eos_token": "<|im_end|>"}
+        place.write_text(json.dumps({"chat_template": HERMES, **tokens}), encoding="utf-8")
+        assert run(place).exit_code == 0
+        assert run(place, "--eos", "</s>", "--bos", "").exit_code == 0
+        assert [(call["bos_token"], call["eos_token"]) for call in asked] == [("<s>", "<|im_end|>"), ("", "</s>")]
+        assert asked[0]["name"] == "My_Model"
+        assert asked[0]["chat_template"] == HERMES
+
+    @pytest.mark.parametrize("as_list", [True, False])
+    def test_one_of_several(self, tmp_path: Path, asked: list[dict[str, Any]], as_list: bool) -> None:
+        templates = {"default": NO_TOOLS, "tool_use": HERMES}
+        listed = [{"name": name, "template": text} for name, text in templates.items()]
+        place = tmp_path / "chat_template.json"
+        place.write_text(json.dumps({"chat_template": listed if as_list else templates}), encoding="utf-8")
+        result = run(place)
+        assert result.exit_code == 0
+        assert result.stderr.startswith("toolgram: the template 'tool_use' of several in that file")
+        assert run(place, "--variant", "default").exit_code == 0
+        assert [call["chat_template"] for call in asked] == [HERMES, NO_TOOLS]
+        missing = run(place, "--variant", "rag")
+        assert missing.exit_code == 1
+        assert "no template 'rag'; there are: default, tool_use" in missing.stderr
+
+    def test_standard_input_is_jinja_or_json(self, asked: list[dict[str, Any]]) -> None:
+        assert run("-", text=HERMES).exit_code == 0
+        assert run("-", text=json.dumps({"chat_template": HERMES, "eos_token": "</s>"})).exit_code == 0
+        assert [call["chat_template"] for call in asked] == [HERMES, HERMES]
+        assert asked[1]["eos_token"] == "</s>"
+
+    def test_kwargs_and_strict_are_handed_on(self, hermes: Path, asked: list[dict[str, Any]]) -> None:
+        assert run(hermes, "--kwarg", "enable_thinking=false", "--kwarg", 'x={"a": [1]}', "--strict").exit_code == 0
+        assert asked[0]["chat_template_kwargs"] == {"enable_thinking": False, "x": {"a": [1]}}
+        assert asked[0]["strict"] is True
+
+    @pytest.mark.parametrize(
+        ("path", "name"),
+        [
+            ("a/Some Model.jinja", "Some_Model"),
+            ("a/b/chat_template.jinja", "b"),
+            ("a/.hidden/chat_template.jinja", "hidden"),
+            ("a/模型.jinja", None),
+            ("-", None),
+        ],
+    )
+    def test_names(self, path: str, name: str | None) -> None:
+        assert name_for(path) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "not the JSON object of a tokenizer"),
+        ("{}", "no `chat_template` in it"),
+        ('{"chat_template": 7}', "neither text nor a list"),
+        ('{"chat_template": []}', "neither text nor a list"),
+        ('{"chat_template": [{"name": "a", "template": "x"}, {"name": "b", "template": "y"}]}', "--variant: a, b"),
+        ('{"chat_template": "\\ud800"}', "half a surrogate pair"),
+    ],
+)
+def test_json_without_a_template_is_one_line_and_status_1(tmp_path: Path, text: str, problem: str) -> None:
+    place = tmp_path / "tokenizer_config.json"
+    place.write_text(text, encoding="utf-8")
+    result = run(place)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert problem in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (BROKEN, "chat template, line 3: "),
+        ("", "standard input: empty"),
+        ("{{ raise_exception('never') }}", "chat template"),
+        ("{{ messages | no_such_filter }}", "no_such_filter"),
+    ],
+)
+def test_a_bad_template_is_one_line_and_status_1(text: str, problem: str) -> None:
+    result = run("-", text=text)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert problem in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_file_that_is_not_there() -> None:
+    result = run("nowhere.jinja")
+    assert result.exit_code == 1
+    assert result.stderr == "toolgram: nowhere.jinja: cannot be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "either TEMPLATE, or --table DIR"),
+        (["x", "--table", "y"], "either TEMPLATE, or --table DIR"),
+        (["--table", "y", "-o", "z"], "--table prints rows"),
+        (["--table", "y", "--report"], "--table prints rows"),
+        (["x", "--kwarg", "a"], "write it as key=json"),
+        (["x", "--kwarg", "a b=1"], "write it as key=json"),
+        (["x", "--kwarg", "a=yes"], "not JSON; text needs its quotes"),
+        (["x", "--name", "../x"], "use letters"),
+        (["x", "--name", ""], "use letters"),
+    ],
+)
+def test_a_mistake_in_the_command_is_one_line_and_status_2(arguments: list[str], problem: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert problem in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_without_jinja(hermes: Path) -> None:
+    code = "import sys; sys.modules['jinja2'] = None; from toolgram.cli import main; main()"
+    command = [sys.executable, "-c", code, "derive", str(hermes)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == 'toolgram: derive needs jinja2; pip install "toolgram[derive]"\n'
+
+
+class TestTable:
+    def test_a_row_per_template(self) -> None:
+        result = run("--table", TEMPLATES)
+        assert (result.exit_code, result.stderr) == (0, "")
+        header, *rows = [line.split("\t") for line in result.stdout.splitlines()]
+        assert header == list(COLUMNS)
+        assert [row[0] for row in rows] == sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
+        by_name = {row[0]: dict(zip(COLUMNS, row, strict=True)) for row in rows}
+        assert by_name["openai_wrapper"]["tools"] == "json_native"
+        assert by_name["thinking_opened"]["reasoning"] == "forced_open"
+        assert by_name["id_after_arguments"]["call id"] == "post_args"
+        assert "<thinking>…</thinking>" in by_name["answer_always"]["markers"]
+        assert by_name["no_tools"]["warnings"] == "1"
+        for row in by_name.values():
+            assert re.fullmatch(r"\d+/\d+", row["probes"])
+            assert row["ms"].isdigit()
+
+    def test_one_that_fails_has_its_row_and_the_others_go_on(self, tmp_path: Path) -> None:
+        for name, text in {"a": BROKEN, "sub/b": HERMES}.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / f"{name}.jinja").write_text(text, encoding="utf-8")
+        result = run("--table", tmp_path)
+        assert result.exit_code == 1
+        assert result.stderr == "toolgram: 1 of 2 templates give no format\n"
+        _, broken, fine = [line.split("\t") for line in result.stdout.splitlines()]
+        assert broken[:2] == ["a", broken[1]]
+        assert "line 3" in broken[1]
+        assert len(broken) == len(fine) == len(COLUMNS)
+        assert fine[0] == "sub/b"
+
+    @pytest.mark.parametrize("name", ["", "absent"])
+    def test_nothing_there(self, tmp_path: Path, name: str) -> None:
+        result = run("--table", tmp_path / name)
+        assert result.exit_code == 1
+        assert result.stderr.count("\n") == 1
+
+    def test_a_table_on_a_terminal(self, hermes: Path) -> None:
+        shown = on_terminal("derive", "--table", str(hermes.parent))
+        assert b"hermes" in shown
+        assert "│".encode() in shown
+
+    def test_cells(self) -> None:
+        assert len(Entry("x", error="no").cells()) == len(Entry("x").cells()) == len(COLUMNS)
+        assert Entry("x", shipped="mistral_v3").cells()[6] == "mistral_v3"
+
+
+def test_tokens_of_the_command_line_come_first(asked: list[dict[str, Any]]) -> None:
+    Wish("<a>", None).derive(Source(HERMES, None, "<b>", "<c>"))
+    assert (asked[0]["bos_token"], asked[0]["eos_token"]) == ("<a>", "<c>")
+
+
+def on_terminal(*arguments: str) -> bytes:
+    """What the command writes to a wide terminal."""
+    ours, theirs = pty.openpty()
+    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "toolgram", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        env=kept | {"TERM": "xterm-256color", "COLUMNS": "200"},
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while data := os.read(ours, 1 << 16):
+            shown += data
+    except OSError:  # Linux says that nobody holds the other end by an error
+        pass
+    assert process.wait(timeout=60) == 0
+    os.close(ours)
+    return shown
