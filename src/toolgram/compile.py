@@ -93,6 +93,7 @@ class Program:
     python_json: bool
     literals: dict[str, str]  # trigger -> text
     special: dict[str, str]  # the same, of the special tokens
+    notation: tuple[str, ...] = ()  # quotes of notated values
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
 
 
@@ -117,6 +118,7 @@ def compile_spec(spec: Spec) -> Program:
         spec.python_json,
         literals,
         special,
+        spec.notation,
         spec.turn_end,
     )
 

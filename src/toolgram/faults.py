@@ -71,6 +71,13 @@ def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterat
             f"add `- {{trigger: malformed, source: {name}, dest: ..., after: fail_call}}`",
             state.line,
         )
+    if state.typed == "notated" and (len(spec.notation) != 2 or not all(spec.notation)):
+        yield FormatError(
+            path,
+            f"{name} reads notated values, and the format does not say how they are quoted",
+            'write `notation: ["...", "..."]` under `format:`, the opening and the closing quote',
+            state.line,
+        )
     if (
         state.meaning == "arguments"
         and not {"object_end"} & set(row)

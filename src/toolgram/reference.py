@@ -25,6 +25,7 @@ from transitions.extensions.markup import MarkupMachine
 from transitions.extensions.states import Tags, add_state_features
 
 from toolgram.errors import ToolgramError
+from toolgram.islands.notated_values import NotatedScanner
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.message import Message, ToolCall
@@ -106,7 +107,7 @@ def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
     reasoning: list[str] = []
     calls: list[ToolCall] = []
     seam = {"content": False, "reasoning": False}
-    for kind, value in _pieces(tree, text):
+    for kind, value in _pieces(spec, tree, text):
         if kind == "seam" or kind == "call":
             seam = {"content": True, "reasoning": True}
             for segments in (content, reasoning):
@@ -133,7 +134,7 @@ def _joined(segments: list[str]) -> str | None:
     return text if text.strip() else None
 
 
-def _pieces(tree: Tree[Token], text: str) -> Iterator[tuple[str, str | ToolCall]]:
+def _pieces(spec: Spec, tree: Tree[Token], text: str) -> Iterator[tuple[str, str | ToolCall]]:
     pending: list[Node] = [tree]
     while pending:
         node = pending.pop()
@@ -143,7 +144,7 @@ def _pieces(tree: Tree[Token], text: str) -> Iterator[tuple[str, str | ToolCall]
             else:
                 yield "seam", str(node)
         elif _short(node.data) in _CALLS:
-            yield "call", _call(node, text)
+            yield "call", _call(spec, node, text)
         elif _short(node.data) == "text":
             yield "content", "".join(str(token) for token in node.scan_values(lambda value: isinstance(value, Token)))
         else:
@@ -155,7 +156,7 @@ def _short(name: str) -> str:
     return str(name).rpartition("__")[2]
 
 
-def _call(tree: Tree[Token], text: str) -> ToolCall:
+def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
     call = ToolCall("", "", "{}", "truncated" if _short(tree.data) == "bare_call" else "complete")
     pending: list[Node] = list(reversed(tree.children))
     members: list[str] = []
@@ -168,7 +169,7 @@ def _call(tree: Tree[Token], text: str) -> ToolCall:
         elif name in ("name_field", "id_field"):
             setattr(call, name.removesuffix("_field"), json.loads(_last(node)))
         elif name == "argument":
-            members += _members(node, text)
+            members += _members(spec, node, text)
             call.arguments = f"{{{', '.join(members)}}}"
         elif name == "arguments":
             call.arguments = _arguments(text[node.meta.start_pos : node.meta.end_pos])
@@ -188,7 +189,7 @@ _TYPES: dict[str, frozenset[str] | None] = {
 }
 
 
-def _members(tree: Tree[Token], text: str) -> Iterator[str]:
+def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
     """Tagged arguments as members of a JSON object, read as if no types were declared."""
     key = ""
     for node in tree.children:
@@ -197,7 +198,11 @@ def _members(tree: Tree[Token], text: str) -> Iterator[str]:
             key = str(node) if name == "KEY" else key
             continue
         source = "" if node.meta.empty else text[node.meta.start_pos : node.meta.end_pos]
-        if name in _TYPES:
+        if name == "notated_value":
+            scanner = NotatedScanner((spec.notation[0], spec.notation[1]))
+            scanner.read(source, 0, True)
+            source = scanner.out
+        elif name in _TYPES:
             value = TaggedValue(_TYPES[name])
             source = value.read(source) + value.finish()
         yield f"{json.dumps(key)}: {source}"

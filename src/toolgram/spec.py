@@ -13,8 +13,8 @@ Vocabulary of a machine file:
 * a tag says what text inside a state means: `content`, `reasoning`, `name`, `call_id`, `arguments`, `argument_key`,
   `value` (of one argument), `ignored` (a JSON value that belongs to no call), `malformed`, or nothing of these for
   structure; `held` marks a state whose text is not committed yet; `python` that its arguments are Python keyword
-  arguments; `text` and `json` that a value is always the one or always the other, where else the parameter's type
-  decides; `echo` that the marker after a value repeats the argument's key;
+  arguments; `text`, `json` and `notated` (JSON with the quotes of `format: notation:`) that a value is always that,
+  where else the parameter's type decides; `echo` that the marker after a value repeats the argument's key;
 * an action (`after`) says what a transition does with the text of its trigger: `name`, `call_id`, `start_call`,
   `no_arguments`, `open_arguments`, `argument_key`, `unclosed_value`, `close_arguments`, `end_call`, `fail_call`.
 """
@@ -26,7 +26,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MEANINGS = ("content", "reasoning", "name", "call_id", "arguments", "argument_key", "value", "ignored", "malformed")
-TRAITS = ("held", "python", "text", "json", "echo")
+VALUE_TYPES = ("text", "json", "notated")
+TRAITS = ("held", "python", *VALUE_TYPES, "echo")
 TAGS = (*MEANINGS, *TRAITS)
 ACTIONS = (
     "name", "call_id", "start_call", "no_arguments", "open_arguments", "argument_key", "unclosed_value",
@@ -70,8 +71,8 @@ class Run:
 class State:
     """A state as declared: its `meaning` (None for structure), and its traits.
 
-    `held`: its text is not committed; `python`: arguments are Python's; `typed`: values are always "text" or "json", ""
-    where the parameter decides; `echo`: the marker after a value repeats the key.
+    `held`: its text is not committed; `python`: arguments are Python's; `typed`: values are always "text", "json" or
+    "notated", "" where the parameter decides; `echo`: the marker after a value repeats the key.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Spec:
     terminals: dict[str, Literal | Run]
     final: str
     turn_end: str = ""
+    notation: tuple[str, ...] = ()  # the quotes of notated values, opening and closing
     import_paths: tuple[str, ...] = field(default=())
 
 

@@ -55,7 +55,7 @@ def _load(data: dict[str, Any], grammar: Path, machine: Path) -> Spec:
     ]
     terminals = [Literal(*shape) if len(shape) == 2 else Run(*shape) for shape in data.pop("terminals")]
     return Spec(
-        **{**data, "special_tokens": tuple(data["special_tokens"])},
+        **{**data, "special_tokens": tuple(data["special_tokens"]), "notation": tuple(data["notation"])},
         grammar_path=str(grammar),
         grammar_text=grammar.read_text(encoding="utf-8"),
         machine_path=str(machine),

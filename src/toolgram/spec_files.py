@@ -29,6 +29,7 @@ from toolgram.spec import (
     RECOVERY_TRIGGERS,
     TAGS,
     TEXT,
+    VALUE_TYPES,
     Literal,
     Run,
     Spec,
@@ -73,6 +74,7 @@ def spec_from_texts(
         call_ids=str(about.get("call_ids", "call_24")),
         special_tokens=tuple(about.get("special_tokens", ())),
         python_json=bool(about.get("python_json", False)),
+        notation=tuple(map(str, about.get("notation", ()))),
         turn_end=str(about.get("turn_end", "")),
         same_path={str(path): str(same) for path, same in dict(about.get("same_path", {})).items()},
         grammar_path=grammar_path,
@@ -279,7 +281,7 @@ def _states(machine: dict[str, Any], lines: Lines, path: str) -> dict[str, State
             )
         if name in states:
             raise FormatError(path, f"state {name} is declared twice", "remove one of them", line)
-        typed = next((tag for tag in tags if tag in ("text", "json")), "")
+        typed = next((tag for tag in tags if tag in VALUE_TYPES), "")
         meaning = meanings[0] if meanings else None
         if (typed or "echo" in tags) and meaning != "value":
             raise FormatError(

@@ -31,7 +31,7 @@ _VALUES = {
     "envelope": OBJECT,
     "bare_envelope": OBJECT,
     "call_list": LIST,
-    **dict.fromkeys(("raw_value", "text_value", "literal_value", "json_value"), VALUE),
+    **dict.fromkeys(("raw_value", "text_value", "literal_value", "json_value", "notated_value"), VALUE),
     "text": TEXT,
     "THOUGHT": TEXT,
 }
@@ -311,7 +311,7 @@ def samples(spec: Spec) -> dict[str, list[str]]:
     """Texts for the symbols that are not one fixed text."""
     python = any(state.python for state in spec.states.values())
     objects = _objects(spec)
-    values = ['"v"', "1"] if any(state.typed == "json" for state in spec.states.values()) else ["v", "1"]
+    values = ['"v"', "1"] if any(state.typed in ("json", "notated") for state in spec.states.values()) else ["v", "1"]
     runs = {name: [RUNS.get(name.partition("_")[0], "k")] for name in spec.terminals if name != WS}
     return {
         **runs,

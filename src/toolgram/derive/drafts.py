@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgram.faults import faults
-from toolgram.spec import MEANINGS, Literal, Run, Spec, State, Transition
+from toolgram.spec import MEANINGS, VALUE_TYPES, Literal, Run, Spec, State, Transition
 
 FINAL = "ALL_TOOLS_COMPLETE"
 START = "WAITING_FOR_TOOL_START"
@@ -49,6 +49,10 @@ class Draft:
         name = self._free(role)
         self.terminals[name] = Literal(name, text)
         return name
+
+    def has(self, text: str) -> bool:
+        """Whether there is a terminal that is `text`."""
+        return any(isinstance(shape, Literal) and shape.text == text for shape in self.terminals.values())
 
     def literals(self, role: str, texts: Iterable[str]) -> list[str]:
         """Terminals for the pieces of one marker."""
@@ -182,6 +186,7 @@ class Draft:
             python_json=bool(about.get("python_json", False)),
             same_path=dict(about.get("same_path", {})),
             turn_end=str(about.get("turn_end", "")),
+            notation=tuple(about.get("notation", ())),
             grammar_path=f"{self.name}.lark",
             grammar_text=self.grammar(),
             machine_path=f"{self.name}.yaml",
@@ -209,7 +214,7 @@ class Draft:
 
 def _state(name: str, tags: Sequence[str]) -> State:
     meaning = next((tag for tag in tags if tag in MEANINGS), None)
-    typed = next((tag for tag in tags if tag in ("text", "json")), "")
+    typed = next((tag for tag in tags if tag in VALUE_TYPES), "")
     return State(name, meaning, "held" in tags, "python" in tags, 0, typed, "echo" in tags)
 
 

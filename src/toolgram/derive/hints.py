@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from toolgram.derive.comparing import compare, markers_of, mirrors
 from toolgram.derive.conversation import SWITCHES, Conversation
+from toolgram.derive.conversation import TOOLS as TOOL_DICTS
 from toolgram.derive.errors import TemplateError
 
 TOOLS, THINKING = "tools", "thinking"
@@ -22,12 +23,22 @@ def find_instructions(talk: Conversation, has_calls: bool, has_reasoning: bool) 
     found: dict[str, str] = {}
     try:
         if not has_calls and talk.form.tools != "none":
-            found[TOOLS] = compare(talk.prompt(), talk.prompt(with_tools=False)).left
+            found[TOOLS] = compare(talk.prompt(), talk.prompt(with_tools=False)).left or _about_tools(talk)
         if not has_reasoning:
             found[THINKING] = _about_thinking(talk)
     except TemplateError as error:
         talk.refused("the prompt without tools, with thinking on and off", error)
     return {topic: text for topic, text in found.items() if text.strip()}
+
+
+def _about_tools(talk: Conversation) -> str:
+    """What the prompt says when the tools are given under a name of the template's own, such as `xml_tools`."""
+    for name in sorted(talk.template.names):
+        if name.endswith("_tools"):
+            text = compare(talk.prompt({name: TOOL_DICTS}, False), talk.prompt(with_tools=False)).left
+            if text.strip():
+                return text
+    return ""
 
 
 def _about_thinking(talk: Conversation) -> str:

@@ -24,8 +24,8 @@ def add_json_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence[s
     listed = calls.section_start.rstrip().endswith("[")
     section = calls.section_start.rstrip().removesuffix("[") if listed else calls.section_start
     section_end = calls.section_end.lstrip().removeprefix("]") if listed else calls.section_end
-    before = pieces(markers.per_call_start)
-    outer = pieces(section)
+    before = _whole(draft, markers.per_call_start)
+    outer = _whole(draft, section)
     if not before:
         before, outer = outer, []
     closers = [*pieces(markers.per_call_end)]
@@ -65,6 +65,12 @@ def add_json_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence[s
     if not fields.name_is_key:
         draft.about["same_path"] = _same_paths(result)
     return leaving
+
+
+def _whole(draft: Draft, marker: str) -> list[str]:
+    """The pieces of a marker; one, where its first means something else in free text."""
+    cut = pieces(marker)
+    return [marker.strip()] if cut and draft.has(cut[0]) else cut
 
 
 def _markers(path: Path, role: str, texts: Sequence[str]) -> Path:

@@ -54,13 +54,20 @@ def _told(marker: str) -> Callable[[DiffAnalysisResult], bool]:
     return fits
 
 
+def _listed(result: DiffAnalysisResult) -> bool:
+    """The template prints no calls, and lists the tools as those of this family do."""
+    told = "".join(result.instructions.values())
+    listed = "<|tool_list_start|>[" in told or "List of tools: [" in told
+    return result.tool_format is ToolFormat.NONE and listed
+
+
 KNOWN = (
     Known("gpt_oss", "channels, recipients on either side of them, and messages that end one another", _harmony),
     Known("functionary_v3_2", "`all` is no function, and code may follow a name", _functionary),
     Known("llama3_json", "calls in fences and behind <|python_tag|>, and when a brace is prose", _bare_json),
     Known("granite_3", "calls, which the template takes and does not print", _granite),
     Known("hermes", "calls, which the template only describes", _told("<tool_call>")),
-    Known("lfm2", "calls, which the template only describes", _told("<|tool_call_start|>")),
+    Known("lfm2", "calls, which the template never mentions, next to the list of tools that it writes", _listed),
 )
 
 

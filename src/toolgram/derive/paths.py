@@ -12,20 +12,14 @@ from dataclasses import dataclass, field
 
 from toolgram.derive.drafts import Draft
 
-# A marker that is whole: nothing of it continues across its brackets.
-_WHOLE = re.compile(r"<[^<>\n]+>|(?<!\[)\[[^\[\]\n]+\](?!\])|【[^【】\n]*】|«[^«»\n]*»|⟨[^⟨⟩\n]*⟩")
+# Between two markers that are whole: nothing of either continues across.
+_BETWEEN = re.compile(r"(?<=[>】»⟩])\s*(?=[<【«⟨])|(?<=[>】»⟩])\s*(?=\[[^\[])|(?<=[^\]]\])\s*(?=[<【«⟨])|(?<=[^\]]\])\s*(?=\[[^\[])")
 _LINES = re.compile(r"\s*\n\s*")
 
 
 def pieces(marker: str) -> list[str]:
     """The pieces of a marker, without the blanks around and between them."""
-    cut: list[str] = []
-    for line in _LINES.split(marker):
-        at = 0
-        for match in _WHOLE.finditer(line):
-            cut += [line[at : match.start()], match.group()]
-            at = match.end()
-        cut.append(line[at:])
+    cut = [piece for line in _LINES.split(marker) for piece in _BETWEEN.split(line)]
     return [piece.strip() for piece in cut if piece.strip()]
 
 

@@ -68,11 +68,14 @@ class _TagSkeleton:
         """All of it: section, calls, what closes them, what separates them."""
         draft = self.draft
         self.recovering = draft.state(RECOVERING, "malformed")
+        self._whole_markers()
         self.closed = [draft.state("TOOL_COMPLETE", "content") for _ in self._stops()]
         self.open_ended = self.arguments is not None and not self.after
         if self.open_ended and not isinstance(next(reversed(self.between), None), str):
             raise NotExpressible("nothing closes a call, nor the name of one")
         texts = [*self.entries, self.recovering]
+        if Slot.NAME not in self.after:
+            self._rest(0 if self.arguments is None else min(1, len(self.after)))  # what closes comes before what begins
         starts = [*texts, *self.closed] if self.distinct else [*self.closed]
         rule: list[str] = []
         if self.section:
@@ -99,6 +102,14 @@ class _TagSkeleton:
         else:
             draft.imports.append(".common.json (arguments)")
         return leaving
+
+    def _whole_markers(self) -> None:
+        """Markers stay whole where their first piece means something else in free text."""
+        for items, text in ((self.section, self.calls.section_start), (self.before, self.calls.pattern[0])):
+            first = items[0] if items else None
+            if isinstance(first, str) and isinstance(text, str) and self.draft.has(first):
+                count = len(pieces(text))
+                items[:count] = [text.strip()]
 
     def _section_end(self, rule: list[str]) -> list[str]:
         draft = self.draft
@@ -175,6 +186,8 @@ class _TagSkeleton:
         """The terminal of a marker or slot, and what becomes of its text."""
         if isinstance(item, str):
             return self.draft.literal(role, item), ()
+        if item is Slot.NAME and self.name:
+            return self.name, ()  # once more
         if item is Slot.INDEX:
             return self.draft.run("INDEX", "[0-9]", "[0-9]", 8), ()
         if item is Slot.ID:
@@ -191,7 +204,7 @@ class _TagSkeleton:
             item = items[at]
             slot = items[at + 1] if at + 1 < len(items) else None
             closing = items[at + 2] if at + 2 < len(items) else None
-            if isinstance(item, str) and isinstance(slot, Slot) and isinstance(closing, str):
+            if isinstance(item, str) and slot in (Slot.ID, Slot.INDEX) and isinstance(closing, str):
                 trigger, actions = self._symbol("", slot, closing)
                 aside = path.fork().step(draft.literal("CALL_ID", item), draft.state(*_ROLES[slot]))
                 aside.step(trigger, draft.state("PARSING_CALL_ID_COMPLETED", "held"), *actions)
@@ -211,6 +224,8 @@ class _TagSkeleton:
             texts = ["{"] if self.arguments is None else [self.arguments.first_text(), *closers]
         if self.calls.without_arguments is not None:
             texts += [item for item in items_of(self.calls.without_arguments) if isinstance(item, str)]
+        behind = [text for at, text in enumerate(self.between) if at and self.between[at - 1] is Slot.NAME]
+        texts += [text for text in behind if isinstance(text, str)]
         if Slot.NAME in self.after:
             texts += [item for item in self.after if isinstance(item, str)]
         return "".join(text[0] for text in texts if text and not text[0].isalnum())

@@ -15,6 +15,7 @@ from toolgram.derive.drafts import BLANK, FINAL, RECOVERING, START, Draft
 from toolgram.derive.result import ContentMode, DiffAnalysisResult, Part, ReasoningMode
 from toolgram.spec import END, TEXT, Literal
 
+BEGIN = "WAITING_FOR_CONTENT"
 _WORDY = re.compile(r"[\w\s.,:;!?-]*\Z")
 
 
@@ -26,6 +27,7 @@ class TextSkeleton:
         self.states = [draft.state(START, "content")]
         self.alternatives = ["text"]
         self.last: list[str] = []
+        self.leaving: list[str] = []  # states that text leaves
         self.ends: list[str] = []  # terminals that end a turn
         self.rules: list[str] = []
         draft.to(TEXT, START, START)
@@ -51,10 +53,19 @@ class TextSkeleton:
         self.states.append(state)
         draft.to(TEXT, state, state)
         draft.to(opening, START, state)
-        draft.to(closing, state, START)
         self.alternatives.append("reasoning")
         self.last.append("_open_reasoning")
+        draft.to(closing, state, self._before_content(closing))
         self.rules += [f"reasoning: {opening} THOUGHT* ({closing}%s)", f"_open_reasoning: {opening} THOUGHT*"]
+
+    def _before_content(self, closing: str) -> str:
+        """The state in which a turn begins, and that follows a thought: one that ends there again means nothing."""
+        draft = self.draft
+        begin = draft.state(BEGIN, "content")
+        draft.to(closing, begin, begin)
+        draft.initial = begin
+        self.leaving.append(begin)
+        return begin
 
     def _content(self, result: DiffAnalysisResult) -> None:
         start, end = result.markers.content_start.strip(), result.markers.content_end.strip()
@@ -113,7 +124,7 @@ class TextSkeleton:
     def finish(self, leaving: Sequence[str], calls: bool) -> None:
         """Join text and calls. `leaving` are the states behind a call, which text leaves; `calls`: there is such a rule."""
         draft = self.draft
-        for state in leaving:
+        for state in (*self.leaving, *leaving):
             for (source, trigger), (dest, actions) in list(draft.rows.items()):
                 if source == START and trigger != TEXT:
                     draft.to(trigger, state, dest, *actions)

@@ -7,6 +7,7 @@ itself.  Blanks beside raw text belong to its markers where the template writes 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,10 @@ from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, ValueEncoding
 
 _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
 _LITERAL = {*_JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR}
+_BODIES = {
+    "json_value": "value",
+    "notated_value": "notated_object | notated_list | NOTATED_STRING | STRING | NUMBER | TRUE | FALSE | NULL",
+}
 _UNWRITTEN = {ValueEncoding.OMITTED, ValueEncoding.EMPTY, ValueEncoding.UNKNOWN}
 
 
@@ -39,7 +44,7 @@ class Frame:
     def rule(self) -> str:
         """The rule of the value."""
         if self.alone:
-            return "json_value"
+            return "notated_value" if "notated" in self.traits else "json_value"
         return "literal_value" if "json" in self.traits else "text_value" if "text" in self.traits else "raw_value"
 
 
@@ -149,11 +154,27 @@ class Arguments:
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
         self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}".replace("  ", " ")]
         for rule in dict.fromkeys(frame.rule for frame in self.frames):
-            self.rules.append(f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}")
+            self.rules.append(f"{rule}: {_BODIES.get(rule, 'VALUE?')}")
+        notated = notation_of(self.form)
+        if notated is not None:
+            self._notation(*notated)
         if any(not frame.alone for frame in self.frames):
             draft.texts["VALUE"] = r"[\s\S]+"
-        if any(frame.alone for frame in self.frames):
+        if any(frame.rule == "json_value" for frame in self.frames):
             draft.imports.append(".common.json (value)")
+
+    def _notation(self, opening: str, closing: str) -> None:
+        draft = self.draft
+        draft.about["notation"] = [opening, closing]
+        draft.imports.append(".common.json (STRING, NUMBER, TRUE, FALSE, NULL)")
+        self.rules += [
+            'notated_object: "{" [_notated_member ("," _notated_member)*] "}"',
+            "_notated_member: (NOTATED_STRING | NOTATED_KEY | STRING) \":\" notated_value",
+            'notated_list: "[" [notated_value ("," notated_value)*] "]"',
+        ]
+        inside = f"(?:(?!{re.escape(closing)})[\\s\\S])*"
+        draft.texts["NOTATED_STRING"] = f"{re.escape(opening)}{inside}{re.escape(closing)}"
+        draft.texts["NOTATED_KEY"] = r"[^:,{}\[\]\"\s<]+"
 
     def _lead(self, frame: Frame, branches: dict[tuple[str, ...], str]) -> tuple[str, str]:
         """The markers between key and value, but for the last: shared by frames as far as they are the same."""
@@ -245,10 +266,13 @@ class Arguments:
 def _frames(form: ArgumentsFormat) -> list[Frame]:
     """The frames of all types, those of text first."""
     found: dict[tuple[str, str], dict[str, ValueEncoding]] = {}
+    notated = notation_of(form)
     for kind, style in form.values.items():
-        if style.encoding is ValueEncoding.NOTATION:
-            raise NotExpressible("values are written in a notation of their own")
-        if style.encoding not in _UNWRITTEN:
+        if notated is not None and style.encoding is not ValueEncoding.RAW:
+            # whatever was made of the others: the notation has all of JSON in it
+            bare = next(each for each in form.values.values() if each.encoding is ValueEncoding.NOTATION)
+            found.setdefault((bare.before, bare.after), {})[kind] = ValueEncoding.NOTATION
+        elif style.encoding not in _UNWRITTEN:
             found.setdefault((style.before, style.after), {})[kind] = style.encoding
     if not found:
         raise NotExpressible("no argument could be read")
@@ -264,8 +288,18 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
     return sorted(frames, key=lambda frame: not frame.raw)
 
 
+def notation_of(form: ArgumentsFormat) -> tuple[str, str] | None:
+    """The quotes of the notation in which lists and objects are written, where it is not JSON's."""
+    for style in form.values.values():
+        if style.encoding is ValueEncoding.NOTATION and style.notation is not None:
+            return style.notation.opening, style.notation.closing
+    return None
+
+
 def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str | None, frames: int) -> Frame:
     encodings = set(kinds.values())
+    if ValueEncoding.NOTATION in encodings:
+        return Frame(before, after, echo, ("notated",), True)
     if kinds.get("string") is ValueEncoding.RAW and before.endswith('"') and after.startswith('"') and frames > 1:
         # quotes of JSON, and text that is not escaped in them: read as JSON, which it is nearly always
         return Frame(before[:-1], after[1:], echo, ("json",), True)

@@ -16,7 +16,7 @@ from toolgram.derive.comparing import markers_of
 from toolgram.derive.conversation import Call, json_type, tool_of
 from toolgram.derive.rebuilding import NotExpressible, continuation
 from toolgram.derive.report import Probe
-from toolgram.derive.result import DiffAnalysisResult, ValueEncoding
+from toolgram.derive.result import DiffAnalysisResult, ReasoningMode, ValueEncoding
 from toolgram.formats import Format
 from toolgram.message import Message
 
@@ -101,8 +101,11 @@ def _as_written(result: DiffAnalysisResult, case: Case) -> Case:
 def _cases(result: DiffAnalysisResult) -> Iterator[tuple[Case, str]]:
     first = "on" if "on" in result.prompts else "unset"
     end = result.markers.reasoning_end.strip()
+    opened = result.prompts[first].opened
+    thinks = result.reasoning_mode is not ReasoningMode.NONE
     for case in (*CASES, *_endings(result)):
-        yield case, first
+        if not case.reasoning or (thinks and not (end and end in opened)):
+            yield case, first
     for prompt in result.prompts:
         closed = bool(end) and end in result.prompts[prompt].opened  # the thought is over, whatever it was
         if prompt != first:

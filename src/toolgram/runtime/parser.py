@@ -33,11 +33,11 @@ from toolgram.runtime.argument_readers import (
 )
 from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored, read_quoted, read_transcoded
 from toolgram.runtime.snapshots import dump_stream, load_stream
-from toolgram.runtime.stream import Stream, Trace
+from toolgram.runtime.stream import Stream, Trace, reader_of
 from toolgram.runtime.text_readers import read_text, read_token
 from toolgram.runtime.value_readers import read_value
 from toolgram.runtime.wreckage_reader import read_debris, read_wreckage
-from toolgram.spec import END
+from toolgram.spec import END, TEXT
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
@@ -319,6 +319,10 @@ class Parser:
         events: list[Event] = []
         stream.sink.out = events
         _read(stream, prefix, 0, False)
+        initial = stream.program.initial
+        if stream.sink.queue is None and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
+            stream.state = initial  # what the prompt says is no text of this turn
+            stream.reader = reader_of(initial)
         stream.borrowed = len(stream.buffer)
         _forget_sources(stream)
         if stream.call is not None:

@@ -56,6 +56,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
     data["strings"] = stream.strings.dump() if stream.strings else None
     data["python"] = stream.python.state() if stream.python else None
     data["value"] = stream.value.dump() if stream.value else None
+    data["notated"] = stream.notated.dump() if stream.notated else None
     data["wreckage"] = stream.wreckage.dump() if stream.wreckage else None
     return data
 
@@ -94,4 +95,8 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
         from toolgram.islands.tagged_values import TaggedValue
 
         stream.value = TaggedValue.load(data["value"])
+    if data["notated"]:
+        from toolgram.islands.notated_values import NotatedScanner
+
+        stream.notated = NotatedScanner.load(data["notated"])
     stream.wreckage = Wreckage.load(data["wreckage"]) if data["wreckage"] else None

@@ -34,6 +34,7 @@ from toolgram.runtime.sink import MARKER, SYNTAX, Sink
 from toolgram.spec import TEXT
 
 if TYPE_CHECKING:
+    from toolgram.islands.notated_values import NotatedScanner
     from toolgram.islands.python_literals import PythonScanner
     from toolgram.islands.tagged_values import TaggedValue
     from toolgram.parameters import Parameters, Types
@@ -61,6 +62,7 @@ class Stream:
         "key",
         "keys",
         "name",
+        "notated",
         "notes",
         "open_call",
         "opening",
@@ -113,6 +115,7 @@ class Stream:
         self.strings: JsonStringScanner | None = None  # arguments written as a JSON string
         self.python: PythonScanner | None = None  # Python keyword arguments
         self.value: TaggedValue | None = None  # the value of a tagged argument
+        self.notated: NotatedScanner | None = None  # the same, in a notation of its own
         self.wreckage: Wreckage | None = None
         self.doubt = False  # an opening bracket is not believed yet
         self.opening = ""  # its characters, and blanks
@@ -381,7 +384,7 @@ class Stream:
 
     def leave_islands(self) -> None:
         """No embedded value is open any more."""
-        self.env = self.scanner = self.strings = self.python = self.value = None
+        self.env = self.scanner = self.strings = self.python = self.value = self.notated = None
 
     def deepen(self) -> None:
         """A candidate inside wreckage was none: its brackets and strings are part of the wreckage."""

@@ -6,6 +6,7 @@ import re
 
 from toolgram.compile import Symbol
 from toolgram.islands.json_values import CONTROL, ITEM, SCALAR_END, STRING_END, JsonScanner, escape_controls
+from toolgram.islands.notated_values import NotatedScanner
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.runtime.sink import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
@@ -17,6 +18,8 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
     """The value of a tagged argument: JSON by its type, streamed as soon as the type is certain."""
     state, value = stream.state, stream.value
     assert value is not None
+    if state.typed == "notated":
+        return _read_notated(stream, text, pos, final)
     if "value_end" in state.row:
         return _read_alone(stream, text, pos)
     while True:
@@ -100,6 +103,33 @@ def _end(stream: Stream, value: TaggedValue, symbol: Symbol, text: str, begin: i
     stream.value = None
     stream.fire(symbol.trigger, text[begin:end], symbol_why(symbol))
     return end
+
+
+def _read_notated(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """JSON in the format's own notation, which ends by itself as well."""
+    scanner = stream.notated
+    if scanner is None:
+        opening, closing = stream.program.notation
+        scanner = stream.notated = NotatedScanner((opening, closing))
+    end = scanner.read(text, pos, final)
+    if end > pos:
+        _say(stream, scanner.out, stream.take(text, pos, end))
+    if scanner.broken:
+        stream.misfit()
+        return end
+    if scanner.done:
+        stream.notated = stream.value = None
+        if stream.pending:
+            stream.sink.drop("".join(stream.pending), SYNTAX)
+            stream.pending.clear()
+        stream.fire("value_end", "")
+        return end
+    if end == len(text) or final:
+        if final and end < len(text):
+            stream.pending.append(stream.take(text, end, len(text)))
+        return len(text)
+    stream.buffer = text[end:]
+    return WAIT
 
 
 def _read_alone(stream: Stream, text: str, pos: int) -> int:

@@ -1,0 +1,203 @@
+"""JSON in a notation of its own: strings in quotes that a model has a token for, and keys that are bare.
+
+    {city:<|"|>Paris<|"|>,days:[1,2],ok:true}
+
+Strategy: a stack of brackets and one expectation, token by token; a token that the text may cut (a quote, a scalar, a
+bare key) is taken only when its end is seen.  What JSON itself writes is read as well (its quotes, blanks, `null`), and
+Python's words.  Strings are passed on while they come; everything else is a few characters long.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from json.encoder import encode_basestring
+from typing import Any
+
+VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, DONE, BROKEN = (
+    "value", "first", "key", "first key", "colon", "after", "string", "done", "broken",
+)  # fmt: skip
+MAX_DEPTH = 256
+MAX_TOKEN = 1024
+
+_BLANKS = re.compile(r"[ \t\r\n]*+").match
+_SCALAR = re.compile(r"[-+.\w]++").match
+_BARE_KEY = re.compile(r"[^:,{}\[\]\"\s<]++").match
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
+_WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
+_JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL).match
+_CLOSING = {"{": "}", "[": "]"}
+
+
+class NotatedScanner:
+    """One value, being read. `quotes` are the opening and the closing quote of the notation.
+
+    `read` consumes what it can; after it, `out` is the JSON of that, `done` says that the value is over, and `broken`
+    that the text at the returned position does not fit.
+    """
+
+    __slots__ = ("_quotes", "_state", "out", "stack")
+
+    def __init__(self, quotes: tuple[str, str]) -> None:
+        self._quotes = quotes
+        self._state = VALUE
+        self.stack = ""
+        self.out = ""
+
+    @property
+    def done(self) -> bool:
+        """The value is over."""
+        return self._state == DONE
+
+    @property
+    def broken(self) -> bool:
+        """The next character cannot be part of the value."""
+        return self._state == BROKEN
+
+    def read(self, text: str, pos: int, final: bool) -> int:
+        """Consume `text` from `pos` on. Stops before a token that may still grow, unless this is the end (`final`)."""
+        self.out = ""
+        while pos < len(text) and self._state not in (DONE, BROKEN):
+            if self._state == STRING:
+                end = self._string(text, pos)
+            else:
+                blank = _BLANKS(text, pos)
+                assert blank is not None
+                pos = blank.end()
+                end = self._token(text, pos, final) if pos < len(text) else pos
+            if end == pos:
+                break
+            pos = end
+        return pos
+
+    def _string(self, text: str, pos: int) -> int:
+        closing = self._quotes[1]
+        end = text.find(closing, pos)
+        if end >= 0:
+            self.out += encode_basestring(text[pos:end])[1:-1] + '"'
+            self._after_value()
+            return end + len(closing)
+        end = len(text)
+        for at in range(max(pos, end - len(closing) + 1), end):
+            if closing.startswith(text[at:]):
+                end = at
+                break
+        self.out += encode_basestring(text[pos:end])[1:-1]
+        return end
+
+    def _token(self, text: str, pos: int, final: bool) -> int:
+        state, char = self._state, text[pos]
+        if state in (COLON, AFTER):
+            return self._punctuation(char, pos)
+        if state in (FIRST, FIRST_KEY) and self.stack and char == _CLOSING[self.stack[-1]]:
+            return self._close(pos)
+        if state in (KEY, FIRST_KEY):
+            return self._key(text, pos, final)
+        opening = self._quotes[0]
+        if text.startswith(opening, pos):
+            self.out += '"'
+            self._state = STRING
+            return pos + len(opening)
+        if char in "{[":
+            if len(self.stack) >= MAX_DEPTH:
+                return self._break(pos)
+            self.stack += char
+            self.out += char
+            self._state = FIRST_KEY if char == "{" else FIRST
+            return pos + 1
+        if not final and opening.startswith(text[pos:]):
+            return pos
+        return self._json_string(text, pos, final) if char == '"' else self._scalar(text, pos, final)
+
+    def _json_string(self, text: str, pos: int, final: bool) -> int:
+        match = _JSON_STRING(text, pos)
+        if match is None:
+            return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
+        try:
+            self.out += json.dumps(json.loads(match.group(), strict=False), ensure_ascii=False)
+        except ValueError:
+            return self._break(pos)
+        self._after_value()
+        return match.end()
+
+    def _scalar(self, text: str, pos: int, final: bool) -> int:
+        match = _SCALAR(text, pos)
+        if match is None:
+            return self._break(pos)
+        if match.end() == len(text) and not final and match.end() - pos <= MAX_TOKEN:
+            return pos
+        word = match.group()
+        if word not in _WORDS and _NUMBER(word) is None:
+            return self._break(pos)
+        self.out += _WORDS.get(word, word)
+        self._after_value()
+        return match.end()
+
+    def _key(self, text: str, pos: int, final: bool) -> int:
+        opening, closing = self._quotes
+        if text.startswith(opening, pos):
+            end = text.find(closing, pos + len(opening))
+            if end < 0:
+                return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
+            return self._take_key(text[pos + len(opening) : end], end + len(closing))
+        if not final and opening.startswith(text[pos:]):
+            return pos
+        if text[pos] == '"':
+            match = _JSON_STRING(text, pos)
+            if match is None:
+                return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
+            try:
+                return self._take_key(json.loads(match.group(), strict=False), match.end())
+            except ValueError:
+                return self._break(pos)
+        match = _BARE_KEY(text, pos)
+        if match is None or (match.end() - pos > MAX_TOKEN):
+            return self._break(pos)
+        if match.end() == len(text) and not final:
+            return pos
+        return self._take_key(match.group(), match.end())
+
+    def _take_key(self, key: str, end: int) -> int:
+        self.out += json.dumps(key, ensure_ascii=False)
+        self._state = COLON
+        return end
+
+    def _punctuation(self, char: str, pos: int) -> int:
+        if self._state == COLON:
+            if char != ":":
+                return self._break(pos)
+            self.out += ": "
+            self._state = VALUE
+            return pos + 1
+        if char == _CLOSING[self.stack[-1]]:
+            return self._close(pos)
+        if char != ",":
+            return self._break(pos)
+        self.out += ", "
+        self._state = KEY if self.stack[-1] == "{" else VALUE
+        return pos + 1
+
+    def _close(self, pos: int) -> int:
+        self.out += _CLOSING[self.stack[-1]]
+        self.stack = self.stack[:-1]
+        self._after_value()
+        return pos + 1
+
+    def _after_value(self) -> None:
+        self._state = AFTER if self.stack else DONE
+
+    def _break(self, pos: int) -> int:
+        self._state = BROKEN
+        return pos
+
+    def dump(self) -> list[Any]:
+        """The state as JSON-able data."""
+        return [*self._quotes, self._state, self.stack]
+
+    @classmethod
+    def load(cls, data: list[Any]) -> NotatedScanner:
+        """The inverse of `dump`."""
+        opening, closing, state, stack = data
+        scanner = cls((opening, closing))
+        scanner._state, scanner.stack = state, stack
+        return scanner
