@@ -16,7 +16,15 @@ Types: TypeAlias = frozenset[str] | None  # names of JSON Schema; None where any
 TEXT_ONLY: Types = frozenset({"string"})
 _KNOWN = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
 _MOST_STEPS = 64  # schemas looked at for one parameter
-_OF = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null", list: "array", dict: "object"}
+_OF = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+    list: "array",
+    dict: "object",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ only leave a record.  Neither is used to serve text: both are what the default d
 tests and by `toolgram check`.
 
 A tree is read by names: `text` and the terminal TEXT are content, THOUGHT is reasoning, `call`, `bare_call`,
-`function`, `envelope` and `bare_envelope` are calls; inside a call, `NAME` or `name_field` is its name, `arguments` or `arguments_field` its
-arguments, `ID` or `id_field` its id, and in each `argument` a `KEY` stands before its value.  Everything else is
-structure, and makes a seam.
+`function`, `envelope` and `bare_envelope` are calls; inside a call, `NAME` or `name_field` is its name, `arguments` or
+`arguments_field` its arguments, `ID` or `id_field` its id, and in each `argument` a `KEY` stands before its value.
+Everything else is structure, and makes a seam.
 """
 
 from __future__ import annotations

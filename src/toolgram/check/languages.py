@@ -286,7 +286,7 @@ RUNS = {"NAME": "f", "ID": "i1", "INDEX": "0", "KEY": "k"}
 
 def _objects(spec: Spec) -> list[str]:
     """Call objects with this format's keys."""
-    keys = {name: "" for name in ("name", "arguments", "id")}
+    keys = dict.fromkeys(("name", "arguments", "id"), "")
     for transition in spec.transitions:
         event, _, path = transition.trigger.partition(" ")
         key = path.removeprefix("item.")

@@ -77,6 +77,8 @@ class Wish:
             )
             from toolgram.derive import analyse
         except ModuleNotFoundError as error:
+            if (error.name or "").startswith("toolgram"):
+                raise
             refuse(f'derive needs {error.name}; pip install "toolgram[derive]"')
         report = fmt.report
         assert report is not None, "a derived format has a report"

@@ -77,9 +77,7 @@ def derive_format(
     return fmt
 
 
-def _derive(
-    template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None
-) -> Format:
+def _derive(template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None) -> Format:
     began = time.perf_counter()
     result = analyse(template, bos_token, eos_token, kwargs)
     report = DeriveReport(result, warnings=list(result.report.warnings))

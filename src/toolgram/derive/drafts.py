@@ -60,8 +60,11 @@ class Draft:
 
     def run(self, role: str, first: str, rest: str, most: int) -> str:
         """A terminal that is a run: a character of `first`, and up to `most` - 1 of `rest`."""
-        name = self._free(role)
         pattern = f"{first}{{1,{most}}}" if first == rest else f"{first}{rest}{{0,{most - 1}}}"
+        known = self.terminals.get(role)
+        if isinstance(known, Run) and known.pattern == pattern:
+            return role
+        name = self._free(role)
         self.terminals[name] = Run(name, pattern, first, most)
         return name
 
@@ -169,8 +172,7 @@ class Draft:
         states = {name: _state(name, tags) for name, tags in self.states.items()}
         states[FINAL] = _state(FINAL, ())
         transitions = [
-            Transition(trigger, source, dest, actions, 0)
-            for (source, trigger), (dest, actions) in self._in_order()
+            Transition(trigger, source, dest, actions, 0) for (source, trigger), (dest, actions) in self._in_order()
         ]
         used = {transition.trigger for transition in transitions}
         about = self._about()
@@ -212,6 +214,10 @@ class Draft:
         return ordered
 
 
+_BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[ .*-][A-Za-z0-9_*]+)*").fullmatch  # YAML reads it as the text that it is
+_YAML_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
+
+
 def _state(name: str, tags: Sequence[str]) -> State:
     meaning = next((tag for tag in tags if tag in MEANINGS), None)
     typed = next((tag for tag in tags if tag in VALUE_TYPES), "")
@@ -224,10 +230,8 @@ def _one_or_list(values: list[str]) -> str:
 
 def _flow(value: Any) -> str:
     """A value as YAML, on one line; JSON is YAML."""
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_ .*-]*[A-Za-z0-9_*]|[A-Za-z]", value):
-        if value.lower() not in ("true", "false", "null", "yes", "no", "on", "off", "y", "n") and "  " not in value:
-            return value
-    return json.dumps(value, ensure_ascii=False)
+    bare = isinstance(value, str) and _BARE(value) and value.lower() not in _YAML_WORDS
+    return str(value) if bare else json.dumps(value, ensure_ascii=False)
 
 
 def quoted(text: str) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from toolgram.derive.drafts import RECOVERING, Draft
-from toolgram.derive.paths import Path, pieces
+from toolgram.derive.paths import Path, each_optional, pieces
 from toolgram.derive.result import DiffAnalysisResult
 
 _KEY = re.compile(r"\w+\Z")
@@ -85,7 +85,7 @@ def _separator(draft: Draft, text: str, done: str) -> str:
     text = text.strip()
     if text not in (";", ",", "|", "&") and not pieces(text):
         text = ";"
-    if "," == text or not text:
+    if text == "," or not text:
         text = ","
     name = draft.literal("SEPARATOR", text)
     if name != "SEPARATOR":
@@ -98,18 +98,13 @@ def _separator(draft: Draft, text: str, done: str) -> str:
 
 def _closers(draft: Draft, texts: Sequence[str], leaving: list[str], recovering: str) -> list[str]:
     """The markers behind a call, each of which may be missing."""
-    rule = ""
     names = draft.literals("TOOL_CALL_END", texts)
-    last = len(names) - 1
-    for at, name in enumerate(names):
+    for name in names:
         dest = draft.state("TOOL_COMPLETE", "content")
         draft.to(name, leaving[-1], dest)
         draft.to(name, recovering, dest)
         leaving.append(dest)
-    for at in range(last, -1, -1):
-        blanks = " _ws" if at < last else ""
-        rule = f"({names[at]}{blanks}{' ' + rule if rule else ''})?"
-    return [rule] if rule else []
+    return [each_optional(names)] if names else []
 
 
 def _add_object(draft: Draft, result: DiffAnalysisResult, opened: Sequence[str], done: str, recovering: str) -> None:

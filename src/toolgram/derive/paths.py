@@ -8,12 +8,15 @@ together; the two files cannot drift apart.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from toolgram.derive.drafts import Draft
 
 # Between two markers that are whole: nothing of either continues across.
-_BETWEEN = re.compile(r"(?<=[>】»⟩])\s*(?=[<【«⟨])|(?<=[>】»⟩])\s*(?=\[[^\[])|(?<=[^\]]\])\s*(?=[<【«⟨])|(?<=[^\]]\])\s*(?=\[[^\[])")
+_BETWEEN = re.compile(
+    r"(?<=[>】»⟩])\s*(?=[<【«⟨])|(?<=[>】»⟩])\s*(?=\[[^\[])|(?<=[^\]]\])\s*(?=[<【«⟨])|(?<=[^\]]\])\s*(?=\[[^\[])"
+)
 _LINES = re.compile(r"\s*\n\s*")
 
 
@@ -28,6 +31,15 @@ def class_of(excluded: str, blanks: bool = False) -> str:
     kept = dict.fromkeys(char for char in excluded if not char.isspace())
     escaped = "".join(rf"\{char}" if char in r"\]^-[" else char for char in kept)
     return f"[^{escaped}" + ("\r\n]" if blanks else r"\s]")
+
+
+def each_optional(names: Sequence[str]) -> str:
+    """The rule of markers one behind the other, of which any number at the end may be missing."""
+    rule = ""
+    for at in range(len(names) - 1, -1, -1):
+        blanks = " _ws" if at < len(names) - 1 else ""
+        rule = f"({names[at]}{blanks}{' ' + rule if rule else ''})?"
+    return rule
 
 
 @dataclass(slots=True)

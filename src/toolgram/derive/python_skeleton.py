@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolgram.derive.drafts import RECOVERING, START, Draft
-from toolgram.derive.paths import Path, pieces
+from toolgram.derive.paths import Path, each_optional, pieces
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, DiffAnalysisResult, Slot, ValueEncoding
 
@@ -64,10 +64,7 @@ def add_python_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence
     _add_list(draft, path.states, done, recovering, bare=bool(opening))
     leaving = [done]
     names = draft.literals("TOOL_CALLS_END", ending)
-    closers = ""
-    for at in range(len(names) - 1, -1, -1):
-        blanks = " _ws" if at < len(names) - 1 else ""
-        closers = f"({names[at]}{blanks}{' ' + closers if closers else ''})?"
+    closers = each_optional(names)
     for name in names:
         dest = draft.state("CALLS_COMPLETE", "content")
         draft.to(name, [leaving[-1], recovering], dest)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from toolgram.derive.drafts import RECOVERING, Draft
-from toolgram.derive.paths import Path, class_of, pieces
+from toolgram.derive.paths import Path, class_of, each_optional, pieces
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, DiffAnalysisResult, Pattern, Slot
 from toolgram.derive.value_skeleton import Arguments
@@ -56,7 +56,9 @@ class _TagSkeleton:
         self.section, self.section_end = pieces(calls.section_start), pieces(calls.section_end)
         self.separator = calls.separator.strip()
         self.distinct = bool(self.before) and isinstance(self.before[0], str)
-        if self.section and not any(isinstance(item, str) and (len(item) > 2 or item.isalnum()) for item in self.before):
+        if self.section and not any(
+            isinstance(item, str) and (len(item) > 2 or item.isalnum()) for item in self.before
+        ):
             self.distinct = False  # one bracket begins too much
         if not self.distinct and not self.section:
             raise NotExpressible("nothing stands before the name of a call, by which its beginning could be told")
@@ -122,11 +124,7 @@ class _TagSkeleton:
             draft.to(name, self.recovering, done)
             leaving.append(done)
             sources = [done]
-        ending = ""
-        for at in range(len(names) - 1, -1, -1):
-            blanks = " _ws" if at < len(names) - 1 else ""
-            ending = f"({names[at]}{blanks}{' ' + ending if ending else ''})?"
-        rule.append(ending)
+        rule.append(each_optional(names))
         return leaving
 
     def _stops(self) -> list[int]:
@@ -143,44 +141,55 @@ class _TagSkeleton:
     # --- one call -------------------------------------------------------------------------------------------------
 
     def _one(self, path: Path) -> str:
+        self._named(path)
+        shared, tail = self._without_arguments()
+        if self.open_ended:
+            return self._open_ended(path)
+        self._follow(path, self.between[:shared])
+        aside = "" if tail is None else self._at_once(path, tail)
+        rest = path.fork()
+        self._follow(rest, self.between[shared:])
+        body = f"{rest.text()} {self._arguments(rest)}"
+        return f"{path.text()} ({body} | {aside})" if aside else f"{path.text()} {body}"
+
+    def _named(self, path: Path) -> None:
+        """From the beginning of a call to the end of its name."""
         draft = self.draft
         for at, item in enumerate(self.before):
             following = self.before[at + 1] if at + 1 < len(self.before) else Slot.NAME
             trigger, actions = self._symbol("TOOL_CALL", item, following)
             path.step(trigger, draft.state(*_expecting(following)), *actions)
-        first = class_of("<" + self._after_name() + (_COUNTER if self.calls.name_in_id else ""))
+        in_id = self.calls.name_in_id
+        first = class_of("<" + self._after_name() + (_COUNTER if in_id else ""))
         self.name = draft.run("NAME", first, first, 256)
-        if self.calls.name_in_id:
+        if in_id:
             space = draft.literal("NAMESPACE", _NAMESPACE)
             draft.to(space, path.states, path.states[0])
             path.symbols.append(f"({space} _ws)*")
         path.step(self.name, draft.state("PARSING_NAME_COMPLETED", "held"), "name")
-        if self.calls.name_in_id:
+        if in_id:
             index = draft.run("INDEX", "[0-9]", "[0-9]", 8)
-            aside = path.fork().step(draft.literal("COUNTER", _COUNTER), draft.state(*_ROLES[Slot.INDEX]))
-            aside.step(index, draft.state("PARSING_NAME_COMPLETED", "held"))
-            path.symbols.append(f"({aside.text()})?")
-            path.states = [*path.states, *aside.states]
-        shared, tail = self._without_arguments()
-        if self.open_ended:
-            shared, tail = len(self.between) - 1, None
-        aside = ""
-        self._follow(path, self.between[:shared])
-        if tail is not None:
-            trigger = draft.literal("CALL_END", str(self.after[tail]))
-            draft.to(trigger, path.states, self._stop(tail + 1), "start_call", "no_arguments", "end_call")
-            aside = f"{trigger} {self._rest(tail + 1)}"
-        rest = path.fork()
-        if self.open_ended and self.arguments is not None:
-            self._follow(rest, self.between[shared:-1])
-            rest.step(draft.literal("NAME_END", str(self.between[-1])), self.closed[0], "start_call", "open_arguments", blanks=False)
-            following = [text[0] for text in (self.section_end, self.before) if text and isinstance(text[0], str)]
-            arguments = self.arguments.build(rest, [*following, *([self.separator] if self.separator else [])], self.closed[0])
-            draft.to("recovered", self.recovering, self.closed[0])
-            return f"{path.text()} {rest.text()} _ws {arguments}"
-        self._follow(rest, self.between[shared:])
-        body = f"{rest.text()} {self._arguments(rest)}"
-        return f"{path.text()} ({body} | {aside})" if aside else f"{path.text()} {body}"
+            counted = path.fork().step(draft.literal("COUNTER", _COUNTER), draft.state(*_ROLES[Slot.INDEX]))
+            counted.step(index, draft.state("PARSING_NAME_COMPLETED", "held"))
+            path.symbols.append(f"({counted.text()})?")
+            path.states = [*path.states, *counted.states]
+
+    def _at_once(self, path: Path, tail: int) -> str:
+        """A call without arguments that goes on with marker number `tail` of what closes a call."""
+        trigger = self.draft.literal("CALL_END", str(self.after[tail]))
+        self.draft.to(trigger, path.states, self._stop(tail + 1), "start_call", "no_arguments", "end_call")
+        return f"{trigger} {self._rest(tail + 1)}"
+
+    def _open_ended(self, path: Path) -> str:
+        """A call that nothing closes: what follows its name makes it certain, and the next thing that comes ends it."""
+        assert self.arguments is not None
+        self._follow(path, self.between[:-1])
+        trigger = self.draft.literal("NAME_END", str(self.between[-1]))
+        path.step(trigger, self.closed[0], "start_call", "open_arguments", blanks=False)
+        texts = [*self.section_end[:1], *self.before[:1], *([self.separator] if self.separator else [])]
+        arguments = self.arguments.build(path, [text for text in texts if isinstance(text, str)], self.closed[0])
+        self.draft.to("recovered", self.recovering, self.closed[0])
+        return f"{path.text()} _ws {arguments}"
 
     def _symbol(self, role: str, item: Item, following: Item | None) -> tuple[str, tuple[str, ...]]:
         """The terminal of a marker or slot, and what becomes of its text."""

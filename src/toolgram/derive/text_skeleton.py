@@ -27,6 +27,7 @@ class TextSkeleton:
         self.states = [draft.state(START, "content")]
         self.alternatives = ["text"]
         self.last: list[str] = []
+        self.closing = ""  # the terminal that ends a thought
         self.leaving: list[str] = []  # states that text leaves
         self.ends: list[str] = []  # terminals that end a turn
         self.rules: list[str] = []
@@ -56,7 +57,10 @@ class TextSkeleton:
         self.alternatives.append("reasoning")
         self.last.append("_open_reasoning")
         draft.to(closing, state, self._before_content(closing))
-        self.rules += [f"reasoning: {opening} THOUGHT* ({closing}%s)", f"_open_reasoning: {opening} THOUGHT*"]
+        self.rules += [
+            f"reasoning: {opening} THOUGHT* ({closing} _closed_again*%s)",
+            f"_open_reasoning: {opening} THOUGHT*",
+        ]
 
     def _before_content(self, closing: str) -> str:
         """The state in which a turn begins, and that follows a thought: one that ends there again means nothing."""
@@ -65,6 +69,8 @@ class TextSkeleton:
         draft.to(closing, begin, begin)
         draft.initial = begin
         self.leaving.append(begin)
+        self.closing = closing
+        self.rules.append(f"_closed_again: {closing} | {draft.blanks()}")
         return begin
 
     def _content(self, result: DiffAnalysisResult) -> None:
@@ -103,7 +109,6 @@ class TextSkeleton:
 
     def _breaks(self, result: DiffAnalysisResult) -> None:
         """What a template writes between two parts of one turn and no marker accounts for: dropped in text."""
-        draft = self.draft
         markers = result.markers
         known = [marker.strip() for name, marker in markers.items() if not name.startswith("reasoning")]
         for shape in result.shapes.values():
@@ -122,7 +127,7 @@ class TextSkeleton:
             self.draft.to(name, self.states, START)
 
     def finish(self, leaving: Sequence[str], calls: bool) -> None:
-        """Join text and calls. `leaving` are the states behind a call, which text leaves; `calls`: there is such a rule."""
+        """Join text and calls. `leaving` are the states behind a call, which text leaves; `calls`: there is a rule."""
         draft = self.draft
         for state in (*self.leaving, *leaving):
             for (source, trigger), (dest, actions) in list(draft.rows.items()):
@@ -149,8 +154,12 @@ class TextSkeleton:
         loop = " | ".join(alternatives)
         last = f" ({' | '.join(self.last)})?" if self.last else ""
         rules = [rule % others if "%s" in rule else rule for rule in self.rules]
+        again = "_closed_again* " if BEGIN in draft.states else ""
+        if (START, self.closing) in draft.rows:  # it is dropped wherever text may stand
+            again = ""
+            rules = [rule.replace(" _closed_again*", "") for rule in rules if not rule.startswith("_closed_again")]
         rules = [rule.replace("( | ", "(") for rule in rules]
-        draft.rules[:0] = [f"start: ({loop})*{last}", *rules, "text.-5: TEXT"]
+        draft.rules[:0] = [f"start: {again}({loop})*{last}", *rules, "text.-5: TEXT"]
         self._text_terminals()
 
     def _text_terminals(self) -> None:

@@ -169,7 +169,7 @@ class Arguments:
         draft.imports.append(".common.json (STRING, NUMBER, TRUE, FALSE, NULL)")
         self.rules += [
             'notated_object: "{" [_notated_member ("," _notated_member)*] "}"',
-            "_notated_member: (NOTATED_STRING | NOTATED_KEY | STRING) \":\" notated_value",
+            '_notated_member: (NOTATED_STRING | NOTATED_KEY | STRING) ":" notated_value',
             'notated_list: "[" [notated_value ("," notated_value)*] "]"',
         ]
         inside = f"(?:(?!{re.escape(closing)})[\\s\\S])*"

@@ -50,7 +50,9 @@ _NESTED = Call(
     },
     "zA1bCdE5f",
 )
-_CODE = Call("run", {"code": 'def f(x):\n    if x < 3:\n        return ["a", \'b\']\n', "language": "python"}, "gH6iJkL8m")
+_CODE = Call(
+    "run", {"code": "def f(x):\n    if x < 3:\n        return [\"a\", 'b']\n", "language": "python"}, "gH6iJkL8m"
+)
 _LOOKALIKE = Call("run", {"code": '{"a": [1, 2]}', "language": "true"}, "nO2pQrS3t")
 
 CASES = (

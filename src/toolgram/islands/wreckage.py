@@ -29,7 +29,9 @@ class Wreckage:
 
     __slots__ = ("blind", "escaped", "in_list", "python", "quote", "stack")
 
-    def __init__(self, stack: str, quote: str = "", in_list: bool = False, python: bool = False, blind: bool = False) -> None:
+    def __init__(
+        self, stack: str, quote: str = "", in_list: bool = False, python: bool = False, blind: bool = False
+    ) -> None:
         self.stack = stack
         self.quote = quote
         self.escaped = False

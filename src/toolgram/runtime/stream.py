@@ -435,7 +435,7 @@ class Stream:
     # --- special tokens by id -------------------------------------------------------------------------------------
 
     def was_emitted(self, symbol: Symbol) -> bool:
-        """Whether the text of a special token is the token: always where its id is not known, else once per emitted id."""
+        """Whether the text of a special token is the token: always where no id is known, else once per emitted id."""
         left = None if self.credits is None else self.credits.get(symbol.trigger)
         if left is None or self.credits is None:
             return True

@@ -1,4 +1,4 @@
-"""Readers of the values of tagged arguments: up to a marker, up to a marker that repeats the key, or JSON that ends by itself."""
+"""Readers of the values of tagged arguments: up to a marker, or JSON that ends by itself."""
 
 from __future__ import annotations
 

@@ -1,0 +1,312 @@
+"""`derive_format`: a template in, a format out that reads what the template writes, and can be read by people."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.derive.turns import TEMPLATES
+from toolgram.check import check_format
+from toolgram.derive import TemplateError
+from toolgram.derive.deriving import derive_format
+from toolgram.errors import FormatError
+from toolgram.formats import Format, grammar_home
+from toolgram.spec import Spec
+from toolgram.spec_files import spec_from_texts
+
+NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
+
+# Messages that do not come back, and why nothing that reads this text could tell: template -> (cases, reason).
+LOST = {
+    "key_value_lines": ({"code"}, "a line of raw text looks like the next argument"),
+    "python_tokens": (
+        {"code", "nested arguments", "text that looks like JSON"},
+        "the template puts text between quotes and does not escape the quotes in it",
+    ),
+    "role_before_reasoning": (
+        {"reasoning and content", "reasoning and a call", "reasoning, content and a call"},
+        "nothing marks the beginning of a thought, and turns without one begin the same way",
+    ),
+    "type_tags": (None, "a tag per type, which the analysis does not understand and warns of"),
+}
+
+
+def source(name: str) -> str:
+    return (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+
+
+def derived(name: str) -> Format:
+    return derive_format(source(name), bos_token="<s>", eos_token="</s>")
+
+
+def report_of(fmt: Format) -> Any:
+    assert fmt.report is not None
+    return fmt.report
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_message_that_the_template_writes_comes_back(name: str) -> None:
+    report = report_of(derived(name))
+    lost, _ = LOST.get(name, (set(), ""))
+    assert report.probes
+    if lost is not None:
+        assert {probe.case for probe in report.failed} == lost, report.failed
+    assert all(any(probe.case in warning for warning in report.warnings) for probe in report.failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_grammar_and_machine_are_proved_the_same(name: str) -> None:
+    fmt = derived(name)
+    found = check_format(fmt, length=3)
+    assert found.ok, [finding.detail for finding in found.findings if not finding.ok]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_two_files_are_the_specification(name: str, tmp_path: Path) -> None:
+    """A derived format is made without reading its files; reading them gives the same."""
+    fmt = derived(name)
+    if report_of(fmt).shipped:
+        return
+    spec = fmt.spec
+    read = spec_from_texts(
+        fmt.grammar_text, spec.grammar_path, fmt.machine_text, spec.machine_path, (str(grammar_home()),)
+    )
+    assert _without_lines(read) == _without_lines(spec)
+    grammar, machine = tmp_path / "mine.lark", tmp_path / "mine.yaml"
+    grammar.write_text(fmt.grammar_text, encoding="utf-8")
+    machine.write_text(fmt.machine_text, encoding="utf-8")
+    loaded = toolgram.load_format(grammar, machine)
+    for probe in report_of(fmt).probes[:3]:
+        assert loaded.parse(probe.output).content == fmt.parse(probe.output).content
+
+
+def _without_lines(spec: Spec) -> dict[str, Any]:
+    data = asdict(spec)
+    for part in (*data["states"].values(), *data["transitions"]):
+        part["line"] = 0
+    return data
+
+
+def test_the_same_template_is_derived_once() -> None:
+    template = source("json_lines") + "{# once #}"
+    first = derive_format(template, eos_token="</s>")
+    began = time.perf_counter()
+    assert derive_format(template, eos_token="</s>") is first
+    assert time.perf_counter() - began < report_of(first).seconds
+    assert derive_format(template, eos_token="<|end|>") is not first
+
+
+def test_formats_are_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolgram.derive import deriving
+
+    template = source("named_pairs") + "{# kept #}"
+    first = derive_format(template, eos_token="</s>", cache_dir=tmp_path)
+    deriving._kept.clear()
+    monkeypatch.setattr(deriving, "_derive", None)  # nothing may be derived any more
+    again = derive_format(template, eos_token="</s>", cache_dir=tmp_path)
+    assert again is not first
+    assert again.grammar_text == first.grammar_text
+    assert again.machine_text == first.machine_text
+    assert report_of(again).probes == report_of(first).probes
+    assert report_of(again).analysis is None
+    probe = next(probe for probe in report_of(again).probes if probe.case == "two calls")
+    assert len(again.parse(probe.output).tool_calls) == 2
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}', '{"version": 1, "name": "x"}', "\x00\xff"])
+def test_what_is_on_disk_is_not_trusted(tmp_path: Path, content: str) -> None:
+    from toolgram.derive import deriving
+
+    template = source("braces") + "{# spoiled #}"
+    derive_format(template, cache_dir=tmp_path)
+    for path in tmp_path.iterdir():
+        path.write_text(content, encoding="utf-8")
+    deriving._kept.clear()
+    assert report_of(derive_format(template, cache_dir=tmp_path)).analysis is not None
+
+
+def test_a_directory_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    assert derive_format(source("braces") + "{# blocked #}", cache_dir=blocked / "cache").report is not None
+
+
+def test_strict_refuses_what_does_not_come_back() -> None:
+    with pytest.raises(FormatError, match=r"(?s)do not come back.*fmt.report"):
+        derive_format(source("key_value_lines"), eos_token="</s>", strict=True)
+    assert derive_format(source("key_value_lines"), eos_token="</s>").report is not None
+    derive_format(source("json_lines"), eos_token="</s>", strict=True)
+
+
+def test_a_template_without_tools_says_so_and_reads_text() -> None:
+    fmt = derived("no_tools")
+    assert any("prints no tool calls" in warning for warning in report_of(fmt).warnings)
+    text = 'Look: <tool_call>{"name": "f", "arguments": {}}</tool_call> [f(a=1)]'
+    message = fmt.parse(text)
+    assert message.content == text
+    assert not message.tool_calls
+
+
+@pytest.mark.parametrize(
+    ("template", "line"),
+    [
+        ("{{ messages[0].content", 1),
+        ("\n\n{% if %}", 3),
+        ("{{ messages | nosuchfilter }}", 1),
+        ("{{ raise_exception('no') }}", 1),
+        ("{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}", 1),
+        ("\n{% macro f() %}{{ f() }}{% endmacro %}\n{{ f() }}", None),
+        ("{{ 'x' * 99999999 }}", None),
+        ("{{ messages.__class__.__mro__ }}", None),
+    ],
+)
+def test_bad_templates_are_one_error_with_the_line(template: str, line: int | None) -> None:
+    with pytest.raises(TemplateError) as caught:
+        derive_format(template)
+    if line is not None:
+        assert caught.value.line == line
+    assert "chat template" in str(caught.value)
+
+
+def _kinds(message: toolgram.Message) -> set[str]:
+    return {anomaly.kind for anomaly in message.anomalies}
+
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "book",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "city": {"type": "string"},
+                    "days": {"type": "integer"},
+                    "price": {"type": "number"},
+                    "quiet": {"type": "boolean"},
+                    "tags": {"type": "array"},
+                    "extra": {"type": "object"},
+                    "any": {},
+                    "maybe": {"type": ["string", "null"]},
+                    "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+                    "chosen": {"enum": ["1", "2"]},
+                    "level": {"enum": [1, 2]},
+                    "point": {"$ref": "#/$defs/Point"},
+                },
+                "required": ["city"],
+                "$defs": {"Point": {"type": "object"}},
+            },
+        },
+    }
+]
+
+
+def _call(*arguments: tuple[str, str], name: str = "book") -> toolgram.Message:
+    """A call in the form of the fixture `null_omitted`: <f=name><a=key>value</a></f>."""
+    body = "".join(f"<a={key}>{value}</a>" for key, value in arguments)
+    return derived("null_omitted").parse(f"<f={name}>{body}</f>", tools=TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "meant"),
+    [
+        ("city", "Paris", "Paris"),
+        ("city", "42", "42"),
+        ("city", "null", "null"),
+        ("city", ' {"a": 1} \n', ' {"a": 1} \n'),
+        ("city", "", ""),
+        ("city", 'q"u\\o\tte\u2028\U0001f389', 'q"u\\o\tte\u2028\U0001f389'),
+        ("days", "2", 2),
+        ("days", " 2 ", 2),
+        ("days", "None", None),
+        ("price", "-1.5e3", -1500.0),
+        ("quiet", "true", True),
+        ("quiet", "False", False),
+        ("tags", '["x", 1, null]', ["x", 1, None]),
+        ("tags", "['x', \"it's\", True]", ["x", "it's", True]),
+        ("extra", '{"a": {"b": [1, {"c": "d\\/e"}]}}', {"a": {"b": [1, {"c": "d/e"}]}}),
+        ("extra", "{'a': None, 'b': 'q\"'}", {"a": None, "b": 'q"'}),
+        ("extra", '{"a": "</a>"}', {"a": "</a>"}),
+        ("any", "text", "text"),
+        ("any", "12", 12),
+        ("any", '{"z": 1}', {"z": 1}),
+        ("any", "{not json}", "{not json}"),
+        ("any", "[1, 2", "[1, 2"),
+        ("any", "+49 30", "+49 30"),
+        ("any", "007", "007"),
+        ("maybe", "null", None),
+        ("maybe", "None", None),
+        ("maybe", "nullify", "nullify"),
+        ("maybe", "7", "7"),
+        ("either", "7", 7),
+        ("either", "7.5", "7.5"),
+        ("either", "true", "true"),
+        ("chosen", "1", "1"),
+        ("level", "1", 1),
+        ("point", '{"x": 1}', {"x": 1}),
+    ],
+)
+def test_values_are_typed_by_the_schema(key: str, written: str, meant: object) -> None:
+    message = _call(("city", "x"), (key, written)) if key != "city" else _call((key, written))
+    (call,) = message.tool_calls
+    assert call.status == "complete"
+    assert json.loads(call.arguments)[key] == meant
+    assert type(json.loads(call.arguments)[key]) is type(meant)
+    assert not _kinds(message)
+
+
+def test_deviations_of_arguments_are_tolerated_and_noted() -> None:
+    assert _kinds(_call(("days", "2"))) == {"missing_argument"}
+    assert _kinds(_call(("city", "a"), ("zip", "75001"))) == {"undeclared_argument"}
+    assert json.loads(_call(("city", "a"), ("zip", "75001")).tool_calls[0].arguments)["zip"] == "75001"
+    assert _kinds(_call(("city", "a"), ("city", "b"))) == {"repeated_argument"}
+    assert _kinds(_call(("city", "a"), ("days", "soon"))) == {"unexpected_type"}
+    assert json.loads(_call(("city", "a"), ("days", "soon")).tool_calls[0].arguments)["days"] == "soon"
+    unknown = _call(("n", "1"), name="elsewhere")
+    assert _kinds(unknown) == {"unknown_tool"}
+    assert json.loads(unknown.tool_calls[0].arguments) == {"n": 1}
+
+
+def test_text_may_contain_the_marker_that_ends_it() -> None:
+    message = _call(("city", "x</a> y"), ("days", "1"))
+    assert json.loads(message.tool_calls[0].arguments) == {"city": "x</a> y", "days": 1}
+
+
+def test_a_value_is_streamed_as_soon_as_its_type_is_certain() -> None:
+    fmt = derived("null_omitted")
+
+    def told(*deltas: str) -> str:
+        parser = fmt.parser(tools=TOOLS)
+        events = [event for delta in deltas for event in parser.feed(delta)]
+        return "".join(event.arguments for event in events if isinstance(event, toolgram.ToolCallDelta))
+
+    assert told("<f=book><a=city>Par") == '{"city": "Par'
+    assert told('<f=book><a=extra>{"a": [1, ') == '{"extra": {"a": [1'
+    assert told("<f=book><a=any>{'a'") == '{"any": '  # may yet be text
+    assert told("<f=book><a=any>so") == '{"any": "so'
+    assert told("<f=book><a=days>12") == '{"days": '
+
+
+def test_a_cut_off_argument_never_looks_complete() -> None:
+    fmt = derived("null_omitted")
+    whole = "<f=book><a=city>Paris</a><a=days>2</a></f>"
+    for end in range(len(whole)):
+        message = fmt.parse(whole[:end], tools=TOOLS)
+        assert all(call.status == "truncated" for call in message.tool_calls)
+
+
+def test_an_argument_that_was_never_closed() -> None:
+    fmt = derived("typed_attribute")
+    text = (
+        '<invoke name="book">\n<parameter name="city" type="string">Dallas\n'
+        '<parameter name="days" type="number">2</parameter>\n</invoke>'
+    )
+    message = fmt.parse(text, tools=TOOLS)
+    assert json.loads(message.tool_calls[0].arguments) == {"city": "Dallas", "days": 2}
+    assert _kinds(message) == {"unclosed_value"}
