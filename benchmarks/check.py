@@ -32,6 +32,8 @@ NAMES = (
     "two_calls/mistral_v3",
     "string/llama4_pythonic",
     "members/llama4_pythonic",
+    "string/qwen3_coder",
+    "members/qwen3_coder",
 )
 DELTA = 4
 ROUNDS = 5

@@ -197,7 +197,11 @@ KINDS: dict[str, Kind] = {
 def declared_tools(number: int) -> list[dict[str, Any]]:
     """OpenAI tool dicts; `f` and `g`, which get called, come first."""
     names = ["f", "g", *(f"tool_{index}" for index in range(2, 20))]
-    parameters = {"type": "object", "properties": {"text": {"type": "string"}, "code": {"type": "string"}}}
+    parameters = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "code": {"type": "string"}},
+        "additionalProperties": True,
+    }
     return [
         {"type": "function", "function": {"name": name, "description": f"Does {name}.", "parameters": parameters}}
         for name in names[:number]
@@ -252,6 +256,20 @@ def write_llama4_pythonic(answer: Answer) -> str:
     return answer.content + (f"[{calls}]" if calls else "")
 
 
+def write_qwen3_coder(answer: Answer) -> str:
+    """Each argument in markers, text as it is and everything else as JSON."""
+
+    def argument(key: str, value: Any) -> str:
+        return f"<parameter={key}>\n{value if isinstance(value, str) else dumps(value)}\n</parameter>\n"
+
+    def written(call: Call) -> str:
+        arguments = "".join(argument(key, value) for key, value in call.arguments.items())
+        return f"<tool_call>\n<function={call.name}>\n{arguments}</function>\n</tool_call>"
+
+    thought = f"<think>{answer.reasoning}</think>" if answer.reasoning else ""
+    return thought + answer.content + "\n".join(map(written, answer.calls))
+
+
 def write_harmony(answer: Answer) -> str:
     """gpt-oss channels, for openai-harmony alone."""
     messages = []
@@ -279,13 +297,12 @@ class Written:
     markers: tuple[str, ...] = ()
 
 
-# A format with tagged arguments (`<function=f><parameter=text>...</parameter></function>`) goes here: a writer, its
-# markers and the family "tagged", for which a target is already set. All kinds of call are then measured in it.
 FORMATS: dict[str, Written] = {
     "mistral_v11": Written(write_mistral_v11, "json", ("[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]")),
     "mistral_v3": Written(write_mistral_v3, "json", ("[TOOL_CALLS]",)),
     "llama3_json": Written(write_llama3_json, "json"),
     "llama4_pythonic": Written(write_llama4_pythonic, "python"),
+    "qwen3_coder": Written(write_qwen3_coder, "tagged", ("<tool_call>", "</tool_call>", "<think>", "</think>")),
 }
 
 # What only single contenders read, instead of the format that a workload names.

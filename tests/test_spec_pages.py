@@ -62,9 +62,11 @@ def test_every_character_of_the_example_has_one_owner(fmt: toolgram.Format) -> N
     rows = table(page(fmt, agreed), "An output, and who owns each character")
     assert "".join(characters for characters, owner, _ in rows if characters != "none") == fmt.example
     message = fmt.parse(fmt.example)
-    for call in message.tool_calls:
+    for number, call in enumerate(message.tool_calls, 1):
         assert call.name in [given for _, _, given in rows]
-        assert call.arguments in [given for _, _, given in rows]
+        assert call.arguments == "".join(
+            given for _, owner, given in rows if owner == f"the arguments of call {number}"
+        )
 
 
 def test_every_table_has_rows_as_wide_as_its_head(fmt: toolgram.Format) -> None:

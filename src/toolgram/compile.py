@@ -294,7 +294,7 @@ def _in_words(spec: Spec, trigger: str) -> str:
     event, _, path = trigger.partition(" ")
     key = path.rpartition(".")[2]
     if event == "map_key":
-        return f'the key "{key}"' if key else "another key"
+        return "a key that is the name" if key == "*" else f'the key "{key}"' if key else "another key"
     if event == "string" and " " in path:
         key, _, value = path.rpartition(".")[2].partition(" ")
         return f'"{value}" for "{key}"'

@@ -46,6 +46,8 @@ COLOURS: dict[str | None, tuple[str, str]] = {
     "name": ("#d2e7fb", "#1565c0"),
     "call_id": ("#cdeff0", "#00838f"),
     "arguments": ("#fff0b8", "#b26a00"),
+    "argument_key": ("#ffe3c2", "#b5530a"),
+    "value": ("#fff0b8", "#b26a00"),
     "ignored": ("#e6e6e6", "#616161"),
     "malformed": ("#fbd5d5", "#c62828"),
     None: ("#ffffff", "#555555"),
@@ -110,6 +112,8 @@ _JSON = {"start_map": "{", "end_map": "}", "start_array": "[", "end_array": "]",
 
 def _json_event_in_words(spec: Spec, trigger: str) -> str:
     event, path, *value = trigger.split(" ", 2)
+    if path.endswith(".*") and event == "map_key":
+        return "a key, which is the name"
     if event == "map_key":
         spellings = [path, *(other for other, same in spec.same_path.items() if same == path)]
         keys = dict.fromkeys(json.dumps(spelling.rpartition(".")[2]) for spelling in spellings)

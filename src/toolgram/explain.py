@@ -20,7 +20,7 @@ from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolC
 from toolgram.formats import Format, format_names, get_format
 from toolgram.islands.json_values import COLON
 from toolgram.message import Message, ToolCall
-from toolgram.runtime.parser import Parser
+from toolgram.runtime.parser import PROMPT, Parser
 from toolgram.runtime.stream import Stream
 from toolgram.spec import END
 
@@ -201,6 +201,8 @@ class _Witness(Parser):
                 self._decided(source, "refuted", f"{self.character!r} at offset {self.offset} does not fit: {expected}")
             else:
                 self._decided(source, "ended", f"the output ended: {expected}")
+            return
+        if trigger == PROMPT:
             return
         move = stream.state.row[trigger]
         if stream.sink.queue is None:
@@ -481,7 +483,7 @@ def _broken_calls(fmt: Format, text: str, told: Explanation) -> Iterator[str]:
     if truncated:
         last = next((step.source for step in reversed(told.path) if step.trigger == END), "")
         state = fmt.program.states.get(last)
-        if state is not None and state.meaning == "arguments":
+        if state is not None and state.meaning in ("arguments", "argument_key", "value"):
             where = "inside its arguments"
         elif state is not None and state.held:
             where = "right after its name"
@@ -500,6 +502,8 @@ def _misfit(fmt: Format, text: str, step: Step) -> str:
     state, at = fmt.program.states[step.source], step.offset or 0
     if at >= len(text):
         return f"the output ended, {state.why}"
+    if state.meaning == "value":
+        return f"the value of an argument stops being what it began as at offset {at} ({text[at]!r})"
     if state.meaning == "arguments":
         language = "Python literals" if state.python else "JSON"
         return f"its arguments stop being {language} at offset {at} ({text[at]!r})"

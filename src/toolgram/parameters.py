@@ -29,14 +29,19 @@ _OF = {
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters of one function: the types of each, and which of them must be given."""
+    """The parameters of one function: the types of each, which of them must be given, and the types of any other.
+
+    A parameter that is not declared is text, unless the schema says that there may be others, or names none at all.
+    """
 
     types: Mapping[str, Types] = field(default_factory=dict)
     required: tuple[str, ...] = ()
+    others: Types = None
+    open: bool = True  # others may be given
 
-    def declared(self, name: str) -> bool:
-        """Whether there is such a parameter."""
-        return name in self.types
+    def types_for(self, name: str) -> Types:
+        """The JSON types that the argument `name` may have."""
+        return self.types.get(name, self.others)
 
 
 def parameters_of(tools: Iterable[Any]) -> dict[str, Parameters]:
@@ -60,7 +65,9 @@ def _parameters(schema: Any) -> Parameters:
         for name, declared in (properties.items() if isinstance(properties, Mapping) else ())
     }
     names = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list | tuple) else ()
-    return Parameters(types, names)
+    more = schema.get("additionalProperties", not types)
+    others = types_of(more, schema) if isinstance(more, Mapping) else None if more is True else TEXT_ONLY
+    return Parameters(types, names, others, bool(more))
 
 
 def types_of(schema: Any, root: Mapping[str, Any]) -> Types:

@@ -32,6 +32,8 @@ MEANINGS: dict[str | None, str] = {
     "name": "the name of a call",
     "call_id": "the id of a call",
     "arguments": "arguments",
+    "argument_key": "the key of an argument",
+    "value": "the value of an argument",
     "ignored": "a value that no call needs",
     "malformed": "malformed",
     None: "structure",

@@ -18,6 +18,7 @@ from toolgram.derive.deriving import derive_format
 from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
 from toolgram.spec import Spec
+from toolgram.spec_pages import page
 from toolgram.spec_files import spec_from_texts
 
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
@@ -84,6 +85,17 @@ def test_the_two_files_are_the_specification(name: str, tmp_path: Path) -> None:
     loaded = toolgram.load_format(grammar, machine)
     for probe in report_of(fmt).probes[:3]:
         assert loaded.parse(probe.output).content == fmt.parse(probe.output).content
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_can_be_drawn_explained_and_described_like_a_shipped_one(name: str) -> None:
+    fmt = derived(name)
+    assert fmt.diagram("mermaid").startswith(("---", "stateDiagram", "%%"))
+    assert f"`{fmt.spec.initial}`" in page(fmt, lambda _: [])
+    for probe in report_of(fmt).probes[:4]:
+        for text in (probe.output, probe.output[: len(probe.output) // 2]):
+            told = fmt.explain(text)
+            assert "".join(piece.text for piece in told.pieces) == text
 
 
 def _without_lines(spec: Spec) -> dict[str, Any]:
@@ -310,3 +322,19 @@ def test_an_argument_that_was_never_closed() -> None:
     message = fmt.parse(text, tools=TOOLS)
     assert json.loads(message.tool_calls[0].arguments) == {"city": "Dallas", "days": 2}
     assert _kinds(message) == {"unclosed_value"}
+
+
+def test_other_parameters_are_what_the_schema_says_of_them() -> None:
+    def read(parameters: object, value: str) -> tuple[object, set[str]]:
+        tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+        message = derived("null_omitted").parse(f"<f=f><a=x>{value}</a></f>", tools=tools)
+        return json.loads(message.tool_calls[0].arguments)["x"], _kinds(message)
+
+    some = {"type": "object", "properties": {"y": {"type": "string"}}}
+    assert read(some, "1") == ("1", {"undeclared_argument"})
+    assert read({**some, "additionalProperties": False}, "1") == ("1", {"undeclared_argument"})
+    assert read({**some, "additionalProperties": True}, "1") == (1, set())
+    assert read({**some, "additionalProperties": {"type": "string"}}, "1") == ("1", set())
+    assert read({"type": "object"}, "1") == (1, set())
+    assert read(None, "1") == (1, set())
+    assert read("nonsense", "[1") == ("[1", set())

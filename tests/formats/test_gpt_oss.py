@@ -51,6 +51,15 @@ def test_the_content_type_of_a_final_message() -> None:
         parses(f'<|channel|>final{header}<|message|>{{"a": 1}}<|return|>', '{"a": 1}', prefix=PROMPT)
 
 
+def test_a_header_that_the_prompt_has_finished() -> None:
+    """Inside a message, what looks like the beginning of a header is text, whoever wrote the header."""
+    text = " to=f<|message|>{}"
+    parses(f"<|channel|>final<|message|>x{text}", f"x{text}", prefix=PROMPT)
+    parses(f"x{text}", f"x{text}", prefix=f"{PROMPT}<|channel|>final<|message|>")
+    parses(text, text.strip(), prefix=f"{PROMPT}<|channel|>final<|message|>")
+    parses("Hm.", None, reasoning="Hm.", prefix=f"{PROMPT}<|channel|>analysis<|message|>")
+
+
 def test_a_message_without_a_channel() -> None:
     parses("<|message|>Hello", "Hello", prefix=PROMPT)
     parses(" <|message|>Hello", "Hello", prefix=PROMPT)

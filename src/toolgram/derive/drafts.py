@@ -68,6 +68,17 @@ class Draft:
         self.terminals[name] = Run(name, pattern, first, most)
         return name
 
+    def anything_but(self, states: Sequence[str]) -> str:
+        """A regular expression of text in which no marker of these states begins."""
+        found = []
+        for source, trigger in self.rows:
+            shape = self.terminals.get(trigger)
+            if source in states and isinstance(shape, Literal) and shape.text not in found:
+                found.append(shape.text)
+        if not found:
+            return r"[\s\S]+"
+        return f"(?:(?!{'|'.join(re.escape(text) for text in found)})[\\s\\S])+"
+
     def blanks(self) -> str:
         """The terminal of a run of blanks."""
         if BLANK not in self.terminals:

@@ -164,17 +164,6 @@ class TextSkeleton:
 
     def _text_terminals(self) -> None:
         draft = self.draft
-        draft.texts["TEXT"] = self._anything_but([state for state in self.states if state != "REASONING"])
+        draft.texts["TEXT"] = draft.anything_but([state for state in self.states if state != "REASONING"])
         if "REASONING" in draft.states:
-            draft.texts["THOUGHT"] = self._anything_but(["REASONING"])
-
-    def _anything_but(self, states: Sequence[str]) -> str:
-        """Text in which no marker of these states begins."""
-        found = []
-        for source, trigger in self.draft.rows:
-            shape = self.draft.terminals.get(trigger)
-            if source in states and isinstance(shape, Literal) and shape.text not in found:
-                found.append(shape.text)
-        if not found:
-            return r"[\s\S]+"
-        return f"(?:(?!{'|'.join(re.escape(text) for text in found)})[\\s\\S])+"
+            draft.texts["THOUGHT"] = draft.anything_but(["REASONING"])

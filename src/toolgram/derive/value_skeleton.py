@@ -159,7 +159,8 @@ class Arguments:
         if notated is not None:
             self._notation(*notated)
         if any(not frame.alone for frame in self.frames):
-            draft.texts["VALUE"] = r"[\s\S]+"
+            reading = [state for state, tags in draft.states.items() if "value" in tags]
+            draft.texts["VALUE"] = draft.anything_but(reading)
         if any(frame.rule == "json_value" for frame in self.frames):
             draft.imports.append(".common.json (value)")
 

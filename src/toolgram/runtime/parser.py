@@ -61,6 +61,8 @@ READERS: dict[str, Reader] = {
     "malformed": read_wreckage,
 }
 
+PROMPT = "prompt"  # what a trace says where a prompt ends whose text is none of the turn's
+
 _NOTHING: Mapping[int, str] = {}
 
 _TOLERATED = {
@@ -321,6 +323,8 @@ class Parser:
         _read(stream, prefix, 0, False)
         initial = stream.program.initial
         if stream.sink.queue is None and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
+            if stream.trace and stream.state is not initial:
+                stream.trace(PROMPT, stream.state.name, initial.name)
             stream.state = initial  # what the prompt says is no text of this turn
             stream.reader = reader_of(initial)
         stream.borrowed = len(stream.buffer)

@@ -248,7 +248,7 @@ class Stream:
         if keys is None:
             return
         declared = self.declared()
-        if declared is not None and key not in declared.types:
+        if declared is not None and key not in declared.types and not declared.open:
             self.note("undeclared_argument", key)
         if key in keys:
             self.note("repeated_argument", key)
@@ -266,7 +266,7 @@ class Stream:
         if self.state.typed:
             return frozenset({"string"} if self.state.typed == "text" else ())
         declared = self.declared()
-        return None if declared is None else declared.types.get(self.key, frozenset({"string"}))
+        return None if declared is None else declared.types_for(self.key)
 
     def close_arguments(self) -> None:
         """The tagged arguments are over."""
