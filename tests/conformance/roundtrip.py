@@ -54,7 +54,7 @@ REPEATS = 3
 
 # Rows that no parser could read as their message, with the reason; each is told of on a page in docs/decisions.
 KNOWN: dict[tuple[str, str], str] = {
-    ("CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja", "o2_content_ends_ws"): (
+    ("CohereForAI-c4ai-command-r7b-12-2024-tool_use", "o2_content_ends_ws"): (
         "blanks beside a marker are dropped, whatever the template's habit (docs/decisions/0017)"
     ),
 }

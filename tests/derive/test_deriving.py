@@ -18,8 +18,8 @@ from toolgram.derive.deriving import derive_format
 from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
 from toolgram.spec import Spec
-from toolgram.spec_pages import page
 from toolgram.spec_files import spec_from_texts
+from toolgram.spec_pages import page
 
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 

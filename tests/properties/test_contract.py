@@ -592,3 +592,20 @@ def test_content_is_told_in_order(name: str, data: st.DataObject) -> None:
     events, message = run(toolgram.get_format(name), cut(text, 1))
     assert sources(events) == text
     assert message.content == content_of(events)
+
+
+LONE_SURROGATES = ('{"\\uDC00"', '{"name": "\\ud800"', '[{"na\\uDFFFme": 1', '{"name": "f", "parameters": "\\uD83D"')
+
+
+@every_format
+@pytest.mark.parametrize("tail", LONE_SURROGATES)
+def test_half_a_character_is_no_error(name: str, tail: str) -> None:
+    """A lone surrogate, escaped, is JSON by its grammar and text to nobody."""
+    fmt = toolgram.get_format(name)
+    head = fmt.example.partition("{")[0]
+    for text in (tail, head + tail, f"{head}{tail}, 1}}"):
+        events, message = run(fmt, [text])
+        check_events(events, text)
+        for size in CUT_SIZES[1:]:
+            assert merged(run(fmt, cut(text, size))[0]) == merged(events)
+        assert message.finish_reason in ("stop", "length", "tool_calls")

@@ -48,7 +48,7 @@ class IjsonFeed:
         self.trail += token
         try:
             self._push.send(token.encode("utf-8", "replace"))
-        except self._refusal:
+        except (self._refusal, ValueError):  # a lone surrogate, escaped, is no text to its C library
             raise NoEvent(token) from None
         events = self._events[:]
         self._events.clear()

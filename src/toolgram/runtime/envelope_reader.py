@@ -92,7 +92,7 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     try:
         _take_token(stream, env, piece, source)
     except NoEvent:
-        stream.misfit()
+        stream.misfit(quote=scanner)
     return end
 
 
