@@ -120,6 +120,8 @@ def _follow(
     """The place after one more symbol, if the machine takes it there."""
     if symbol in (WS, VALUE) and place.symbols[-1:] == (symbol,):
         return  # two blanks are one run, and two values one
+    if VALUE not in (symbol, *place.symbols[-1:]) and fmt.spec.states[place.state].meaning == "value":
+        return  # what ends a value comes behind one
     last = fmt.spec.terminals.get(place.symbols[-1]) if place.symbols else None
     if isinstance(last, Run) and re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]):
         return  # the text would go on with the run before it

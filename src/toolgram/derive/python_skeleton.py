@@ -60,8 +60,10 @@ def add_python_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence
     if not opening:
         path.states.remove(recovering)
     rule = path.text() if path.symbols else ""
-    rule = f"{rule} list{' _ws' if ending else ''}"
-    _add_list(draft, path.states, done, recovering, bare=bool(opening))
+    alone = _add_list(draft, path.states, done, recovering, bare=bool(opening))
+    rule = f"{rule} list{' _ws' if ending or alone else ''}"
+    if alone:
+        rule += f" {_one_by_one(draft, calls.separator.strip(), done, alone)}"
     leaving = [done]
     names = draft.literals("TOOL_CALLS_END", ending)
     closers = each_optional(names)
@@ -71,14 +73,26 @@ def add_python_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence
         leaving.append(dest)
     draft.rules += [f"calls.3: {rule} {closers}".rstrip()]
     listing = "OPEN_BRACKET _ws call _ws (COMMA _ws call _ws)* (COMMA _ws)? CLOSE_BRACKET"
-    alone = " | call" if opening else ""
-    draft.rules += [f"list: {listing}{alone}", "call: NAME arguments"]
+    draft.rules += [f"list: {listing}{' | call' if alone else ''}", "call: NAME arguments"]
     draft.imports.append(".common.python (arguments)")
     return leaving
 
 
-def _add_list(draft: Draft, opened: Sequence[str], done: str, recovering: str, bare: bool) -> None:
-    """A list of calls; with `bare`, one call without a list as well."""
+def _one_by_one(draft: Draft, separator: str, done: str, alone: str) -> str:
+    """Calls behind one another without a list, with a separator between them or without; their rule."""
+    draft.to("NAME", done, alone, "name")
+    if not separator or separator == "," or not pieces(separator):
+        return "(call _ws)*"
+    name = draft.literal("SEPARATOR", separator)
+    waiting = draft.state("WAITING_FOR_NEXT_CALL", "held")
+    draft.to(name, done, waiting)
+    draft.loop_blanks(waiting)
+    draft.to("NAME", waiting, alone, "name")
+    return f"(({name} _ws)? call _ws)*"
+
+
+def _add_list(draft: Draft, opened: Sequence[str], done: str, recovering: str, bare: bool) -> str:
+    """A list of calls; with `bare`, one call without a list as well. Returns the state behind the name of that one."""
     waiting = draft.state("WAITING_FOR_TOOL_KEY", "held")
     named = draft.state("PARSING_NAME_COMPLETED", "held")
     next_named = draft.state("PARSING_NEXT_NAME_COMPLETED", "held")
@@ -103,6 +117,7 @@ def _add_list(draft: Draft, opened: Sequence[str], done: str, recovering: str, b
     draft.to(closing, [completed, following], done)
     draft.to("malformed", [completed, following], START)
     draft.to("recovered", recovering, completed)
+    alone = ""
     if bare:
         alone = draft.state("PARSING_SOLE_NAME_COMPLETED", "held")
         sole = draft.state("PARSING_SOLE_ARGUMENTS", "arguments", "python")
@@ -110,3 +125,4 @@ def _add_list(draft: Draft, opened: Sequence[str], done: str, recovering: str, b
         draft.to("object_start", alone, sole, "start_call")
         draft.to("object_empty", alone, done, "start_call", "no_arguments", "end_call")
         draft.to("object_end", sole, done, "end_call")
+    return alone

@@ -129,7 +129,7 @@ class _TagSkeleton:
 
     def _stops(self) -> list[int]:
         """How many items of what closes a call there are at each place where it may be left: behind every marker."""
-        stops = [0] if self.arguments is None or not self.after else []
+        stops = [0] if not self.after or (self.arguments is None and not self._begins(self.after[0])) else []
         for at, item in enumerate(self.after):
             following = self.after[at + 1] if at + 1 < len(self.after) else None
             if isinstance(item, str) and not isinstance(following, Slot):
@@ -293,10 +293,12 @@ class _TagSkeleton:
         """The rule of what closes a call behind its first `count` items; adds its transitions."""
         draft, state = self.draft, self._stop(count)
         last = count == len(self.after)
-        blanks = "_ws" if not last or self._matters() else ""
+        blanks = "_ws" if self._matters() else ""
         if last:
             return blanks
         item = self.after[count]
+        if not self._begins(item):
+            blanks = "_ws"
         if isinstance(item, str):
             trigger = draft.literal("CALL_END", item)
         elif item is Slot.NAME:
@@ -311,6 +313,10 @@ class _TagSkeleton:
         if state in self.closed:
             return f"{blanks} ({trigger} {self._rest(count + 1)})?"
         return f"_ws {trigger} {self._rest(count + 1)}"
+
+    def _begins(self, item: Item) -> bool:
+        """Whether a call begins with it as well, so that it is looked for in any text."""
+        return item in (*self.section[:1], *self.before[:1])
 
     def _matters(self) -> bool:
         """Whether something may follow a closed call that could not follow free text."""

@@ -284,7 +284,8 @@ def _learn_tagged(talk: Conversation, calls: Calls) -> ArgumentsFormat:
     if "string" in values and values["string"].encoding is not ValueEncoding.OMITTED:
         pattern = framed(pattern, values["string"])
     layout = JsonStyle(sort_keys=words[0].argument > words[second].argument)
-    talk.report.found("A1", f"argument {pattern!r}, between {separator!r}", "the text between two arguments", one.text)
+    shown = [part if isinstance(part, str) else f"{{{part.value}}}" for part in pattern]
+    talk.report.found("A1", f"argument {shown!r}, between {separator!r}", "the text between two arguments", one.text)
     return ArgumentsFormat(calls.style, layout, pattern=pattern, separator=separator, values=values)
 
 
