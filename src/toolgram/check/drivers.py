@@ -122,6 +122,8 @@ def _follow(
         return  # two blanks are one run, and two values one
     if VALUE not in (symbol, *place.symbols[-1:]) and fmt.spec.states[place.state].meaning == "value":
         return  # what ends a value comes behind one
+    if symbol == TEXT and any(re.match(run.first, text) for run in _runs(fmt, rows[place.state])):
+        return  # it begins like a name that may stand there, and is text only when that is refuted
     last = fmt.spec.terminals.get(place.symbols[-1]) if place.symbols else None
     if isinstance(last, Run) and re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]):
         return  # the text would go on with the run before it
@@ -145,6 +147,12 @@ def _follow(
         result.problem = _disagreement(symbols, place.text + text, expected, fired)
         return
     yield _Place(state, tuple(expected[len(fired) :]), parser.snapshot(), place.text + text, symbols)
+
+
+def _runs(fmt: Format, row: dict[str, Transition]) -> list[Run]:
+    """The runs that a state looks for, blanks aside."""
+    shapes = [fmt.spec.terminals[trigger] for trigger in row if trigger in fmt.spec.terminals and trigger != WS]
+    return [shape for shape in shapes if isinstance(shape, Run)]
 
 
 def samples_of(fmt: Format, name: str) -> str:

@@ -70,7 +70,7 @@ class TextSkeleton:
         draft.initial = begin
         self.leaving.append(begin)
         self.closing = closing
-        self.rules.append(f"_closed_again: {closing} | {draft.blanks()}")
+        self.rules += [f"_closed_again: _close | {draft.blanks()}", f"_close.3: {closing}"]
         return begin
 
     def _content(self, result: DiffAnalysisResult) -> None:
@@ -157,7 +157,7 @@ class TextSkeleton:
         again = "_closed_again* " if BEGIN in draft.states else ""
         if (START, self.closing) in draft.rows:  # it is dropped wherever text may stand
             again = ""
-            rules = [rule.replace(" _closed_again*", "") for rule in rules if not rule.startswith("_closed_again")]
+            rules = [rule.replace(" _closed_again*", "") for rule in rules if not rule.startswith("_close")]
         rules = [rule.replace("( | ", "(") for rule in rules]
         draft.rules[:0] = [f"start: {again}({loop})*{last}", *rules, "text.-5: TEXT"]
         self._text_terminals()

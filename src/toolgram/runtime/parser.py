@@ -322,7 +322,7 @@ class Parser:
         stream.sink.out = events
         _read(stream, prefix, 0, False)
         initial = stream.program.initial
-        if stream.sink.queue is None and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
+        if stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
             if stream.trace and stream.state is not initial:
                 stream.trace(PROMPT, stream.state.name, initial.name)
             stream.state = initial  # what the prompt says is no text of this turn
