@@ -127,6 +127,8 @@ def _follow(
     last = fmt.spec.terminals.get(place.symbols[-1]) if place.symbols else None
     if isinstance(last, Run) and re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]):
         return  # the text would go on with the run before it
+    if isinstance(last, Literal) and _merges(fmt, last, text):
+        return  # together they are a longer marker
     taken = steps(fmt, machine, place.state, symbol, text)
     if taken is None:
         return
@@ -147,6 +149,13 @@ def _follow(
         result.problem = _disagreement(symbols, place.text + text, expected, fired)
         return
     yield _Place(state, tuple(expected[len(fired) :]), parser.snapshot(), place.text + text, symbols)
+
+
+def _merges(fmt: Format, last: Literal, text: str) -> bool:
+    """Whether a marker and the text behind it are the beginning of a longer marker, which wins."""
+    markers = [shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)]
+    longer = [marker for marker in markers if marker.startswith(last.text) and marker != last.text]
+    return any((last.text + text).startswith(marker) for marker in longer)
 
 
 def _runs(fmt: Format, row: dict[str, Transition]) -> list[Run]:

@@ -40,10 +40,17 @@ def add_json_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence[s
         rule.append(f"({inner.text()})?")
         path = Path(draft, [*texts, *inner.states])
     if before:
+        alone, alone_end = _alone(draft, result, before)
         path = _markers(path, "TOOL_CALL", before)
-        rule += path.symbols
         opened = path.states
+        if alone:
+            other = _markers(Path(draft, texts), "SOLE_TOOL_CALL", alone)
+            opened = [*opened, *other.states]
+            rule = [f"({' '.join([*rule, *path.symbols])} | {other.text()})"]
+        else:
+            rule += path.symbols
     else:
+        alone_end = []
         opened = [state for state in texts if state != recovering]
     _add_object(draft, result, opened, done, recovering)
     objects = "(call_list | envelope)"
@@ -58,13 +65,30 @@ def add_json_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence[s
         between = "(SEPARATOR _ws)? " if again and direct else "SEPARATOR _ws " if again else ""
         rule.append(f"({between}{objects} _ws)*")
     leaving = [done]
-    rule += _closers(draft, [*closers, *ends], leaving, recovering)
+    closing = _closers(draft, [*closers, *ends], leaving, recovering)
+    if alone_end:
+        behind = [done]
+        closing = [f"({' | '.join([*closing, *_closers(draft, alone_end, behind, recovering)])})"]
+        leaving += behind[1:]
+    rule += closing
     draft.rules.append(f"calls.3: {' '.join(part for part in rule if part)}")
     _add_rules(draft, result)
     draft.imports.append(".common.json (arguments, STRING, NULL, _BLANK)")
     if not fields.name_is_key:
         draft.about["same_path"] = _same_paths(result)
     return leaving
+
+
+def _alone(draft: Draft, result: DiffAnalysisResult, before: list[str]) -> tuple[list[str], list[str]]:
+    """The markers around a sole call, where they are not those of several."""
+    assert result.calls is not None
+    if result.calls.single is None:
+        return [], []
+    start, end = result.calls.single
+    markers = result.markers
+    opening = _whole(draft, start.rstrip().removesuffix("[") + markers.per_call_start)
+    closing = pieces(markers.per_call_end + end.lstrip().removeprefix("]"))
+    return (opening, closing) if opening and opening != before else ([], [])
 
 
 def _whole(draft: Draft, marker: str) -> list[str]:

@@ -118,7 +118,20 @@ class TextSkeleton:
                 for marker in sorted([*known, *after], key=len, reverse=True):
                     rest = rest.replace(marker, "") if marker else rest
                 if rest.strip() and not _WORDY.match(between.strip()):
-                    self._end(between.strip())
+                    self._break(between.strip(), part)
+
+    def _break(self, text: str, part: Part) -> None:
+        """What stands behind a thought and its end means that end, and nothing in other text."""
+        draft = self.draft
+        if part is not Part.REASONING or "REASONING" not in draft.states:
+            self._end(text)
+        elif not draft.has(text):
+            name = draft.literal("THINK_BREAK", text)
+            draft.to(name, "REASONING", BEGIN)
+            self.rules = [
+                rule.replace(f"({self.closing} _closed_again*", f"(({self.closing} | {name}) _closed_again*")
+                for rule in self.rules
+            ]
 
     def _end(self, text: str) -> None:
         name = self.draft.literal("TURN_END", text)
