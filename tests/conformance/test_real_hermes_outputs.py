@@ -62,3 +62,11 @@ def test_no_call_is_made_of_what_cannot_be_read(outputs: list[str]) -> None:
     for text in outputs:
         for call in fmt.parse(text).tool_calls:
             assert call.status != "complete" or isinstance(json.loads(call.arguments), dict)
+
+
+def test_nearly_every_output_gives_a_call(outputs: list[str]) -> None:
+    """Half of them are in Python's spelling, from the first quote on or from some later one."""
+    fmt = toolgram.get_format("hermes")
+    marked = [text for text in outputs if "<tool_call>" in text]
+    read = [text for text in marked if any(call.status == "complete" for call in fmt.parse(text).tool_calls)]
+    assert len(read) >= 0.98 * len(marked)

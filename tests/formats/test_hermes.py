@@ -5,6 +5,7 @@ Strategy: as in `test_llama3_json`, each text is asked whole and streamed in eve
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from itertools import permutations
 from typing import Any
@@ -255,3 +256,27 @@ def test_ollama_17274_a_name_with_blanks() -> None:
 
 def test_clean_output_has_no_anomalies() -> None:
     assert parses(f"<think>Hm.</think>Sure.\n{F}\n{G}", "Sure.", [CALL_F, CALL_G], reasoning="Hm.").anomalies == []
+
+
+PYTHON_SPELLINGS = [
+    ("{\"arguments\": {'amount': 5000, 'ok': True}, \"name\": 'convert'}", "convert", {"amount": 5000, "ok": True}),
+    (
+        "{\"name\": 'f', 'arguments': {\"a\": [True, None, 'x'], \"b\": 'it'}}",
+        "f",
+        {"a": [True, None, "x"], "b": "it"},
+    ),
+    ('{"name": "f", "arguments": {"a": [1, True], "b": {"c": False}}}', "f", {"a": [1, True], "b": {"c": False}}),
+    ('{"name": "f", "arguments": {"a": "x", \'b\': 2}}', "f", {"a": "x", "b": 2}),
+    ('{"name": "f", "arguments": {"a": None}}', "f", {"a": None}),
+]
+
+
+@pytest.mark.parametrize(("written", "name", "arguments"), PYTHON_SPELLINGS)
+def test_python_spelling_may_begin_anywhere_in_the_object(
+    written: str, name: str, arguments: dict[str, object]
+) -> None:
+    text = f"<tool_call>\n{written}\n</tool_call>"
+    message = assert_same_in_every_cutting(toolgram.get_format("hermes"), text)
+    (call,) = message.tool_calls
+    assert (call.name, json.loads(call.arguments), call.status) == (name, arguments, "complete")
+    assert [anomaly.kind for anomaly in message.anomalies] == ["python_quotes"]

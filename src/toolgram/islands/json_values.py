@@ -195,10 +195,10 @@ class JsonScanner:
     """One JSON object or list, being read.
 
     `stack` holds the open brackets, `state` what is expected, `kind` what the last `step` read; `out` is what the last
-    `run` passes on, and `end` where it has stopped.
+    `run` passes on, and `end` where it has stopped. `was` is the state in which a run broke.
     """
 
-    __slots__ = ("end", "kind", "max_depth", "out", "stack", "state")
+    __slots__ = ("end", "kind", "max_depth", "out", "stack", "state", "was")
 
     def __init__(self, max_depth: int = MAX_DEPTH) -> None:
         self.state = START
@@ -206,6 +206,7 @@ class JsonScanner:
         self.kind = NOTHING
         self.out = ""
         self.end = 0
+        self.was = START
         self.max_depth = max_depth
 
     @property
@@ -274,7 +275,7 @@ class JsonScanner:
             characters = iter(window)
             try:
                 for character in characters:
-                    state = _ROWS[state][character]
+                    was, state = state, _ROWS[state][character]
                     if state >= 0:
                         continue
                     if state == _POP:
@@ -294,7 +295,7 @@ class JsonScanner:
                         start = at
                         continue
                     else:
-                        state = BROKEN
+                        self.was, state = was, BROKEN
                     end = pos = pos - length_hint(characters) - (state == BROKEN)
                     more = False
                     break

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolgram.islands.json_envelope import MAX_TOKEN
-from toolgram.islands.json_values import FIRST_KEY, JsonScanner
+from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
+from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, JsonScanner
 from toolgram.runtime.stream import Stream
 
 if TYPE_CHECKING:
@@ -64,7 +64,10 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
     if end > pos:
         stream.delta(scanner.out, stream.take(text, pos, end))
     if scanner.broken:
-        stream.misfit()
+        if env is not None and end < len(text) and may_transcode(stream, env, text[end]):
+            transcode(stream, env, scanner.was, text[end])
+        else:
+            stream.misfit()
     elif len(scanner.stack) == floor:
         if env is None:
             stream.scanner = None
@@ -75,6 +78,41 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
             stream.reader = "envelope"
             stream.fire(f"end_map {stream.same(env.path)}", "")
     return end
+
+
+# JSON that has been read, for a scanner of Python to go on behind it, and what that writes for it: by bracket and state.
+_READ_SO_FAR = {
+    FIRST_KEY: ("{", "{"),
+    KEY: ('{"":0,', '{"": 0, '),
+    MEMBER_VALUE: ('{"":', '{"": '),
+    FIRST_ITEM: ("[", "["),
+    ITEM: ("[0,", "[0, "),
+}
+
+
+def may_transcode(stream: Stream, env: Envelope, character: str) -> bool:
+    """Whether `character`, which JSON does not have there, may begin a value in Python's spelling."""
+    return character in "'TFN" and stream.program.python_json and env.python is None
+
+
+def transcode(stream: Stream, env: Envelope, state: int, character: str) -> None:
+    """From here on the envelope is in Python's spelling. `state` is where its scanner of JSON stands."""
+    from toolgram.islands.python_literals import PythonScanner
+
+    scanner = env.scanner
+    if state not in _READ_SO_FAR:
+        stream.misfit()
+        return
+    scanner.state = state
+    outer = [MEMBER_VALUE if bracket == "{" else FIRST_ITEM for bracket in scanner.stack[:-1]]
+    known, written = zip(*(_READ_SO_FAR[place] for place in [*outer, state]), strict=True)
+    env.python = PythonScanner(keywords=False)
+    env.python.read("".join(known), 0)
+    env.skip = len("".join(written)) - len(env.python.out)
+    env.inner = stream.reader
+    stream.note("python_quotes", character)
+    stream.source = ""
+    stream.reader = "transcoded"
 
 
 def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:

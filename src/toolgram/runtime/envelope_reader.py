@@ -34,10 +34,18 @@ from toolgram.islands.json_values import (
     leaves_string,
 )
 from toolgram.islands.wreckage import Wreckage
-from toolgram.runtime.argument_readers import JSON_BLANKS, read_arguments, read_encoded, skip_blanks_after_opening
+from toolgram.runtime.argument_readers import (
+    JSON_BLANKS,
+    may_transcode,
+    read_arguments,
+    read_encoded,
+    skip_blanks_after_opening,
+    transcode,
+)
 from toolgram.runtime.sink import SYNTAX
 from toolgram.runtime.stream import Stream, reader_of
 
+_QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # where a string may begin in an envelope
 Reader: TypeAlias = Callable[[Stream, str, int, bool], int]
 
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
@@ -67,6 +75,9 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
             pos = blank.end()
             if pos == len(text):
                 return pos
+        if scanner.state in _QUOTED and text[pos] == "'" and may_transcode(stream, env, "'"):
+            transcode(stream, env, scanner.state, text[pos])
+            return pos
         if scanner.state == AFTER_ITEM and scanner.stack == ["["] and text[pos] == "{":
             env.push(",")
             scanner.state = ITEM
@@ -160,16 +171,8 @@ def _believe(stream: Stream, env: Envelope, text: str, pos: int) -> int:
     pos = skip_blanks_after_opening(stream, text, pos)
     if pos == len(text):
         return pos
-    if text[pos] == "'" and stream.program.python_json and env.python is None and not env.parents:
-        from toolgram.islands.python_literals import PythonScanner
-
-        env.python = PythonScanner(keywords=False)
-        known = "[{" if env.in_list else "{"
-        env.python.read(known, 0)
-        env.skip = len(known) - len(env.python.out.strip())
-        stream.note("python_quotes", text[pos])
-        stream.source = ""
-        stream.reader = "transcoded"
+    if may_transcode(stream, env, text[pos]):
+        transcode(stream, env, FIRST_KEY, text[pos])
         return pos
     if text[pos] not in '"}' or len(stream.opening) > MAX_TOKEN:
         stream.misfit()
