@@ -272,7 +272,7 @@ PYTHON_SPELLINGS = [
 
 
 @pytest.mark.parametrize(("written", "name", "arguments"), PYTHON_SPELLINGS)
-def test_python_spelling_may_begin_anywhere_in_the_object(
+def test_python_spelling_may_begin_anywhere(
     written: str, name: str, arguments: dict[str, object]
 ) -> None:
     text = f"<tool_call>\n{written}\n</tool_call>"

@@ -80,7 +80,7 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
     return end
 
 
-# JSON that has been read, for a scanner of Python to go on behind it, and what that writes for it: by bracket and state.
+# By state: JSON that stands for what has been read, for a scanner of Python to go on behind it, and what that writes.
 _READ_SO_FAR = {
     FIRST_KEY: ("{", "{"),
     KEY: ('{"":0,', '{"": 0, '),
