@@ -5,18 +5,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
+VLLM := .venv-vllm
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep test-compiled conformance templates lint types format bench bench-check bench-baseline bench-peers docs docs-check wheel-check ci clean
+.PHONY: help demo test test-deep test-compiled test-vllm test-vllm-if-built conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table docs docs-check wheel-check ci clean
 
 help: ## what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # pyproject.toml is all that the environment depends on; the stamp is written last, so half an install is redone.
-$(READY): pyproject.toml
+$(READY): pyproject.toml tests/export/requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit("toolgram needs Python 3.11 or newer: make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/export/requirements.txt
 	@touch $@
 
 demo: $(READY) ## watch every format stream through the parser
@@ -33,6 +35,28 @@ test-compiled: $(READY) ## all tests, on the package compiled by mypyc (needs a 
 	TOOLGRAM_COMPILED=1 $(BIN)/python -m hatchling build --target wheel --directory "$$scratch/dist" && \
 	$(BIN)/python -m zipfile -e "$$scratch"/dist/*.whl "$$scratch/package" && \
 	PYTHONPATH="$$scratch/package" $(BIN)/pytest -n $(WORKERS)
+
+test-vllm: $(VLLM)/.installed ## the vLLM plug-in in vLLM's real serving layer (builds an environment, 1.5 GB, two minutes)
+	VLLM_LOGGING_LEVEL=ERROR $(VLLM)/bin/python -m pytest tests/integrations $(ARGS)
+
+test-vllm-if-built: # part of `make ci`; the plug-in's tests against a stand-in are part of `make test`
+	@if [ -e $(VLLM)/.installed ]; then $(MAKE) --no-print-directory test-vllm; \
+	else echo "test-vllm: skipped, no $(VLLM) here; make test-vllm builds it"; fi
+
+$(VLLM)/.ready: tests/integrations/vllm-requirements.txt
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	@touch $@
+
+$(VLLM)/.installed: $(VLLM)/.ready pyproject.toml # vLLM finds the plug-in by its entry point
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+vllm-table: $(VLLM)/.installed ## what vLLM's own parsers make of the same cases; writes the table in docs/vllm.md
+	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM)/bin/python -m tests.integrations.compare --write docs/vllm.md
+
+export-table: $(READY) ## run every export in its engine and write the table in docs/export.md; SAMPLES=200 for more
+	$(BIN)/python -m tests.export.table --write docs/export.md --samples $(or $(SAMPLES),100)
 
 conformance: $(READY) ## derive from every real chat template and read what it wrote; writes docs/conformance.md
 	$(BIN)/python -m tests.conformance.roundtrip --write docs/conformance.md $(ARGS)
@@ -52,6 +76,10 @@ format: $(READY) ## ruff: mend and lay out
 
 bench: $(READY) ## measure against peers and write benchmarks/RESULTS.md; QUICK=1 for a minute's worth, not written
 	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
+	@if [ -e $(VLLM)/.installed ]; then $(MAKE) --no-print-directory bench-vllm; fi
+
+bench-vllm: $(VLLM)/.installed ## what the plug-in costs inside vLLM's serving layer, beside a parser that does nothing
+	@VLLM_LOGGING_LEVEL=CRITICAL $(VLLM)/bin/python -m benchmarks.vllm_layer $(if $(QUICK),--quick)
 
 bench-check: $(READY) ## is anything slower than benchmarks/baseline.json says?
 	$(BIN)/python -m benchmarks.check
@@ -84,7 +112,7 @@ wheel-check: $(READY) ## build the wheel, install it into an empty environment a
 	grep -q '"name": "add"' message.json && grep -q '"status": "complete"' message.json && \
 	echo "wheel-check: the installed wheel parses"
 
-ci: lint types test docs-check wheel-check demo bench-check ## everything a change must pass
+ci: lint types test test-vllm-if-built docs-check wheel-check demo bench-check ## everything a change must pass
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

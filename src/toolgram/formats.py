@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from toolgram.derive.report import DeriveReport
     from toolgram.diagrams import Kind
     from toolgram.explain import Explanation
+    from toolgram.export import Export
+    from toolgram.export.habits import Habits
     from toolgram.reference import ReferenceMachine
 
 
@@ -158,6 +160,50 @@ class Format:
         from toolgram.explain import explain
 
         return explain(self, text, tools, prefix, finish_reason)
+
+    @cached_property
+    def habits(self) -> Habits:
+        """How the format is written, where it could be read in many ways: what its own outputs show."""
+        from toolgram.export.habits import habits_of
+
+        return habits_of(self)
+
+    def export(
+        self,
+        target: str,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: str | Mapping[str, Any] = "auto",
+        parallel_tool_calls: bool = True,
+        reasoning: bool | None = None,
+        json_schema: Mapping[str, Any] | None = None,
+        prefix: str | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+    ) -> Export:
+        """The grammar that keeps a model to what this format's parser reads as complete, valid calls.
+
+        `target` is `llguidance`, `xgrammar` (Lark), `structural_tag` (JSON, for xgrammar and vLLM), `gbnf` or `ebnf`.
+        `tools` are OpenAI tool dicts, and arguments follow their schemas; `tool_choice` is `auto`, `required`, `none`
+        or `{"type": "function", "function": {"name": ...}}`. With `reasoning=True` there must be some, with False there
+        must be none. `json_schema` binds the text of the answer. `prefix` is what the prompt has already written for
+        the assistant; without it, a derived format asks its template. With `special_tokens` (text to id) those markers
+        are tokens, not text. The result's `notes` say what could not be expressed.
+
+        Raises ToolgramError for an unknown target, an invalid schema, a function that cannot be called in this format,
+        and a choice of one that is not declared.
+        """
+        from toolgram.export import export
+
+        return export(
+            self,
+            target,
+            tools,
+            tool_choice,
+            parallel_tool_calls,
+            reasoning,
+            json_schema,
+            prefix,
+            special_tokens,
+        )
 
     def restore(
         self,

@@ -17,6 +17,7 @@ modules beside this one and is imported when the command runs, not before.
     deriving  a format from a template: its two files, written or shown
     findings  the template debugger: what was found and the renderings that show it
     survey    the template analysis: one row for each of many templates
+    vllm_help  the command line of a vLLM server that reads with toolgram
 """
 
 from __future__ import annotations

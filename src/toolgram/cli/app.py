@@ -18,12 +18,14 @@ from toolgram.cli.chosen import chosen_format
 from toolgram.cli.deriving import Wish, checked_name, derive_one, read_kwargs
 from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
+from toolgram.cli.exporting import print_export, read_schema
 from toolgram.cli.pages import compare, write
 from toolgram.cli.parsing import Reading, print_events, print_messages, print_painted
 from toolgram.cli.rows import print_rows
 from toolgram.cli.shipped import print_formats
 from toolgram.cli.survey import print_survey
 from toolgram.cli.terminal import complain, quiet_endings, refuse
+from toolgram.cli.vllm_help import print_vllm_help
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -233,6 +235,35 @@ def formats(
 
 
 @app.command()
+def vllm(
+    format_name: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="NAME",
+            help="A shipped format, instead of the one that the model's tokenizer tells. Example: --format hermes",
+        ),
+    ] = None,
+    override: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="vLLM's own names that shall mean toolgram's parsers. Example: --override llama3_json,mistral",
+        ),
+    ] = None,
+) -> None:
+    """How to have a vLLM server read with toolgram: the command line, and the names of the parsers.
+
+    \b
+    toolgram vllm                                 any model with a chat template
+    toolgram vllm --format mistral_v11            one format
+    toolgram vllm --override llama3_json,mistral  under vLLM's own names
+    """
+    print_vllm_help(format_name, override)
+
+
+@app.command()
 def check(
     names: Annotated[
         list[str] | None,
@@ -372,6 +403,69 @@ def diagram(
         if chosen is None:
             refuse("say what to draw: FORMAT (`toolgram formats` lists them), or --grammar X.lark --machine X.yaml")
         raise typer.Exit(draw(chosen, output))
+
+
+@app.command()
+def export(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="FORMAT", show_default=False, help="A shipped format; `toolgram formats` lists them."),
+    ] = None,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="TARGET",
+            show_default=False,
+            help="llguidance, xgrammar, structural_tag, gbnf or ebnf.",
+        ),
+    ] = "",
+    grammar: Grammar = None,
+    machine: Machine = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The functions that may be called: a JSON list of OpenAI tool dicts."),
+    ] = None,
+    tool_choice: Annotated[
+        str, typer.Option(metavar="CHOICE", help="auto, required, none, or the name of a function.")
+    ] = "auto",
+    parallel: Annotated[bool, typer.Option(help="Whether there may be several calls.")] = True,
+    reasoning: Annotated[
+        bool | None, typer.Option(show_default=False, help="Whether there must be reasoning, or none. Default: either.")
+    ] = None,
+    json_schema: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A JSON Schema for the text of the answer.")
+    ] = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", show_default=False, help="What the chat template had already written for the model."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON document: text, triggers, stop, preserved_tokens and notes.")
+    ] = False,
+) -> None:
+    """Write the grammar that keeps a model to what the parser reads as valid calls.
+
+    \b
+    toolgram export mistral_v11 --target llguidance --tools tools.json
+    toolgram export hermes --target structural_tag --tools tools.json --tool-choice required
+    toolgram export hermes --target gbnf --tools tools.json --json    with triggers, for lazy use
+
+    What a grammar could not say is on standard error. Exit status: 0 written; 2 a mistake in the command.
+    """
+    with quiet_endings():
+        chosen = chosen_format(name, grammar, machine)
+        if chosen is None:
+            refuse("say what to export: FORMAT (`toolgram formats` lists them), or --grammar X.lark --machine X.yaml")
+        if not target:
+            refuse("say for which engine: --target llguidance, xgrammar, structural_tag, gbnf or ebnf")
+        schema = read_schema(json_schema)
+        raise typer.Exit(
+            print_export(chosen, target, _tools(tools), tool_choice, parallel, reasoning, schema, prefix, as_json)
+        )
 
 
 @app.command()

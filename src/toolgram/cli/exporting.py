@@ -1,0 +1,58 @@
+"""`toolgram export`: the grammar of a request, on standard output, and what it could not say on standard error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolgram import Format, ToolgramError
+from toolgram.cli.terminal import USABLE, complain, indent_for_terminal, refuse, spelled_out, write_json
+
+
+def read_schema(path: str | None) -> Mapping[str, Any] | None:
+    """A JSON Schema from a file. What cannot be read is a mistake in the command."""
+    if path is None:
+        return None
+    try:
+        with open(path, "rb") as stream:
+            schema = json.load(stream)
+    except OSError as error:
+        refuse(f"{path}: cannot be read: {error.strerror or error}")
+    except (ValueError, RecursionError) as error:
+        refuse(f"{path}: not JSON: {error}")
+    if not isinstance(schema, dict):
+        refuse(f"{path}: a JSON Schema is an object")
+    return schema
+
+
+def choice_of(wanted: str) -> str | dict[str, Any]:
+    """`auto`, `required` and `none` are themselves; anything else is the name of a function."""
+    if wanted in ("auto", "required", "none"):
+        return wanted
+    return {"type": "function", "function": {"name": wanted}}
+
+
+def print_export(
+    fmt: Format,
+    target: str,
+    tools: Sequence[Mapping[str, Any]] | None,
+    choice: str,
+    parallel: bool,
+    reasoning: bool | None,
+    schema: Mapping[str, Any] | None,
+    prefix: str | None,
+    as_json: bool,
+) -> int:
+    """Print the grammar, or everything as one JSON document."""
+    try:
+        made = fmt.export(target, tools, choice_of(choice), parallel, reasoning, schema, prefix)
+    except ToolgramError as error:
+        refuse(str(error))
+    if as_json:
+        write_json(made.to_dict(), indent_for_terminal())
+        return USABLE
+    print(spelled_out(made.text), end="" if made.text.endswith("\n") else "\n")
+    for note in made.notes:
+        complain(f"note: {note}")
+    return USABLE

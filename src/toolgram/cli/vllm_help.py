@@ -1,0 +1,53 @@
+"""How to have a vLLM server read with toolgram: the names, and the command line for what is wanted."""
+
+from __future__ import annotations
+
+import toolgram
+from toolgram.cli.terminal import refuse
+from toolgram.integrations.vllm import (
+    ALIASES,
+    AUTO_NAME,
+    NOT_OVERRIDABLE,
+    OVERRIDE_VARIABLE,
+    overridden_format,
+    parser_names,
+)
+
+
+def print_vllm_help(format_name: str | None, override: str | None) -> None:
+    """The command line for a format (None: the one that the tokenizer tells), or for vLLM's own names."""
+    if override is not None:
+        _print_override(override)
+        return
+    if format_name is not None and format_name not in toolgram.format_names():
+        refuse(f"no format {format_name!r}; the names are {', '.join(toolgram.format_names())}")
+    name = f"{AUTO_NAME}_{format_name}" if format_name else AUTO_NAME
+    print("pip install toolgram   # next to vLLM; then")
+    print(f"vllm serve MODEL --enable-auto-tool-choice --tool-call-parser {name} --reasoning-parser {name}")
+    if format_name is None:
+        print("\nThe names, for both flags:\n")
+        for known, meaning in parser_names().items():
+            about = "the format that the tokenizer tells" if known == AUTO_NAME else _models(meaning)
+            print(f"  {known:28} {about}")
+        print(f"\nUnder vLLM's own names: toolgram vllm --override {','.join(sorted(ALIASES)[:2])}")
+        print("A chat template that only the server is given: TOOLGRAM_CHAT_TEMPLATE=FILE vllm serve ...")
+
+
+def _models(name: str) -> str:
+    return ", ".join(toolgram.get_format(name).models)
+
+
+def _print_override(names: str) -> None:
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    refused = sorted(NOT_OVERRIDABLE.intersection(wanted))
+    if refused:
+        refuse(f"vLLM adds parts of its own to {', '.join(refused)}: use --tool-call-parser toolgram")
+    if not wanted:
+        refuse("--override needs vLLM's names for parsers, such as llama3_json,mistral")
+    given = ",".join(wanted)
+    parser = wanted[0]
+    print(f"{OVERRIDE_VARIABLE}={given} vllm serve MODEL --enable-auto-tool-choice --tool-call-parser {parser}")
+    print()
+    for name in wanted:
+        format_name = overridden_format(name)
+        print(f"  {name:28} {'the format that the tokenizer tells' if format_name == 'auto' else format_name}")

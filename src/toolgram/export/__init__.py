@@ -1,0 +1,170 @@
+"""The grammar that makes a model unable to write what the parser would not accept, for the engines that constrain it.
+
+Strategy: a format's habits and a request make one expression (`building`), and each target has a writer that spells it
+out.  Nothing here knows a format; nothing here runs a model.  Whatever a target cannot say stands in the notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Literal as OneOf
+
+from toolgram.errors import ToolgramError
+from toolgram.export.building import Builder, Wish, stop_tokens
+from toolgram.export.ebnf import EbnfWriter, GbnfWriter
+from toolgram.export.expressions import NOTHING, Export, Expr, behind
+from toolgram.export.habits import state_after
+from toolgram.export.lark import LlguidanceWriter, XgrammarWriter
+from toolgram.export.schemas import Tool, check_schema, explicit, tools_of
+from toolgram.export.structural_tag import structural_tag
+from toolgram.spec import Literal
+
+if TYPE_CHECKING:
+    from toolgram.formats import Format
+
+Target: TypeAlias = OneOf["llguidance", "xgrammar", "structural_tag", "gbnf", "ebnf"]
+Note: TypeAlias = Callable[[str], object]
+
+WRITERS: dict[str, Callable[[Expr, Note], str]] = {
+    "llguidance": lambda root, note: LlguidanceWriter(note).write(root),
+    "xgrammar": lambda root, note: XgrammarWriter(note).write(root),
+    "structural_tag": structural_tag,
+    "gbnf": lambda root, note: GbnfWriter(note).write(root),
+    "ebnf": lambda root, note: EbnfWriter(note).write(root),
+}
+TARGETS = tuple(WRITERS)
+
+
+def export(
+    fmt: Format,
+    target: str,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    tool_choice: str | Mapping[str, Any] = "auto",
+    parallel_tool_calls: bool = True,
+    reasoning: bool | None = None,
+    json_schema: Mapping[str, Any] | None = None,
+    prefix: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Export:
+    """See `Format.export`."""
+    if target not in WRITERS:
+        raise ToolgramError(f"unknown target {target!r}; grammars are written for {', '.join(TARGETS)}")
+    notes: dict[str, None] = {}
+    wish = wish_of(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, special_tokens)
+    root, triggers = expression(fmt, wish, prefix, notes.setdefault)
+    text = WRITERS[target](root, notes.setdefault)
+    special = {
+        token: shape.text
+        for token in fmt.spec.special_tokens
+        if isinstance(shape := fmt.spec.terminals[token], Literal)
+    }
+    stops = stop_tokens(fmt.spec, fmt.habits)
+    stop = tuple(text for token, text in special.items() if token in stops)
+    return Export(target, text, triggers, stop, tuple(special.values()), tuple(notes))
+
+
+def expression(fmt: Format, wish: Wish, prefix: str | None, note: Note) -> tuple[Expr, tuple[str, ...]]:
+    """What a request allows, as an expression, and the words with which a call begins in text.
+
+    Raises ToolgramError where nothing can be written that way.
+    """
+    habits = fmt.habits
+    if not habits.edges:
+        raise ToolgramError(
+            f"{fmt.name} shows no output of its own, from which a grammar could be made: give its machine file an "
+            "`example:`, or a list of outputs under `canonical:`"
+        )
+    _check_names(fmt, wish.tools)
+    notes: list[str] = []
+
+    def noted(words: str) -> None:
+        notes.append(words)
+        note(words)
+
+    start, begun = state_after(fmt, _prefix(fmt, wish.reasoning) if prefix is None else prefix)
+    builder = Builder(fmt.spec, habits, wish, start, noted)
+    root = builder.build()
+    if begun and (rest := behind(root, begun)) != NOTHING:
+        root = rest
+    if root == NOTHING:
+        said = f" ({'; '.join(notes)})" if notes else ""
+        what = "such a call" if wish.calls else "such an output"
+        raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
+    return root, tuple(builder.triggers) if wish.calls else ()
+
+
+def wish_of(
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    tool_choice: str | Mapping[str, Any] = "auto",
+    parallel_tool_calls: bool = True,
+    reasoning: bool | None = None,
+    json_schema: Mapping[str, Any] | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Wish:
+    """A request, checked. Raises ToolgramError that says what is wrong with it."""
+    return _wish(tools_of(tools), tool_choice, parallel_tool_calls, reasoning, json_schema, special_tokens or {})
+
+
+def _wish(
+    tools: list[Tool],
+    tool_choice: str | Mapping[str, Any],
+    parallel: bool,
+    reasoning: bool | None,
+    json_schema: Mapping[str, Any] | None,
+    tokens: Mapping[str, int],
+) -> Wish:
+    answer = explicit(check_schema(json_schema, "json_schema"), False) if json_schema is not None else None
+    chosen = tuple(tools)
+    if isinstance(tool_choice, Mapping):
+        function = tool_choice.get("function")
+        name = function.get("name") if isinstance(function, Mapping) else None
+        chosen = tuple(tool for tool in tools if tool.name == name)
+        if not chosen:
+            raise ToolgramError(
+                f"tool_choice names the function {name!r}, which is not declared; tools: "
+                f"{', '.join(tool.name for tool in tools) or 'none'}"
+            )
+        return Wish(chosen, True, True, False, reasoning, answer, tokens)
+    if tool_choice not in ("auto", "required", "none"):
+        raise ToolgramError(
+            f"unknown tool_choice {tool_choice!r}; it is auto, required, none, or "
+            '{"type": "function", "function": {"name": ...}}'
+        )
+    if tool_choice == "required" and not tools:
+        raise ToolgramError("tool_choice is required, and no tools are given")
+    calls = bool(tools) and tool_choice != "none"
+    return Wish(chosen if calls else (), calls, tool_choice == "required", parallel, reasoning, answer, tokens)
+
+
+def _prefix(fmt: Format, reasoning: bool | None) -> str:
+    """What the chat template writes in front of an output, where it is known."""
+    analysis = fmt.report.analysis if fmt.report is not None else None
+    if analysis is None:
+        return ""
+    wanted = {None: "unset", True: "on", False: "off"}[reasoning]
+    prompt = analysis.prompts.get(wanted) or analysis.prompts.get("unset")
+    return prompt.text if prompt is not None else ""
+
+
+def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
+    """Every name must be one that the parser reads as a name. Raises ToolgramError for the first that is not."""
+    shapes = {each.trigger for each in fmt.spec.transitions if "name" in each.actions}
+    runs = [shape for trigger in shapes if (shape := fmt.spec.terminals.get(trigger)) is not None]
+    for tool in tools:
+        for literal in fmt.spec.terminals.values():
+            text = literal.text.strip() if isinstance(literal, Literal) else ""
+            special = literal.name in fmt.spec.special_tokens or not text.isalnum()
+            if isinstance(literal, Literal) and len(text) > 1 and special and text in tool.name:
+                raise ToolgramError(
+                    f"the function {tool.name!r} cannot be called in {fmt.name}: its name holds the marker {text!r}"
+                )
+        for run in runs:
+            if not isinstance(run, Literal) and not re.fullmatch(run.pattern, tool.name):
+                raise ToolgramError(
+                    f"the function {tool.name!r} cannot be called in {fmt.name}: a name is {run.pattern} there"
+                )
+
+
+__all__ = ["TARGETS", "Export", "Target", "export"]

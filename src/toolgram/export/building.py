@@ -1,0 +1,735 @@
+"""From a format's habits and a request to one expression: every output that the model may write.
+
+Strategy: the transitions that were seen are an automaton already.  Its states are copied per function from the name on,
+so that arguments follow that function's own schema, and per progress of the output (is there a call yet, is thinking
+still due), so that what the request demands is a matter of where an output may end.  Free text is one symbol up to the
+first character by which it becomes something else.  The automaton is then solved for its first state, state after state
+(Kleene); ways that lead nowhere drop out by themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolgram.export.expressions import (
+    EMPTY,
+    NOTHING,
+    Chars,
+    Expr,
+    Forbidden,
+    Json,
+    Lit,
+    Member,
+    Members,
+    Seq,
+    Text,
+    Token,
+    choice,
+    seq,
+    star,
+)
+from toolgram.export.habits import BEGIN, Edge, Habits
+from toolgram.export.python_values import PythonValues, keyword_arguments
+from toolgram.export.schemas import Tool, text_of, within
+from toolgram.export.texts import characters_of, first_completion, literal_pattern, patterns_of, rest_of
+from toolgram.parameters import TEXT_ONLY, types_of
+from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
+
+_WORD = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+_ID_LENGTHS = {"mistral_9": (9, _WORD[:62])}
+_ARGUMENTS = frozenset({"open_arguments", "argument_key", "close_arguments"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a request asks of an output."""
+
+    tools: tuple[Tool, ...]
+    calls: bool  # whether there may be any
+    required: bool  # whether there must be one
+    parallel: bool
+    reasoning: bool | None
+    answer: Mapping[str, Any] | None  # the schema of the text
+    tokens: Mapping[str, int]  # markers that are tokens, with their ids
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A state of the automaton: of the machine, how it was entered, for which function, how far the output is.
+
+    `begun` is False where an output begins, `called` says that there is a call, `due` that thinking has yet to begin,
+    `inside` that this is the place between two tagged arguments.
+    """
+
+    state: str
+    via: str = ""
+    tool: int = -1
+    begun: bool = True
+    called: bool = False
+    due: bool = False
+    inside: bool = False
+
+
+class Builder:
+    """Builds the expression of one request."""
+
+    def __init__(self, spec: Spec, habits: Habits, wish: Wish, start: str, note: Callable[[str], object]) -> None:
+        self.spec, self.habits, self.wish, self.start, self.note = spec, habits, wish, start, note
+        self.rows = rows_of(spec)
+        self.stops = stop_tokens(spec, habits)
+        self.ended = {edge.source for edges in habits.edges.values() for edge in edges if self._ends(edge)}
+        self.pooled = self._pool()
+        self.after_calls = self._after_calls()
+        self.concerned = self._concerned()
+        self.triggers: dict[str, None] = {}
+        self.known_forbidden: dict[str, Forbidden] = {}
+        self.alike: dict[str, str] = {}
+        self.representatives: dict[Any, str] = {}
+
+    # --- solving --------------------------------------------------------------------------------------------------
+
+    def build(self) -> Expr:
+        """The expression of whole outputs."""
+        if self.start not in self.habits.edges and not self._is_text(self.start) and TEXT in self.rows[self.start]:
+            self.start = self.rows[self.start][TEXT].dest  # the prompt has said something before
+        thinks = self.spec.states[self.start].meaning == "reasoning"
+        if self.wish.reasoning is True and not thinks and not self._can_think():
+            self.note("the format shows no reasoning, so none is demanded")
+        due = self.wish.reasoning is True and not thinks and self._can_think()
+        if thinks and self.wish.reasoning is False:
+            self.note("the prompt has opened reasoning already, so it is not forbidden")
+        first = Node(self.start, BEGIN, begun=False, due=due)
+        equations: dict[Node, dict[Node | None, Expr]] = {}
+        pending, order = [first], []
+        while pending:
+            node = pending.pop()
+            if node in equations:
+                continue
+            row: dict[Node | None, Expr] = {}
+            for label, dest in self._moves(node):
+                row[dest] = choice(row[dest], label) if dest in row else label
+                if dest is not None:
+                    pending.append(dest)
+            equations[node] = row
+            order.append(node)
+        return _solve(equations, order, first)
+
+    def _can_think(self) -> bool:
+        return any(
+            self.spec.states[edge.dest].meaning == "reasoning" for edges in self.habits.edges.values() for edge in edges
+        )
+
+    # --- the states -----------------------------------------------------------------------------------------------
+
+    def _ends(self, edge: Edge) -> bool:
+        return edge.trigger == END or edge.trigger in self.stops
+
+    def _is_text(self, state: str) -> bool:
+        """Whether free text may stand in a state: where it was seen."""
+        return self.spec.states[state].meaning in ("content", "reasoning") and state in self.habits.texts
+
+    def _pool(self) -> list[Edge]:
+        """The ways out of free text, wherever they were seen."""
+        found: list[Edge] = []
+        for source, edges in self.habits.edges.items():
+            if self._is_text(source) and self.spec.states[source].meaning == "content":
+                found += edges
+        return found
+
+    def _after_calls(self) -> dict[str, list[Edge]]:
+        """What was seen behind a call, for every state that is entered by the end of one."""
+        states = {
+            edge.dest: None
+            for edges in self.habits.edges.values()
+            for edge in edges
+            if _ends_arguments(edge) and not self._is_text(edge.dest)
+        }
+        every = [edge for state in states for edge in self.habits.edges.get(state, ())]
+        found: dict[str, list[Edge]] = {}
+        for state in states:
+            own = self.habits.edges.get(state, [])
+            also = [
+                replace(edge, source=state, actions=self.rows[state][edge.trigger].actions)
+                for edge in every
+                if edge.trigger in self.rows[state]
+                and self.rows[state][edge.trigger].dest == edge.dest
+                and edge.trigger != END
+            ]
+            begun = {edge.trigger for edge in [*own, *also]}
+            if state in self.ended:  # another call may begin as it does in text
+                also += [
+                    replace(edge, source=state, lead="")
+                    for edge in self.pooled
+                    if edge.trigger not in begun
+                    and edge.trigger in self.rows[state]
+                    and self.rows[state][edge.trigger].dest == edge.dest
+                    and self.spec.states[edge.dest].meaning != "reasoning"
+                ]
+            found[state] = list(dict.fromkeys([*own, *also]))
+        return found
+
+    def _edges(self, node: Node) -> list[Edge]:
+        """The transitions to consider in a state that is no free text."""
+        edges = self.after_calls.get(node.state) or self.habits.edges.get(node.state, [])
+        if node.via and not node.inside:
+            seen = self.habits.following.get((node.state, node.via), set())
+            return [edge for edge in edges if edge in seen] or edges
+        return edges
+
+    # --- the moves ------------------------------------------------------------------------------------------------
+
+    def _moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
+        if self._is_text(node.state):
+            yield from self._text_moves(node)
+            return
+        if node.inside:
+            yield from self._closing_moves(node)
+            return
+        edges = self._edges(node)
+        if any("open_arguments" in edge.actions for edge in edges):
+            yield from self._argument_moves(node, edges)
+            edges = [edge for edge in edges if "open_arguments" not in edge.actions]
+        for edge in edges:
+            yield from self._step(node, edge, edge.lead)
+        if self._may_end(node):
+            for lead in sorted({edge.lead for edge in edges if self._ends(edge)}):
+                yield Lit(lead) if lead else EMPTY, None
+
+    def _may_end(self, node: Node) -> bool:
+        return not node.due and (node.called or not self.wish.required)
+
+    def _step(self, node: Node, edge: Edge, lead: str) -> Iterator[tuple[Expr, Node | None]]:
+        """One transition that was seen, as this request has it."""
+        if self._ends(edge):
+            return
+        spec = self.spec
+        tools: list[int] = [node.tool]
+        if "name" in edge.actions:
+            if not self.wish.calls or node.due or (node.called and not self.wish.parallel):
+                return
+            tools = list(range(len(self.wish.tools)))
+        meaning = spec.states[edge.dest].meaning
+        if meaning == "reasoning" and self.wish.reasoning is False:
+            return
+        if meaning == "content" and node.due and self._is_text(edge.dest):
+            return
+        for tool in tools:
+            label, state, via = self._label(node, edge, tool)
+            if label == NOTHING:
+                continue
+            yield (
+                seq(Lit(lead), label),
+                self._enter(node, edge, tool, state, via, due=node.due and meaning != "reasoning"),
+            )
+
+    def _enter(self, node: Node, edge: Edge, tool: int, state: str, via: str, due: bool) -> Node:
+        called = node.called or "name" in edge.actions
+        if not self.wish.required and self.wish.parallel and self.wish.answer is None:
+            called = False  # it makes no difference
+        if self._is_text(state):
+            return Node(self._like(state), called=called, due=due)
+        return Node(state, via, tool if state in self.concerned else -1, True, called, due)
+
+    def _concerned(self) -> set[str]:
+        """The states in which it matters which function is called: its arguments, or its name again, are to come."""
+        found: set[str] = set()
+        behind: dict[str, set[str]] = {}
+        for source, edges in self.habits.edges.items():
+            for edge in edges:
+                arguments = self.spec.states[edge.dest].meaning in ("arguments", "value", "argument_key")
+                again = self._is_name(edge.trigger) and "name" not in edge.actions
+                if arguments or again or {"open_arguments", "no_arguments", "argument_key"} & set(edge.actions):
+                    found.add(source)
+                if "name" not in edge.actions:
+                    behind.setdefault(edge.dest, set()).add(source)
+        pending = list(found)
+        while pending:
+            for source in behind.get(pending.pop(), set()) - found:
+                if not self._is_text(source):
+                    found.add(source)
+                    pending.append(source)
+        return found
+
+    def _label(self, node: Node, edge: Edge, tool: int) -> tuple[Expr, str, str]:
+        """The text of a transition, where it leads, and what the state there is entered by."""
+        spec, trigger = self.spec, edge.trigger
+        via = "" if _ends_arguments(edge) else trigger
+        shape = spec.terminals.get(trigger)
+        declared = self.wish.tools[tool] if tool >= 0 else None
+        if spec.states[edge.dest].meaning == "arguments" and declared is not None:
+            return self._arguments(edge, declared)
+        if trigger == "object_empty" or ("no_arguments" in edge.actions and declared is not None):
+            empty = declared is not None and not declared.schema.get("required")
+            return (self._marker(edge) if empty else NOTHING), edge.dest, via
+        if isinstance(shape, Run) and declared is not None and self._is_name(trigger):
+            return Lit(declared.name) if re.fullmatch(shape.pattern, declared.name) else NOTHING, edge.dest, via
+        if "name" in edge.actions and declared is not None:
+            return Lit(json.dumps(declared.name, ensure_ascii=False)), edge.dest, via
+        if "call_id" in edge.actions or (trigger.startswith("string ") and self._is_id(trigger)):
+            return self._id(shape, quoted=trigger.startswith("string ")), edge.dest, via
+        if isinstance(shape, Run) and not edge.text.isspace():
+            return _run(shape, edge.text), edge.dest, via
+        return self._marker(edge), edge.dest, via
+
+    def _marker(self, edge: Edge) -> Expr:
+        """The text of a transition, or the token that it is."""
+        if edge.trigger in self.spec.special_tokens and edge.text in self.wish.tokens:
+            return Token(edge.text, self.wish.tokens[edge.text])
+        return Lit(edge.text)
+
+    def _is_name(self, trigger: str) -> bool:
+        return any(each.trigger == trigger and "name" in each.actions for each in self.spec.transitions)
+
+    def _is_id(self, trigger: str) -> bool:
+        return any(each.trigger == trigger and "call_id" in each.actions for each in self.spec.transitions)
+
+    def _id(self, shape: Literal | Run | None, quoted: bool) -> Expr:
+        length, allowed = _ID_LENGTHS.get(self.spec.call_ids, (0, _WORD))
+        if isinstance(shape, Run):
+            allowed = characters_of(shape.first, allowed)
+        one = Chars(allowed, allowed, 1)
+        body = seq(*[one] * length) if length else Chars(allowed, allowed, 40)
+        return seq(Lit('"'), body, Lit('"')) if quoted else body
+
+    # --- arguments as one value -----------------------------------------------------------------------------------
+
+    def _arguments(self, edge: Edge, tool: Tool) -> tuple[Expr, str, str]:
+        """The whole arguments of a call, and the state behind them."""
+        spec = self.spec
+        closing = next(iter(self.habits.edges.get(edge.dest, ())), None)
+        if closing is None:
+            return NOTHING, edge.dest, ""
+        dest = closing.dest
+        via = "" if _ends_arguments(closing) else closing.trigger
+        if spec.states[edge.dest].python:
+            body, _ = keyword_arguments(tool.schema, self._noting(tool))
+            return (seq(Lit("("), body, Lit(")")) if body != NOTHING else NOTHING), dest, via
+        if edge.trigger.startswith("string "):
+            self.note("arguments are shown as a JSON string, and exported as the object that the parser reads as well")
+        return Json(text_of(tool.schema), any_order=True), dest, via
+
+    def _noting(self, tool: Tool) -> Callable[[str], object]:
+        return lambda words: self.note(f"{tool.name}: {words}")
+
+    # --- arguments one by one -------------------------------------------------------------------------------------
+
+    def _argument_moves(self, node: Node, edges: list[Edge]) -> Iterator[tuple[Expr, Node | None]]:
+        """From in front of the first argument to behind the last."""
+        opening = [edge for edge in edges if "open_arguments" in edge.actions]
+        tool = self.wish.tools[node.tool]
+        waiting = self._waiting()
+        if waiting is None:
+            return
+        inside = replace(node, state=waiting, via="", inside=True)
+        later_edges = self._inner_edges(waiting)
+        at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
+        for edge in at_once:  # the arguments are open before there is one
+            first = [replace(each, lead=each.lead) for each in later_edges]
+            label = seq(Lit(edge.lead), self._marker(edge))
+            members = self._members(tool, first, later_edges, waiting)
+            if not tool.schema.get("required"):
+                yield label, inside
+            yield seq(label, members), inside
+        rest = [edge for edge in opening if edge not in at_once]
+        if rest:
+            yield self._members(tool, rest, later_edges, waiting), inside
+
+    def _waiting(self) -> str | None:
+        """The state between two arguments: the one that closing leaves."""
+        for source, edges in self.habits.edges.items():
+            if any("close_arguments" in edge.actions for edge in edges):
+                return source
+        return None
+
+    def _inner_edges(self, state: str) -> list[Edge]:
+        return [edge for edge in self.habits.edges.get(state, ()) if "close_arguments" not in edge.actions]
+
+    def _closing_moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
+        for edge in self.habits.edges.get(node.state, ()):
+            if "close_arguments" in edge.actions:
+                if self._ends(edge):
+                    if self._may_end(node):
+                        yield Lit(edge.lead), None
+                else:
+                    yield from self._step(replace(node, inside=False), edge, edge.lead)
+
+    def _members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
+        schema = tool.schema
+        required = set(schema.get("required", ()))
+        properties: dict[str, Any] = dict(schema.get("properties", {}))
+        beyond = schema.get("additionalProperties", True)
+        for name in sorted(required - set(properties)):
+            properties[name] = beyond
+        extra = sorted(set(schema) - {"type", "properties", "required", "additionalProperties", "$defs", "definitions"})
+        if extra:
+            self.note(f"{tool.name}: {', '.join(extra)} of the parameters cannot be said of tagged arguments")
+        found: list[Member] = []
+        for name, declared in properties.items():
+            begun = choice(*(self._member(tool, edge, name, declared, waiting) for edge in first))
+            again = choice(*(self._member(tool, edge, name, declared, waiting) for edge in later))
+            if begun == NOTHING and name in required:
+                self.note(f"{tool.name}: the parameter {name!r} cannot be written in this format, so no call can be")
+                return NOTHING
+            if begun == NOTHING:
+                self.note(f"{tool.name}: the parameter {name!r} cannot be written in this format")
+                continue
+            found.append(Member(name, begun, again, name in required))
+        types = types_of(beyond, schema)
+        if beyond is not False and types is not None and "string" not in types:
+            self.note(f"{tool.name}: further arguments would be read as text, and are not written")
+        elif beyond is not False:
+            self.note("arguments that no schema declares are not counted: one name may stand twice")
+            others = tuple(properties)
+            begun = choice(*(self._member(tool, edge, others, beyond, waiting) for edge in first))
+            again = choice(*(self._member(tool, edge, others, beyond, waiting) for edge in later))
+            found.append(Member("", begun, again, False))
+        return Members(tuple(found), True) if found else NOTHING
+
+    def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> Expr:
+        """One argument, from an edge that begins it to where another may come. `key` may be any but some."""
+        equations: dict[Node, dict[Node | None, Expr]] = {}
+        first = Node("", via=edge.trigger)
+        equations[first] = {Node(edge.dest): seq(Lit(edge.lead), self._key_label(edge, key))}
+        pending, order = [Node(edge.dest)], [first]
+        while pending:
+            node = pending.pop()
+            if node in equations:
+                continue
+            row: dict[Node | None, Expr] = {}
+            if node.state == waiting:
+                row[None] = EMPTY
+            else:
+                for each in self.habits.edges.get(node.state, ()):
+                    label = seq(Lit(each.lead), self._value_label(tool, each, key, declared))
+                    dest = Node(each.dest)
+                    if label != NOTHING:
+                        row[dest] = choice(row[dest], label) if dest in row else label
+                        pending.append(dest)
+            equations[node] = row
+            order.append(node)
+        return _solve(equations, order, first)
+
+    def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> Expr:
+        shape = self.spec.terminals.get(edge.trigger)
+        if not isinstance(shape, Run) or edge.text.isspace():
+            return self._marker(edge)
+        if isinstance(key, str):
+            return Lit(key) if re.fullmatch(shape.pattern, key) else NOTHING
+        first, rest = characters_of(shape.first, _WORD[:52] + "_"), characters_of(rest_of(shape), _WORD)
+        return Chars(first, rest, 32, key)
+
+    def _value_label(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any) -> Expr:
+        state = self.spec.states[edge.source]
+        if state.meaning != "value":
+            if state.echo or isinstance(self.spec.terminals.get(edge.trigger), Run):
+                return self._key_label(edge, key)
+            return self._marker(edge)
+        if edge.trigger == "value_end":
+            return self._literal(tool, declared, with_text=not self._has_text_frame())
+        name = key if isinstance(key, str) else ""
+        types = types_of(declared, tool.schema)
+        texts = types is None or "string" in types
+        if state.echo and not isinstance(key, str) and state.typed != "json":
+            return NOTHING  # its closing marker repeats a key that is not known
+        echoed = name if state.echo else ""
+        if state.typed == "json":
+            literal = self._literal(tool, declared, with_text=not self._has_text_frame())
+            return seq(literal, self._marker(edge))
+        if state.typed == "text":
+            return self._raw(tool, name, declared, edge, echoed) if texts else NOTHING
+        raw = self._raw(tool, name, declared, edge, echoed) if texts else NOTHING
+        literal = seq(self._literal(tool, declared, with_text=False), self._marker(edge))
+        if types is None or raw == NOTHING or types == TEXT_ONLY:
+            return raw if texts else literal
+        return raw if _is_free(raw) else choice(raw, literal)
+
+    def _has_text_frame(self) -> bool:
+        return any(
+            self.spec.states[edge.source].meaning == "value" and self.spec.states[edge.source].typed != "json"
+            for edges in self.habits.edges.values()
+            for edge in edges
+        )
+
+    def _literal(self, tool: Tool, declared: Any, with_text: bool) -> Expr:
+        """A value as JSON, or as Python where the format writes Python; without text, unless `with_text`."""
+        schema = declared if with_text else _without_text(declared, tool.schema)
+        if schema is False:
+            return NOTHING
+        written: Expr = Json(text_of(within(schema, tool.schema)))
+        if self.habits.python_values:
+            values = PythonValues(tool.schema, self._noting(tool))
+            start = values.value(schema)
+            written = choice(written, values.rules(start)) if start != NOTHING else written
+        return written
+
+    def _raw(self, tool: Tool, name: str, declared: Any, edge: Edge, echoed: str) -> Expr:
+        """Text as it is, up to its closing marker."""
+        texts = _enumerated(declared)
+        if texts is not None:
+            for each in texts:
+                if edge.text in each:
+                    self.note(
+                        f"{tool.name}: a value of {name!r} holds the marker that would end it, and cannot be written"
+                    )
+            return seq(choice(*(Lit(each) for each in texts if edge.text not in each)), self._marker(edge))
+        kept = sorted({"minLength", "maxLength", "pattern", "format"} & _text_keywords(declared))
+        if kept:
+            self.note(f"{tool.name}: {', '.join(kept)} of {name!r} cannot be said of raw text, and is not enforced")
+        found = []
+        for trigger in self.rows[edge.source]:
+            shape = self.spec.terminals.get(trigger)
+            if isinstance(shape, Literal):
+                found.append(literal_pattern(shape.text + echoed))
+        forbidden = Forbidden(tuple(dict.fromkeys(found)))
+        marker = self._marker(edge)
+        return seq(Text(forbidden), marker) if isinstance(marker, Token) else Text(forbidden, edge.text + echoed)
+
+    # --- free text ------------------------------------------------------------------------------------------------
+
+    def _forbidden(self, state: str) -> Forbidden:
+        if state not in self.known_forbidden:
+            beyond = self.rows[state][TEXT].dest
+            found = list(patterns_of(self.spec, self.rows, self.rows[beyond], beyond))
+            for trigger in self.rows[state]:
+                shape = self.spec.terminals.get(trigger)
+                if isinstance(shape, Literal) and trigger not in self.rows[beyond] and len(shape.text) > 2:
+                    found.append(literal_pattern(shape.text))
+            self.known_forbidden[state] = Forbidden(tuple(dict.fromkeys(found)))
+        return self.known_forbidden[state]
+
+    def _text_edges(self, state: str) -> list[Edge]:
+        """The ways out of free text in a state: those that were seen there, and in other content if they fit."""
+        edges = list(self.habits.edges.get(state, ()))
+        if self.spec.states[state].meaning == "content":
+            row = self.rows[state]
+            edges += [edge for edge in self.pooled if edge.trigger in row and row[edge.trigger].dest == edge.dest]
+        found: dict[tuple[str, str, str], Edge] = {}
+        for edge in edges:
+            if not self._ends(edge):
+                found.setdefault((edge.trigger, edge.text, edge.dest), edge)
+        return list(found.values())
+
+    def _text_ends(self, state: str) -> bool:
+        """Whether an output may end in the text of a state."""
+        return self.spec.states[state].meaning == "content" or state in self.ended
+
+    def _like(self, state: str) -> str:
+        """The first state of free text with the same ways out as this one."""
+        if state not in self.alike:
+            ways = sorted((edge.trigger, edge.text, edge.dest) for edge in self._text_edges(state))
+            key = (
+                self.spec.states[state].meaning,
+                self._forbidden(state).patterns,
+                tuple(ways),
+                self._text_ends(state),
+            )
+            self.alike[state] = self.representatives.setdefault(key, state)
+        return self.alike[state]
+
+    def _text_moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
+        spec, wish = self.spec, self.wish
+        meaning = spec.states[node.state].meaning
+        forbidden = self._forbidden(node.state)
+        answering = meaning == "content" and wish.answer is not None
+        edges = self._text_edges(node.state)
+        for edge in edges:
+            thinking = meaning == "content" and spec.states[edge.dest].meaning == "reasoning"
+            if thinking and node.begun:
+                continue
+            if not thinking and meaning == "content" and (node.due or not node.begun):
+                continue
+            for label, dest in self._step(node, edge, ""):
+                if thinking:
+                    every = [*self.habits.edges.get(node.state, ()), *self.pooled]
+                    leads = {each.lead for each in every if each.trigger == edge.trigger and not each.lead.strip()}
+                    yield seq(choice(*(Lit(lead) for lead in sorted(leads))), label), dest
+                elif answering:
+                    yield label, dest
+                else:
+                    yield from self._until(forbidden, label, dest, meaning == "content")
+        if node.due:
+            return
+        if meaning == "content" and not node.begun:
+            yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
+        elif answering:
+            if not node.called:
+                yield Json(text_of(wish.answer)), None
+            elif self._may_end(node):
+                yield EMPTY, None
+        elif self._may_end(node) and self._text_ends(node.state):
+            yield Text(forbidden), None
+
+    def _until(
+        self, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool
+    ) -> Iterator[tuple[Expr, Node | None]]:
+        """Free text up to a transition: up to the character by which it cannot be text any more."""
+        text = label.text if isinstance(label, Lit) else ""
+        pending: list[tuple[str, Expr, Node | None, int]] = [(text, EMPTY, dest, 0)] if text else []
+        if not text:
+            head, rest = (label.parts[0], seq(*label.parts[1:])) if isinstance(label, Seq) else (label, EMPTY)
+            if isinstance(head, Lit):
+                pending.append((head.text, rest, dest, 9))
+            elif isinstance(head, Token):
+                if calling and dest is not None and not self._is_text(dest.state):
+                    self.triggers.setdefault(head.text)
+                yield seq(Text(forbidden), label), dest
+        while pending:
+            text, rest, dest, depth = pending.pop()
+            at = first_completion(forbidden, text)
+            if not at and depth < 6 and rest == EMPTY and dest is not None and not self._is_text(dest.state):
+                further = list(self._moves(dest))
+                if further and all(_begins_fixed(each) for each, _ in further):
+                    for each, following in further:
+                        fixed, tail = _split(each)
+                        pending.append((text + fixed, tail, following, depth + 1))
+                    continue
+            if at:
+                closer, left = text[:at], text[at:]
+                if calling and dest is not None and not self._is_text(dest.state):
+                    self.triggers.setdefault(closer)
+                yield seq(Text(forbidden, closer), Lit(left), rest), dest
+            else:
+                if calling and dest is not None and not self._is_text(dest.state):
+                    self.triggers.setdefault(text)
+                also = Forbidden((*forbidden.patterns, literal_pattern(text)))
+                yield seq(Text(also, text), rest), dest
+
+
+def _ends_arguments(edge: Edge) -> bool:
+    """Whether the arguments of a call are over; in JSON, the object around them."""
+    if edge.trigger in ("object_end", "object_empty", "end_map item"):
+        return True
+    return bool({"no_arguments", "close_arguments"} & set(edge.actions))
+
+
+def _begins_fixed(label: Expr) -> bool:
+    head = label.parts[0] if isinstance(label, Seq) and label.parts else label
+    return isinstance(head, Lit)
+
+
+def _split(label: Expr) -> tuple[str, Expr]:
+    if isinstance(label, Lit):
+        return label.text, EMPTY
+    assert isinstance(label, Seq)
+    head = label.parts[0]
+    assert isinstance(head, Lit)
+    return head.text, seq(*label.parts[1:])
+
+
+def _is_free(raw: Expr) -> bool:
+    head = raw.parts[0] if isinstance(raw, Seq) and raw.parts else raw
+    return isinstance(head, Text)
+
+
+def _run(shape: Run, seen: str) -> Expr:
+    """A run that means nothing (a counter, say), of the kind of characters that was seen."""
+    among = "0123456789" if seen.isdigit() else _WORD
+    first, rest = characters_of(shape.first, among), characters_of(rest_of(shape), among)
+    most = min(shape.most, 3 if seen.isdigit() else 40)
+    return Chars(first, rest, most)
+
+
+def _enumerated(schema: Any) -> list[str] | None:
+    """The texts that a value may be, where the schema lists them."""
+    if not isinstance(schema, Mapping):
+        return None
+    if "const" in schema:
+        return [schema["const"]] if isinstance(schema["const"], str) else []
+    if isinstance(schema.get("enum"), list):
+        return [each for each in schema["enum"] if isinstance(each, str)]
+    return None
+
+
+def _text_keywords(schema: Any) -> set[str]:
+    from toolgram.export.schemas import keywords
+
+    return {key for key, _ in keywords(schema)}
+
+
+def _without_text(schema: Any, root: Mapping[str, Any]) -> Any:
+    """The schema of the values that are no text; False where there are none."""
+    types = types_of(schema, root)
+    if types is None:
+        rest = ["integer", "number", "boolean", "null", "array", "object"]
+        return {**schema, "type": rest} if isinstance(schema, Mapping) and "$ref" not in schema else {"type": rest}
+    if "string" not in types:
+        return schema
+    if types == TEXT_ONLY:
+        return False
+    if "enum" in schema:
+        return {**schema, "enum": [each for each in schema["enum"] if not isinstance(each, str)]}
+    if "type" in schema:
+        return {**schema, "type": [each for each in schema["type"] if each != "string"]}
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            kept = [each for each in (_without_text(one, root) for one in schema[key]) if each is not False]
+            return {**schema, key: kept} if kept else False
+    return schema
+
+
+def stop_tokens(spec: Spec, habits: Habits) -> frozenset[str]:
+    """The terminals that end a turn: as the machine file says under `stop:`.
+
+    Where it does not say, special tokens that change nothing in text and that nothing follows.
+    """
+    declared = spec.machine_dict.get("format", {}).get("stop")
+    if declared is not None:
+        return frozenset(str(name) for name in declared)
+    rows = rows_of(spec)
+    begins = {spec.initial}
+    begins |= {rows[state][TEXT].dest for state in begins if TEXT in rows[state]}
+    loops = {
+        trigger
+        for state in begins
+        for trigger, move in rows[state].items()
+        if trigger in spec.special_tokens and move.dest in begins and not move.actions
+    }
+    return frozenset(loops - {first for first, _ in habits.pairs})
+
+
+def _solve(equations: dict[Node, dict[Node | None, Expr]], order: list[Node], first: Node) -> Expr:
+    """The expression of the first state: the others are put into the places where they occur, one after the other.
+
+    Next is always the state with the fewest ways through it, so that what loops is what many ways lead through, and
+    what belongs to one function is written once.
+    """
+    users: dict[Node, dict[Node, None]] = {node: {} for node in equations}  # in their order, which is that of the text
+    for node, row in equations.items():
+        for dest in row:
+            if dest is not None:
+                users[dest][node] = None
+    waiting = [node for node in order if node != first]
+    while waiting:
+        node = min(waiting, key=lambda each: (len(users[each]) - (each in users[each])) * len(equations[each]))
+        waiting.remove(node)
+        _put_in(equations, users, node)
+    row = equations[first]
+    again = row.pop(first, None)
+    return seq(star(again), row.get(None, NOTHING)) if again is not None else row.get(None, NOTHING)
+
+
+def _put_in(equations: dict[Node, dict[Node | None, Expr]], users: dict[Node, dict[Node, None]], node: Node) -> None:
+    """Replace a state by its equation, wherever it occurs."""
+    row = equations.pop(node)
+    again = row.pop(node, None)
+    if again is not None:
+        row = {dest: seq(star(again), label) for dest, label in row.items()}
+    for dest in row:
+        if dest is not None:
+            users[dest].pop(node, None)
+    for user in users.pop(node):
+        if user == node:
+            continue
+        here = equations[user]
+        into = here.pop(node)
+        for dest, label in row.items():
+            joined = seq(into, label)
+            if joined == NOTHING:
+                continue
+            here[dest] = choice(here[dest], joined) if dest in here else joined
+            if dest is not None:
+                users[dest][user] = None

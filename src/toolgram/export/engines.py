@@ -1,0 +1,81 @@
+"""What the engines make of a JSON Schema: keywords that each enforces, and the schema that is given to it.
+
+Strategy: a keyword that an engine refuses or passes over is taken out, and told of.  The lists are what the engines of
+the pinned versions were seen to do; the tests sample from every engine and check against the schema, so that a keyword
+that is here and not enforced does not stay unnoticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolgram.export.schemas import keywords, without
+
+Note = Callable[[str], object]
+
+_STRUCTURE = {"type", "enum", "const", "anyOf", "$ref", "$defs", "definitions", "properties", "required",
+              "additionalProperties", "items"}  # fmt: skip
+_KNOWN_FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"}
+ENFORCED: dict[str, frozenset[str]] = {
+    "llguidance": frozenset(
+        _STRUCTURE
+        | {"oneOf", "allOf", "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern", "format",
+           "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "patternProperties",
+           "minProperties", "maxProperties"}
+    ),
+    "xgrammar": frozenset(
+        _STRUCTURE
+        | {"oneOf", "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern",
+           "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+    ),
+}  # fmt: skip
+
+
+def fitted(schema: Any, engine: str, note: Note) -> Any:
+    """The schema with what this engine enforces; notes what is left out."""
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = ENFORCED[engine]
+    left = sorted({key for key, _ in keywords(schema)} - kept)
+    if left:
+        note(f"{engine} does not enforce {', '.join(left)} of a JSON Schema")
+        schema = without(schema, left)
+    if engine == "llguidance":
+        unknown = sorted({str(value) for key, value in keywords(schema) if key == "format"} - _KNOWN_FORMATS)
+        if unknown:
+            note(f"llguidance does not know the formats {', '.join(unknown)}")
+            schema = _without_formats(schema)
+        if any(key == "oneOf" for key, _ in keywords(schema)):
+            note("llguidance reads oneOf as anyOf")
+            schema = _any_for_one(schema)
+    return schema
+
+
+def _map(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    if isinstance(schema, list):
+        return [_map(each, change) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    made: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ("enum", "const", "default", "required"):
+            made[key] = value
+        elif key in ("properties", "patternProperties", "$defs", "definitions") and isinstance(value, Mapping):
+            made[key] = {name: _map(each, change) for name, each in value.items()}
+        else:
+            made[key] = _map(value, change)
+    return change(made)
+
+
+def _without_formats(schema: Any) -> Any:
+    return _map(schema, lambda one: {k: v for k, v in one.items() if k != "format" or v in _KNOWN_FORMATS})
+
+
+def _any_for_one(schema: Any) -> Any:
+    def change(one: dict[str, Any]) -> dict[str, Any]:
+        if "oneOf" in one and "anyOf" not in one:
+            return {("anyOf" if key == "oneOf" else key): value for key, value in one.items()}
+        return one
+
+    return _map(schema, change)

@@ -1,0 +1,305 @@
+"""The one form that all exporters write: regular expressions over text, with values of other languages as leaves.
+
+Strategy: outside of values a format is regular, so a tree without names is enough, and the only form that a structural
+tag can say.  Nodes are immutable, compare by value, and are shared; the constructors keep them small (no nested
+sequences, adjacent texts joined, a common beginning of alternatives written once), so that writers only spell out.
+`NOTHING` is the expression that no text fits: alternatives that lead nowhere vanish by themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True)
+class Lit:
+    """One fixed text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Token:
+    """One special token: a marker that is no text."""
+
+    text: str
+    id: int
+
+
+@dataclass(frozen=True)
+class Chars:
+    """A bounded run of characters: one of `first`, and up to `most` - 1 of `rest`, but none of the texts `but`.
+
+    Both classes are the characters themselves.
+    """
+
+    first: str
+    rest: str
+    most: int
+    but: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Seq:
+    """One after the other."""
+
+    parts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several; none of none."""
+
+    options: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Star:
+    """Any number of times."""
+
+    body: Expr
+
+
+@dataclass(frozen=True)
+class Json:
+    """A JSON value that a schema allows. `schema` is its canonical text; `any_order`: of the outermost keys."""
+
+    schema: str
+    any_order: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One place of a pattern: a character of (or outside of) a set, once or any number of times."""
+
+    characters: frozenset[str]
+    negated: bool = False
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Forbidden:
+    """What free text must not contain, as short patterns. Shared by all texts of one place."""
+
+    patterns: tuple[tuple[Step, ...], ...]
+
+    @cached_property
+    def key(self) -> int:
+        """A hash that is computed once."""
+        return hash(self.patterns)
+
+    def __hash__(self) -> int:
+        return self.key
+
+
+@dataclass(frozen=True)
+class Text:
+    """Free text without anything forbidden, up to and with `closer`; without a closer, to its own end."""
+
+    forbidden: Forbidden
+    closer: str = ""
+
+
+@dataclass(frozen=True)
+class Member:
+    """An argument: how it is written as the first and as a later one."""
+
+    name: str  # "" for one that is not declared, which may stand any number of times
+    first: Expr
+    later: Expr
+    required: bool
+
+
+@dataclass(frozen=True)
+class Members:
+    """One or more arguments, each declared one at most once, the required ones in any case, in this or any order."""
+
+    members: tuple[Member, ...]
+    any_order: bool
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A small recursive language of its own: named rules, and the one to begin with."""
+
+    start: str
+    rules: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A rule of the `Rules` around it."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Break:
+    """Nothing; it keeps the texts on either side apart."""
+
+
+Expr: TypeAlias = Lit | Break | Token | Chars | Seq | Choice | Star | Json | Text | Members | Rules | Ref
+
+EMPTY = Seq(())
+NOTHING = Choice(())
+
+
+def seq(*parts: Expr) -> Expr:
+    """One after the other, as simple as can be."""
+    flat: list[Expr] = []
+    for part in parts:
+        if part == NOTHING:
+            return NOTHING
+        for each in part.parts if isinstance(part, Seq) else (part,):
+            if isinstance(each, Lit) and not each.text:
+                continue
+            last = flat[-1] if flat else None
+            if isinstance(each, Lit) and isinstance(last, Lit):
+                flat[-1] = Lit(last.text + each.text)
+            else:
+                flat.append(each)
+    _turn(flat)
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def _turn(parts: list[Expr]) -> None:
+    """`(x a)* x b` is `x (a x)* b`, which says x in one place less often."""
+    for at, part in enumerate(parts[:-1]):
+        body = part.body if isinstance(part, Star) else None
+        if not isinstance(body, Seq):
+            continue
+        same = 0
+        while same < min(len(body.parts) - 1, len(parts) - at - 1) and body.parts[same] == parts[at + 1 + same]:
+            same += 1
+        if same:
+            head, tail = body.parts[:same], body.parts[same:]
+            parts[at : at + 1 + same] = [*head, Star(seq(*tail, *head))]
+            return
+
+
+def choice(*options: Expr) -> Expr:
+    """One of several, as simple as can be; what several begin with is written once."""
+    flat: dict[Expr, None] = {}
+    for option in options:
+        flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
+    groups: dict[Expr, list[Expr]] = {}
+    for option in flat:
+        head = option.parts[0] if isinstance(option, Seq) and option.parts else option
+        groups.setdefault(head, []).append(option)
+    result: list[Expr] = []
+    for head, members in groups.items():
+        if len(members) == 1 or head == EMPTY:
+            result += members
+        else:
+            rests = [seq(*each.parts[1:]) if isinstance(each, Seq) else EMPTY for each in members]
+            result.append(seq(head, choice(*rests)))
+    return result[0] if len(result) == 1 else Choice(tuple(result))
+
+
+def star(body: Expr) -> Expr:
+    """Any number of times, as simple as can be."""
+    if body in (NOTHING, EMPTY):
+        return EMPTY
+    return body if isinstance(body, Star) else Star(body)
+
+
+def optional(body: Expr) -> Expr:
+    """Once or not at all."""
+    return choice(body, EMPTY)
+
+
+def behind(expr: Expr, read: str) -> Expr:
+    """What is left of an expression where `read`, the beginning of a marker, has been written already."""
+    match expr:
+        case Lit():
+            if expr.text.startswith(read):
+                return Lit(expr.text[len(read) :])
+            return NOTHING
+        case Token():
+            return EMPTY if expr.text == read else NOTHING
+        case Text():
+            return Lit(expr.closer[len(read) :]) if expr.closer.startswith(read) else NOTHING
+        case Seq():
+            return behind_seq(expr.parts, read)
+        case Choice():
+            return choice(*(behind(option, read) for option in expr.options))
+        case Star():
+            return seq(behind(expr.body, read), expr)
+    return NOTHING
+
+
+def behind_seq(parts: tuple[Expr, ...], read: str) -> Expr:
+    """The same for a sequence."""
+    if not read:
+        return seq(*parts)
+    if not parts:
+        return NOTHING
+    head, rest = parts[0], parts[1:]
+    if isinstance(head, Lit) and len(head.text) < len(read):
+        return behind_seq(rest, read[len(head.text) :]) if read.startswith(head.text) else NOTHING
+    found = seq(behind(head, read), *rest)
+    empty = isinstance(head, Star) or (isinstance(head, Choice) and EMPTY in head.options)
+    return choice(found, behind_seq(rest, read)) if empty else found
+
+
+def members_in_turn(members: Members) -> Expr:
+    """Arguments in their own order."""
+    following: Expr = EMPTY  # what may come behind a member
+    whole: Expr = NOTHING
+    for member in reversed(members.members):
+        if member.name:
+            begun = seq(member.first, following)
+            whole = begun if member.required else choice(begun, whole)
+            following = seq(member.later if member.required else optional(member.later), following)
+        else:
+            following = seq(star(member.later), following)
+            whole = choice(seq(member.first, following), whole)
+    return whole
+
+
+def members_in_any_order(members: Members) -> Expr:
+    """Arguments in any order, as a choice for every set of them that has been written: for few members."""
+    named = [member for member in members.members if member.name]
+    loose = [member for member in members.members if not member.name]
+    required = frozenset(member.name for member in named if member.required)
+    known: dict[frozenset[str], Expr] = {}
+
+    def behind(seen: frozenset[str]) -> Expr:
+        if seen not in known:
+            options = [seq(each.later, behind(seen | {each.name})) for each in named if each.name not in seen]
+            end: list[Expr] = [EMPTY] if required <= seen else []
+            known[seen] = seq(star(choice(*(each.later for each in loose))), choice(*options, *end))
+        return known[seen]
+
+    options = [seq(each.first, behind(frozenset({each.name}))) for each in named]
+    return choice(*options, *(seq(each.first, behind(frozenset())) for each in loose))
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A grammar written for one engine.
+
+    `text` is the grammar. `triggers` are the words with which a call begins, for engines that constrain lazily; `stop`
+    the tokens that end a turn and stand in no output; `preserved_tokens` special tokens that must reach the engine as
+    text. `notes` say what this grammar could not express, and what it allows or forbids instead.
+    """
+
+    target: str
+    text: str
+    triggers: tuple[str, ...] = ()
+    stop: tuple[str, ...] = ()
+    preserved_tokens: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON-able data."""
+        return {
+            "target": self.target,
+            "text": self.text,
+            "triggers": list(self.triggers),
+            "stop": list(self.stop),
+            "preserved_tokens": list(self.preserved_tokens),
+            "notes": list(self.notes),
+        }

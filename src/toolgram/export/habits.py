@@ -1,0 +1,231 @@
+"""How a format is written: the transitions that its own outputs take, and the text of each.
+
+Strategy: a machine takes far more than a model should write: keys in any order, blanks anywhere, closers that are
+missing.  What should be written is shown, not said: outputs in their canonical form (`canonical:` or `example:` of the
+machine file, the probes of a derived format) are read by the format's own parser, one character at a time, and what it
+did at which character tells the path and, between two transitions, the text.  An exporter then writes no other paths
+than these.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolgram.spec import END, TEXT, Literal, Spec, is_json_trigger
+
+if TYPE_CHECKING:
+    from toolgram.formats import Format
+
+_SKIPPED = re.compile(r"[\s,:]*")
+_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]+', re.DOTALL)
+_BRACKETS = {"start_map": "{", "end_map": "}", "start_array": "[", "end_array": "]"}
+_REFUTED = "refuted"
+BEGIN = "begin"  # by which the state is entered in which an output begins
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A transition as it was seen: `lead` is the text in front of its own, since the transition before."""
+
+    source: str
+    trigger: str
+    dest: str
+    actions: tuple[str, ...]
+    lead: str
+    text: str
+
+
+@dataclass(slots=True)
+class Habits:
+    """What canonical outputs show: `edges` by source, and `texts`, the states in which free text was seen.
+
+    `following` are the transitions seen out of a state that was entered by a trigger (`BEGIN` where outputs begin),
+    `pairs` triggers in turn.
+    """
+
+    edges: dict[str, list[Edge]] = field(default_factory=dict)
+    texts: set[str] = field(default_factory=set)
+    following: dict[tuple[str, str], set[Edge]] = field(default_factory=dict)
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+    outputs: int = 0
+    python_values: bool = False  # values of arguments are written as Python writes them
+
+
+def habits_of(fmt: Format) -> Habits:
+    """The habits of a format, from all canonical outputs that there are for it."""
+    habits = Habits()
+    seen: set[Edge] = set()
+    for prefix, output, tools in canonical_outputs(fmt):
+        before: Edge | None = None
+        for edge in _walk(fmt, prefix, output, tools, habits):
+            key = (edge.source, BEGIN)
+            if before is not None:
+                habits.pairs.add((before.trigger, edge.trigger))
+                key = (before.dest, before.trigger)
+            habits.following.setdefault(key, set()).add(edge)
+            before = edge
+            if edge not in seen:
+                seen.add(edge)
+                habits.edges.setdefault(edge.source, []).append(edge)
+        habits.outputs += 1
+    return habits
+
+
+def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
+    """Outputs in the form in which a model should write, each with what the prompt has written, and its tools."""
+    about = fmt.machine_dict.get("format", {})
+    shown = about.get("canonical") or ([fmt.example] if fmt.example else [])
+    for each in shown:
+        if isinstance(each, dict):
+            yield str(each.get("prefix", "")), str(each.get("output", "")), []
+        else:
+            yield "", str(each), []
+    report = fmt.report
+    if report is None:
+        return
+    from toolgram.derive.verification import TOOLS
+
+    prompts = report.analysis.prompts if report.analysis is not None else {}
+    for probe in report.probes:
+        if not probe.problem:
+            yield prompts[probe.prompt].text if probe.prompt in prompts else "", probe.output, TOOLS
+
+
+def state_after(fmt: Format, prefix: str) -> tuple[str, str]:
+    """The state in which an output begins behind `prefix`, and what of that may begin a marker, still undecided."""
+    snapshot = fmt.parser(prefix=prefix).snapshot()
+    return str(snapshot["state"]), str(snapshot.get("buffer") or "")
+
+
+@dataclass(slots=True)
+class _Seen:
+    offset: int
+    trigger: str
+    source: str
+    dest: str
+
+
+def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], habits: Habits) -> Iterator[Edge]:
+    reader = _Reader(fmt.spec, output, habits)
+    offset = -1
+    steps: list[_Seen] = []
+
+    def saw(trigger: str, source: str, dest: str) -> None:
+        if offset >= 0:
+            steps.append(_Seen(offset, trigger, source, dest))
+
+    parser = fmt.parser(tools, prefix, trace=saw)
+    for offset, character in enumerate(output):  # noqa: B007 (the trace reads it)
+        parser.feed(character)
+    offset = len(output)
+    parser.close()
+    yield from reader.edges(_committed(fmt.spec, steps))
+
+
+def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
+    """The steps without those of a call that was none after all."""
+    kept: list[_Seen] = []
+    for step in steps:
+        if step.trigger == _REFUTED:
+            while kept and spec.states[kept[-1].dest].held:
+                kept.pop()
+        else:
+            kept.append(step)
+    return kept
+
+
+class _Reader:
+    """Gives each step its text."""
+
+    def __init__(self, spec: Spec, output: str, habits: Habits) -> None:
+        self.spec, self.output, self.habits = spec, output, habits
+        self.pos = 0
+        self.lead = 0  # where the text in front of the next edge begins
+        self.left: list[str] = []  # states that text has left since
+        self.actions = {(each.source, each.trigger): each.actions for each in spec.transitions}
+
+    def edges(self, steps: list[_Seen]) -> Iterator[Edge]:
+        for step in steps:
+            begin, end = self._place(step)
+            if begin < 0:
+                return  # what cannot be followed is not learned from
+            lead = self.output[self.lead : begin]
+            meaning = self.spec.states[step.source].meaning
+            if meaning in ("content", "reasoning") and lead.strip():
+                self.habits.texts |= {step.source, *self.left}
+                lead = ""
+            elif meaning == "value" and step.trigger != END:
+                self.habits.python_values = self.habits.python_values or lead.strip() in ("True", "False", "None")
+                lead = ""
+            self.pos = end
+            if step.trigger == TEXT:
+                self.left.append(step.source)
+                continue
+            self.left.clear()
+            if self._blank(step.trigger) and step.source == step.dest:
+                continue  # its text stands in front of what comes next
+            self.lead = end
+            inside = self.spec.states[step.dest].meaning == "arguments" or step.trigger in ("object_end",)
+            text = "" if inside or meaning == "arguments" else self.output[begin:end]
+            actions = self.actions.get((step.source, step.trigger), ())
+            yield Edge(step.source, step.trigger, step.dest, actions, lead, text)
+
+    def _blank(self, trigger: str) -> bool:
+        shape = self.spec.terminals.get(trigger)
+        return shape is not None and not isinstance(shape, Literal) and re.fullmatch(shape.first, " ") is not None
+
+    def _place(self, step: _Seen) -> tuple[int, int]:
+        output, spec, pos = self.output, self.spec, self.pos
+        shape = spec.terminals.get(step.trigger)
+        meaning = spec.states[step.source].meaning
+        if step.trigger == END:
+            return len(output), len(output)
+        if step.trigger == TEXT:
+            return pos, pos
+        if isinstance(shape, Literal):
+            if meaning in ("content", "reasoning", "value"):
+                at = output.rfind(shape.text, pos, step.offset + 1)
+            else:
+                at = pos if output.startswith(shape.text, pos) else -1
+            return at, at + len(shape.text)
+        if shape is not None:
+            match = re.compile(shape.pattern).match(output, pos)
+            return match.span() if match else (-1, -1)
+        closing = step.trigger == "object_end" or step.trigger.startswith("end_map item.")
+        if step.trigger == "object_empty" or (closing and meaning == "arguments"):
+            return self.pos, step.offset + 1
+        if step.trigger == "value_end":
+            return self._json_value()
+        if step.trigger == "object_start":
+            at = output.find("(" if spec.states[step.dest].python else "{", pos)
+            return at, at + 1
+        if is_json_trigger(step.trigger):
+            return self._json_token(step)
+        return pos, pos
+
+    def _json_token(self, step: _Seen) -> tuple[int, int]:
+        skipped = _SKIPPED.match(self.output, self.pos)
+        assert skipped is not None
+        at = skipped.end()
+        event = step.trigger.partition(" ")[0]
+        if event == "end_array" and not self.output.startswith("]", at):
+            return self.pos, self.pos  # an object that stood for a list of one
+        if self.spec.states[step.source].meaning in ("content", "reasoning"):
+            at = self.output.rfind(_BRACKETS.get(event, "{"), self.pos, step.offset + 1)
+        if event in _BRACKETS:
+            return (at, at + 1) if self.output.startswith(_BRACKETS[event], at) else (-1, -1)
+        match = _SCALAR.match(self.output, at)
+        return match.span() if match else (-1, -1)
+
+    def _json_value(self) -> tuple[int, int]:
+        skipped = _SKIPPED.match(self.output, self.pos)
+        assert skipped is not None
+        try:
+            _, end = json.JSONDecoder(strict=False).raw_decode(self.output, skipped.end())
+        except ValueError:
+            return -1, -1
+        return skipped.end(), end

@@ -1,0 +1,365 @@
+"""Two writers of Lark: llguidance's dialect, and the part of it that xgrammar reads.
+
+Strategy: llguidance has a lexer, so free text must be one terminal that says by itself where it ends: everything, and
+not what contains a marker before its end.  Arguments in any order are rules with a set of those that were written.
+xgrammar has no lexer and no `&`: free text is the automaton, and few arguments are all their orders.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from toolgram.export.engines import fitted
+from toolgram.export.expressions import (
+    Break,
+    Chars,
+    Choice,
+    Expr,
+    Json,
+    Lit,
+    Members,
+    Ref,
+    Seq,
+    Star,
+    Step,
+    Text,
+    choice,
+    members_in_turn,
+    seq,
+    star,
+)
+from toolgram.export.schemas import text_of
+from toolgram.export.writing import RuleWriter, object_members, ranges
+
+_MOST_BITS = 60
+_PYTHON = {
+    "py_string": r"""/"([^"\\\x00-\x1f]|\\["\\nrt])*"|'([^'\\\x00-\x1f]|\\['\\nrt])*'/""",
+    "py_integer": r"/-?(0|[1-9][0-9]{0,15})/",
+    "py_number": r"/-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,16})?([eE][+\-]?[0-9]{1,2})?/",
+}
+
+
+def lark_string(text: str) -> str:
+    """A text as a Lark string: what can be printed as it is, the rest escaped."""
+    written = json.dumps(text, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in written)
+
+
+def _class(characters: str, negated: bool) -> str:
+    """A character class of a regular expression between slashes."""
+    if not characters:
+        return "(?s:.)" if negated else "[^\\x00-\\x7f]"
+    return f"[{'^' if negated else ''}{ranges(characters, _escaped)}]"
+
+
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def _escaped(char: str) -> str:
+    if char in _SHORT:
+        return _SHORT[char]
+    return "\\" + char if char in "\\]^-[/" else char if char.isprintable() else f"\\x{ord(char):02x}"
+
+
+class XgrammarWriter(RuleWriter):
+    """Lark as xgrammar reads it: every rule is matched character by character."""
+
+    arrow = ":"
+    root_name = "start"
+    engine = "xgrammar"
+
+    def spell(self, name: str) -> str:
+        """Rules are lower case, with underscores."""
+        return name.replace("-", "_").lower()
+
+    def literal(self, text: str) -> str:
+        """A Lark string."""
+        return lark_string(text)
+
+    def char_class(self, characters: str, negated: bool = False) -> str:
+        """A regular expression of one class."""
+        return f"/{_class(characters, negated)}/"
+
+    def run(self, characters: str, most: int) -> str:
+        """A bounded run, as one regular expression."""
+        return f"/{_class(characters, False)}{{0,{most}}}/"
+
+    def characters(self, expr: Chars) -> str:
+        """A run, as one regular expression where nothing is excluded."""
+        if expr.but:
+            return super().characters(expr)
+        rest = f"{_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
+        return f"/{_class(expr.first, False)}{rest}/"
+
+    def python_leaf(self, name: str) -> str:
+        """A regular expression; strings with either kind of quotes."""
+        return _PYTHON[name]
+
+    def json_value(self, expr: Json) -> str:
+        """`%json`, and an object in any order of its keys where that can be said."""
+        schema = fitted(json.loads(expr.schema), self.engine, self.note)
+        if expr.any_order:
+            written = self.in_any_order(schema)
+            if written is not None:
+                return written
+        return self.rule(("json", text_of(schema)), "json", lambda: f"%json {text_of(schema)}")
+
+    def in_any_order(self, schema: dict[str, object]) -> str | None:
+        """An object whose keys may stand in any order; None where it must be left to the engine."""
+        if len(schema.get("properties", ())) > 4:  # type: ignore[arg-type]
+            self.note("objects of more than 4 properties are written in the order of the schema")
+            return None
+        found = object_members(schema)
+        if found is None:
+            return None
+        self._count(found)
+        return self.rule(("object", text_of(schema)), "object", lambda: self.body(found))
+
+
+class LlguidanceWriter(XgrammarWriter):
+    """Lark as llguidance reads it: terminals are upper case and matched as far as they go."""
+
+    engine = "llguidance"
+
+    def write(self, root: Expr) -> str:
+        """The whole grammar. Where one of two texts may stand, neither begins the other: a lexer would go for the
+        longer one, and could not take it back."""
+        while cuts := cuts_of(root):
+            root = cut(root, cuts)
+        return super().write(root)
+
+    def terminal(self, key: object, kind: str, body: str) -> str:
+        """A terminal, made when it is first asked for."""
+        name = self.names.get(key)
+        if name is None:
+            name = self.names[key] = self.new(kind).upper()
+            self.rules.append((name, body))
+        return name
+
+    def run(self, characters: str, most: int) -> str:
+        """A bounded run, as a terminal."""
+        body = f"/{_class(characters, False)}{{0,{most}}}/"
+        return self.terminal(body, "run", body)
+
+    def characters(self, expr: Chars) -> str:
+        """A run, as a terminal."""
+        rest = f"{_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
+        body = f"/{_class(expr.first, False)}{rest}/"
+        if expr.but:
+            words = "|".join(re.sub(r"([^\w])", r"\\\1", word) if word.isascii() else word for word in expr.but)
+            body += f" & ~/({words})/"
+        return self.terminal(body, "run", body)
+
+    def reference(self, expr: Ref) -> str:
+        """A rule of the inner language, or a terminal."""
+        if expr.name in _PYTHON:
+            return self.terminal(expr.name, expr.name.removeprefix("py_"), _PYTHON[expr.name])
+        return super().reference(expr)
+
+    def text(self, expr: Text) -> str:
+        """Free text as one terminal: up to the first marker, or to the end without any."""
+        patterns = list(expr.forbidden.patterns)
+        marker = "|".join(_pattern(each) for each in patterns)
+        if expr.closer:
+            longer = [each for each in patterns if _ends_longer(each, expr.closer)]
+            body = f"/(?s:.*){_regex(expr.closer)}/ & ~/(?s:.*)({marker})(?s:.+)/"
+            if longer:
+                body += f" & ~/(?s:.*)({'|'.join(_pattern(each) for each in longer)})/"
+        elif marker:
+            body = f"/(?s:.*)/ & ~/(?s:.*)({marker})(?s:.*)/"
+        else:
+            body = "/(?s:.*)/"
+        return self.terminal(("text", body), "text", body)
+
+    def members(self, expr: Members) -> str:
+        """Arguments in any order: rules with the set of those that were written."""
+        named = [member for member in expr.members if member.name]
+        if not expr.any_order or len(named) > _MOST_BITS:
+            if expr.any_order:
+                self.note(f"more than {_MOST_BITS} arguments stand in the order of the schema")
+            return self.item(self.ordered_in_turn(expr))
+        if expr in self.names:
+            return self.names[expr]
+        first, later = self.new("first"), self.new("later")
+        self.names[expr] = f"{first}::0x0"
+        firsts, laters = [], []
+        bit = 0
+        needed = []
+        for member in expr.members:
+            if member.name:
+                firsts.append(f"{self.item(member.first)} {later}::set_bit({bit})")
+                laters.append(f"{self.item(member.later)} {later}::set_bit({bit}) %if bit_clear({bit})")
+                if member.required:
+                    needed.append(f"bit_set({bit})")
+                bit += 1
+            else:
+                firsts.append(f"{self.item(member.first)} {later}::_")
+                laters.append(f"{self.item(member.later)} {later}::_")
+        condition = ""
+        for each in needed:
+            condition = f"and({condition}, {each})" if condition else each
+        end = f'"" %if {condition}' if condition else '""'
+        self.rules.append((f"{first}::_", "\n  | ".join(firsts)))
+        self.rules.append((f"{later}::_", "\n  | ".join([end, *laters])))
+        return self.names[expr]
+
+    def ordered_in_turn(self, expr: Members) -> Expr:
+        """Arguments in their own order."""
+        found = members_in_turn(expr)
+        self._count(found)
+        return found
+
+    def in_any_order(self, schema: dict[str, object]) -> str | None:
+        """An object whose keys may stand in any order; None where it must be left to the engine."""
+        found = object_members(schema)
+        if found is None:
+            if len(schema.get("properties", ())) > 1:  # type: ignore[arg-type]
+                self.note("objects with keywords beside properties are written in the order of the schema")
+            return None
+        self._count(found)
+        return self.rule(("object", text_of(schema)), "object", lambda: self.body(found))
+
+
+def cuts_of(root: Expr) -> dict[str, int]:
+    """Where to cut fixed texts, so that no two that may stand at one place begin alike up to the end of one.
+
+    What may stand at one place is found as for any automaton: by the sets of places that the same symbols lead to.
+    """
+    places = _Places()
+    end = places.new()
+    places.add(root, 0, end)
+    cuts: dict[str, int] = {}
+    first = places.closed({0})
+    seen, pending = {first}, [first]
+    while pending:
+        ways = places.ways(pending.pop())
+        texts = sorted(symbol.text for symbol in ways if isinstance(symbol, Lit))
+        for at, text in enumerate(texts):
+            for other in texts[at + 1 :]:
+                if not other.startswith(text):
+                    break
+                cuts[other] = max(cuts.get(other, 0), len(text))
+        for dests in ways.values():
+            after = places.closed(dests)
+            if after not in seen:
+                seen.add(after)
+                pending.append(after)
+    return cuts
+
+
+class _Places:
+    """The places of an expression, and the symbols between them; values and texts without an end are one symbol."""
+
+    def __init__(self) -> None:
+        self.edges: list[list[tuple[Expr, int]]] = [[]]
+        self.free: list[list[int]] = [[]]  # without a symbol
+
+    def new(self) -> int:
+        """A place."""
+        self.edges.append([])
+        self.free.append([])
+        return len(self.edges) - 1
+
+    def add(self, expr: Expr, begin: int, end: int) -> None:
+        """The places of an expression between two others."""
+        match expr:
+            case Seq():
+                for part in expr.parts:
+                    here, begin = begin, self.new()
+                    self.add(part, here, begin)
+                self.free[begin].append(end)
+            case Break():
+                self.free[begin].append(end)
+            case Choice():
+                for option in expr.options:
+                    self.add(option, begin, end)
+            case Star():
+                inner = self.new()
+                self.free[begin].append(inner)
+                self.add(expr.body, inner, inner)
+                self.free[inner].append(end)
+            case Members():
+                inner = self.new()
+                for member in expr.members:
+                    self.add(member.first, begin, inner)
+                    self.add(member.later, inner, inner)
+                self.free[inner].append(end)
+            case _:
+                self.edges[begin].append((expr, end))
+
+    def closed(self, places: Iterable[int]) -> frozenset[int]:
+        """The places with those that nothing stands in front of."""
+        found = set(places)
+        pending = list(found)
+        while pending:
+            for place in self.free[pending.pop()]:
+                if place not in found:
+                    found.add(place)
+                    pending.append(place)
+        return frozenset(found)
+
+    def ways(self, places: Iterable[int]) -> dict[Expr, set[int]]:
+        """Where each symbol leads from any of the places."""
+        found: dict[Expr, set[int]] = {}
+        for place in places:
+            for symbol, dest in self.edges[place]:
+                found.setdefault(symbol, set()).add(dest)
+        return found
+
+
+def cut(root: Expr, cuts: Mapping[str, int]) -> Expr:
+    """The expression with some texts in two pieces, of which the first is shared where it can be."""
+    known: dict[int, Expr] = {}
+
+    def made(expr: Expr) -> Expr:
+        if id(expr) not in known:
+            known[id(expr)] = _made(expr)
+        return known[id(expr)]
+
+    def _made(expr: Expr) -> Expr:
+        match expr:
+            case Lit():
+                at = cuts.get(expr.text)
+                return seq(Lit(expr.text[:at]), Break(), Lit(expr.text[at:])) if at else expr
+            case Seq():
+                return seq(*map(made, expr.parts))
+            case Choice():
+                return choice(*map(made, expr.options))
+            case Star():
+                return star(made(expr.body))
+            case Members():
+                found = (replace(each, first=made(each.first), later=made(each.later)) for each in expr.members)
+                return Members(tuple(found), expr.any_order)
+        return expr
+
+    return made(root)
+
+
+def _regex(text: str) -> str:
+    """A text as a regular expression between slashes."""
+    return "".join(
+        _SHORT[char] if char in _SHORT else "\\" + char if char in r"\.+*?()|[]{}^$#&-~/" else char for char in text
+    )
+
+
+def _pattern(pattern: tuple[Step, ...]) -> str:
+    return "".join(_step(step) for step in pattern)
+
+
+def _step(step: Step) -> str:
+    if len(step.characters) == 1 and not step.negated:
+        body = _regex(next(iter(step.characters)))
+    else:
+        body = _class("".join(sorted(step.characters)), step.negated)
+    return body + ("*" if step.repeated else "")
+
+
+def _ends_longer(pattern: tuple[Step, ...], closer: str) -> bool:
+    """Whether a fixed pattern ends in the closer, and begins before it."""
+    if any(step.repeated or step.negated or len(step.characters) != 1 for step in pattern):
+        return False
+    text = "".join(next(iter(step.characters)) for step in pattern)
+    return len(text) > len(closer) and text.endswith(closer)

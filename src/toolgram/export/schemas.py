@@ -1,0 +1,210 @@
+"""The tools and schemas of a request: checked once, so that whatever is wrong is said in one sentence.
+
+Strategy: a schema goes to the engines as it is, but for what makes them agree: `additionalProperties` is written out
+wherever an object has properties, because JSON Schema and the engines assume different things when it is missing.
+What an engine does not enforce is said by its writer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolgram.errors import ToolgramError
+
+_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
+_SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_MOST_DEPTH = 64
+PLAIN_OBJECT = frozenset({"type", "properties", "required", "additionalProperties", "$defs", "definitions"})
+ANNOTATIONS = frozenset(
+    {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$schema", "$id",
+     "$comment", "strict", "nullable"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A declared function: its name, and the schema of its arguments as it will be exported."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+def tools_of(tools: Sequence[Any] | None) -> list[Tool]:
+    """The tools of a request. Raises ToolgramError for one that cannot be exported."""
+    found: dict[str, Tool] = {}
+    for at, tool in enumerate(tools or ()):
+        function = tool.get("function") if isinstance(tool, Mapping) else None
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(name, str) or not name:
+            raise ToolgramError(
+                f"tools[{at}] has no name: give OpenAI tool dicts, with `function: {{name, parameters}}`"
+            )
+        if name in found:
+            raise ToolgramError(f"tools[{at}]: the function {name!r} is declared twice")
+        found[name] = Tool(name, _arguments(function, f"the parameters of {name!r}"))
+    return list(found.values())
+
+
+def _arguments(function: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    schema = function.get("parameters")
+    if function.get("strict") is False or schema is None:
+        check_schema(schema or {}, where)
+        return {"type": "object", "additionalProperties": True}
+    checked = explicit(check_schema(schema, where), function.get("strict") is True)
+    if checked.get("type", "object") != "object":
+        raise ToolgramError(f"{where} are not an object: `type` is {checked.get('type')!r}")
+    return {"type": "object", **checked}
+
+
+def check_schema(schema: Any, where: str) -> Mapping[str, Any]:
+    """A JSON Schema that is one. Raises ToolgramError that says where it is not."""
+    try:
+        json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolgramError(f"{where}: not a JSON Schema: {error}") from None
+    if not isinstance(schema, Mapping):
+        raise ToolgramError(f"{where}: not a JSON Schema: an object is needed, not {type(schema).__name__}")
+    for problem in _problems(schema, schema, "#", 0):
+        raise ToolgramError(f"{where}: not a valid JSON Schema: {problem}")
+    return schema
+
+
+def _problems(schema: Any, root: Mapping[str, Any], path: str, depth: int) -> Iterator[str]:
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, Mapping):
+        yield f"{path} is no schema"
+        return
+    if depth > _MOST_DEPTH:
+        yield f"{path} is nested too deeply"
+        return
+    named = schema.get("type", [])
+    for each in named if isinstance(named, list) else [named]:
+        if not isinstance(each, str) or each not in _TYPES:
+            yield f"{path}/type: {each!r} is no type (one of {', '.join(sorted(_TYPES))})"
+    if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
+        yield f"{path}/enum is no list of values"
+    required = schema.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(each, str) for each in required):
+        yield f"{path}/required is no list of names"
+    for key in ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"):
+        if key in schema and (not isinstance(schema[key], int) or isinstance(schema[key], bool) or schema[key] < 0):
+            yield f"{path}/{key} is no count"
+    if "pattern" in schema:
+        try:
+            re.compile(schema["pattern"])
+        except (re.error, TypeError):
+            yield f"{path}/pattern is no regular expression"
+    if "$ref" in schema and resolve(schema["$ref"], root) is None:
+        yield f"{path}/$ref leads nowhere: {schema['$ref']!r}"
+    for key in _SCHEMAS:
+        if key in schema:
+            yield from _problems(schema[key], root, f"{path}/{key}", depth + 1)
+    for key in _LISTS:
+        if key in schema:
+            if not isinstance(schema[key], list) or not schema[key]:
+                yield f"{path}/{key} is no list of schemas"
+                continue
+            for at, each in enumerate(schema[key]):
+                yield from _problems(each, root, f"{path}/{key}/{at}", depth + 1)
+    for key in _MAPS:
+        if key in schema:
+            if not isinstance(schema[key], Mapping):
+                yield f"{path}/{key} is no mapping of schemas"
+                continue
+            for name, each in schema[key].items():
+                yield from _problems(each, root, f"{path}/{key}/{name}", depth + 1)
+
+
+def resolve(reference: Any, root: Mapping[str, Any]) -> Any:
+    """What a reference into the same schema points at; None where it leads nowhere."""
+    if reference == "#":
+        return root
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    here: Any = root
+    for step in reference[2:].split("/"):
+        step = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(here, Mapping):
+            here = here.get(step)
+        elif isinstance(here, list) and step.isdigit() and int(step) < len(here):
+            here = here[int(step)]
+        else:
+            return None
+    return here
+
+
+def explicit(schema: Any, strict: bool) -> Any:
+    """The schema without annotations, and with `additionalProperties` wherever an object has properties."""
+    if not isinstance(schema, Mapping):
+        return schema
+    made: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ANNOTATIONS:
+            continue
+        if key in _SCHEMAS:
+            made[key] = explicit(value, strict)
+        elif key in _LISTS and isinstance(value, list):
+            made[key] = [explicit(each, strict) for each in value]
+        elif key in _MAPS and isinstance(value, Mapping):
+            made[key] = {name: explicit(each, strict) for name, each in value.items()}
+        else:
+            made[key] = value
+    objects = made.get("type") == "object" or (isinstance(made.get("type"), list) and "object" in made["type"])
+    if (objects or "properties" in made) and "additionalProperties" not in made:
+        made["additionalProperties"] = not strict
+    return made
+
+
+def text_of(schema: Any) -> str:
+    """The schema as text: the order of its keys is kept, because the order of properties means something."""
+    return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+
+
+def within(schema: Any, root: Mapping[str, Any]) -> Any:
+    """A part of a schema as one of its own: it takes along what references may point at."""
+    if not isinstance(schema, Mapping) or '"$ref"' not in text_of(schema):
+        return schema
+    return {**schema, **{key: root[key] for key in ("$defs", "definitions") if key in root}}
+
+
+def keywords(schema: Any) -> Iterator[tuple[str, Any]]:
+    """All keywords of a schema with their values, wherever they stand."""
+    if not isinstance(schema, Mapping):
+        return
+    for key, value in schema.items():
+        yield key, value
+        if key in _SCHEMAS:
+            yield from keywords(value)
+        elif key in _LISTS and isinstance(value, list):
+            for each in value:
+                yield from keywords(each)
+        elif key in _MAPS and isinstance(value, Mapping):
+            for each in value.values():
+                yield from keywords(each)
+
+
+def without(schema: Any, dropped: Iterable[str]) -> Any:
+    """The schema without some keywords."""
+    if not isinstance(schema, Mapping):
+        return schema
+    dropped = frozenset(dropped)
+    made: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in dropped:
+            continue
+        if key in _SCHEMAS:
+            made[key] = without(value, dropped)
+        elif key in _LISTS and isinstance(value, list):
+            made[key] = [without(each, dropped) for each in value]
+        elif key in _MAPS and isinstance(value, Mapping):
+            made[key] = {name: without(each, dropped) for name, each in value.items()}
+        else:
+            made[key] = value
+    return made

@@ -1,0 +1,217 @@
+"""Free text that must not contain certain things: what those are, and the automaton that sees them coming.
+
+Strategy: a marker that is a special token may not stand in text at all.  A bracket may, as long as no call follows from
+it: what is forbidden then is the bracket and what must come after it for a call, as a short pattern of character sets.
+The automaton is the subset construction over "anything, then one of the patterns": for fixed texts it is that of Aho
+and Corasick, and completes a marker inside another's beginning as it must.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolgram.export.expressions import Forbidden, Step
+from toolgram.spec import Literal, Run, Spec, Transition, is_json_trigger
+
+BLANKS = Step(frozenset(" \t\r\n"), repeated=True)
+_QUOTES = frozenset("\"'")
+_ASCII = [chr(code) for code in range(9, 127)]
+
+Pattern = tuple[Step, ...]
+_Items = frozenset[tuple[int, int]]
+
+
+def literal_pattern(text: str) -> Pattern:
+    """The pattern of one fixed text."""
+    return tuple(Step(frozenset(char)) for char in text)
+
+
+def class_step(pattern: str, repeated: bool = False) -> Step:
+    """A step for the characters that a class of a regular expression matches."""
+    match = re.compile(pattern).fullmatch
+    if match("\u00e9"):
+        return Step(frozenset(char for char in _ASCII if not match(char)), True, repeated)
+    return Step(frozenset(char for char in _ASCII if match(char)), False, repeated)
+
+
+def characters_of(pattern: str, among: str) -> str:
+    """Those characters of `among` that a class matches."""
+    match = re.compile(pattern).fullmatch
+    return "".join(char for char in among if match(char))
+
+
+def rest_of(run: Run) -> str:
+    """The class of the second and later characters of a run."""
+    rest = run.pattern[len(run.first) :] if run.pattern.startswith(run.first) else ""
+    rest = re.sub(r"\{\d*,?\d*\}\Z", "", rest)
+    return rest or run.first
+
+
+# --- what is forbidden --------------------------------------------------------------------------------------------
+
+
+def patterns_of(
+    spec: Spec, rows: dict[str, dict[str, Transition]], row: Iterable[str], state: str
+) -> Iterator[Pattern]:
+    """What may not stand in the text of `state`, given the triggers that end it there."""
+    for trigger in row:
+        transition = rows[state].get(trigger)
+        shape = spec.terminals.get(trigger)
+        if transition is None:
+            continue
+        if isinstance(shape, Literal):
+            exact = literal_pattern(shape.text)
+            if trigger in spec.special_tokens or transition.actions or not spec.states[transition.dest].held:
+                yield exact
+            else:
+                if "start_map item" in row and "start_map item" in rows[transition.dest]:
+                    continue  # what makes it a call is seen without it
+                follow = list(_follow(spec, rows, transition.dest, 2))
+                yield from ((*exact, *rest) for rest in follow or [()])
+        elif trigger in ("start_map item", "start_array"):
+            yield from _opened(spec, rows, trigger, transition.dest)
+
+
+def _opened(spec: Spec, rows: dict[str, dict[str, Transition]], trigger: str, dest: str) -> Iterator[Pattern]:
+    bracket = Step(frozenset("{" if trigger == "start_map item" else "["))
+    if trigger == "start_array":
+        yield from ((bracket, BLANKS, *rest) for rest in _follow(spec, rows, dest, 1))
+        return
+    # any key at all: an object that is no call is read as text to its end, and no call can begin inside it
+    yield (bracket, BLANKS, Step(_QUOTES if spec.python_json else frozenset('"')))
+
+
+def _follow(spec: Spec, rows: dict[str, dict[str, Transition]], state: str, depth: int) -> Iterator[Pattern]:
+    """What must come next in a held state, as far as it is worth looking; nothing where that is open."""
+    row = rows[state]
+    blanks: Pattern = ()
+    found: list[Pattern] = []
+    for trigger, transition in row.items():
+        shape = spec.terminals.get(trigger)
+        if isinstance(shape, Literal):
+            found.append(literal_pattern(shape.text))
+        elif isinstance(shape, Run):
+            if re.fullmatch(shape.first, " "):
+                if transition.dest != state:
+                    return
+                blanks = (BLANKS,)
+                continue
+            body = (class_step(shape.first), class_step(rest_of(shape), repeated=True))
+            further = list(_follow(spec, rows, transition.dest, depth - 1)) if depth > 1 else []
+            found += [(*body, *rest) for rest in further] or [body[:1]]
+        elif trigger == "start_map item":
+            found.append((Step(frozenset("{")), BLANKS, Step(_QUOTES)))
+        elif trigger == "start_array":
+            found.append(literal_pattern("["))
+        elif trigger in ("object_start", "object_empty"):
+            bracket = "(" if trigger == "object_empty" or spec.states[transition.dest].python else "{"
+            found.append(literal_pattern(bracket))
+        elif not is_json_trigger(trigger) and trigger != "end":
+            return
+    yield from dict.fromkeys((*blanks, *each) for each in found)
+
+
+# --- the automaton ------------------------------------------------------------------------------------------------
+
+
+def _closed(patterns: tuple[Pattern, ...], items: Iterable[tuple[int, int]]) -> _Items:
+    found: set[tuple[int, int]] = set()
+    for which, at in items:
+        found.add((which, at))
+        while at < len(patterns[which]) and patterns[which][at].repeated:
+            at += 1
+            found.add((which, at))
+    return frozenset(found)
+
+
+def _advance(patterns: tuple[Pattern, ...], items: _Items, char: str) -> tuple[_Items, frozenset[int]]:
+    """The items behind a character ("" for any that no pattern names), and the patterns that are complete there."""
+    moved = []
+    for which, at in items:
+        if at == len(patterns[which]):
+            continue
+        step = patterns[which][at]
+        if (char in step.characters) != step.negated if char else step.negated:
+            moved.append((which, at if step.repeated else at + 1))
+    after = _closed(patterns, [*moved, *((which, 0) for which in range(len(patterns)))])
+    return after, frozenset(which for which, at in after if at == len(patterns[which]))
+
+
+def first_completion(forbidden: Forbidden, text: str) -> int:
+    """After how many characters of `text` something forbidden is complete; 0 where nothing is."""
+    patterns = forbidden.patterns
+    items = _closed(patterns, ((which, 0) for which in range(len(patterns))))
+    for at, char in enumerate(text, 1):
+        items, complete = _advance(patterns, items, char)
+        if complete:
+            return at
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Over any of (or any but) some characters to another state; `dest` None where the closer is complete."""
+
+    characters: str
+    negated: bool
+    dest: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextState:
+    """A state of the text automaton, in which the text may end unless a closer must come."""
+
+    moves: tuple[Move, ...]
+
+
+@lru_cache(maxsize=512)
+def text_automaton(forbidden: Forbidden, closer: str) -> tuple[TextState, ...]:
+    """The automaton of text without anything forbidden; with `closer`, up to its end."""
+    patterns = forbidden.patterns
+    own: frozenset[int] = frozenset()
+    mark = len(patterns)
+    if closer:
+        patterns = (*patterns, literal_pattern(closer))
+        items = _closed(patterns, ((which, 0) for which in range(len(patterns))))
+        for char in closer:
+            items, own = _advance(patterns, items, char)
+    kinds = _kinds(patterns)
+    start = _closed(patterns, ((which, 0) for which in range(len(patterns))))
+    numbers, pending = {start: 0}, [start]
+    states: list[TextState] = []
+    while len(states) < len(pending):
+        items = pending[len(states)]
+        groups: dict[_Items | None, list[str]] = {}
+        for chars in kinds:
+            after, complete = _advance(patterns, items, chars[:1])
+            if complete and not (mark in complete and complete <= own):
+                continue
+            dest = None if complete else after
+            if dest is not None and dest not in numbers:
+                numbers[dest] = len(numbers)
+                pending.append(dest)
+            groups.setdefault(dest, []).append(chars)
+        states.append(TextState(tuple(_moves(groups, numbers, kinds))))
+    return tuple(states)
+
+
+def _kinds(patterns: tuple[Pattern, ...]) -> list[str]:
+    """The characters that patterns name, those together that none tells apart; "" stands for all that none names."""
+    sets = list(dict.fromkeys(step.characters for pattern in patterns for step in pattern))
+    alike: dict[tuple[bool, ...], list[str]] = {}
+    for char in sorted(frozenset().union(*sets)):
+        alike.setdefault(tuple(char in each for each in sets), []).append(char)
+    return ["", *("".join(chars) for chars in alike.values())]
+
+
+def _moves(groups: dict[_Items | None, list[str]], numbers: dict[_Items, int], kinds: list[str]) -> Iterator[Move]:
+    """The moves of a state: a destination with its characters, or with those that go elsewhere."""
+    for dest, chars in groups.items():
+        number = None if dest is None else numbers[dest]
+        if "" in chars:
+            yield Move("".join(kind for kind in kinds if kind not in chars), True, number)
+        else:
+            yield Move("".join(chars), False, number)

@@ -1,0 +1,466 @@
+"""A format as one tokenizer writes it, and one output of it as it is read: what a server needs beyond the format.
+
+Strategy: a server hands out a tokenizer, token ids and text; a format knows texts and states.  `Served` translates
+between the two once per tokenizer: which format, which of its markers are single tokens, where a prompt leaves the
+model.  `Session` is one output: one toolgram parser, however many of a server's objects look at it.
+
+Nothing here raises on what a tokenizer lacks or a model says.  Without a format, `Served.fmt` is None, `why` says why,
+and text passes through.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from weakref import ref
+
+from toolgram.call_ids import CallIds
+from toolgram.compile import StateProgram
+from toolgram.events import Content, Event, Reasoning
+from toolgram.formats import Format, get_format
+from toolgram.runtime.parser import Parser
+
+AUTO = "auto"  # the format that the tokenizer itself tells
+MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
+_MOST_PROMPT = 4096  # tokens of a prompt that are looked at from its end
+TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, where the server is given one that the tokenizer does not know
+_BLOCK = 32  # tokens that are decoded at once to be counted
+
+logger = logging.getLogger("vllm.toolgram")  # below "vllm", so that the server's handlers print it
+
+
+class Served:
+    """A format as one tokenizer writes it. Made once per tokenizer by `served`, shared by all requests."""
+
+    def __init__(self, tokenizer: Any, name: str = AUTO) -> None:
+        self.tokenizer_ref = _reference(tokenizer)
+        self.name = name
+        self.is_mistral = _mistral_version(tokenizer) is not None
+        self.fmt, self.why = _format_of(tokenizer, name)
+        if self.why:
+            logger.warning("toolgram: %s", self.why)
+        self.tokens = _added_tokens(tokenizer)
+        self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
+        self.eos_id = getattr(tokenizer, "eos_token_id", None)
+        self._prompts = _generation_prompts(self.fmt)
+        self._read_program()
+
+    def _read_program(self) -> None:
+        """What the format's machine says of reasoning, in texts and in ids."""
+        program = self.fmt.program if self.fmt else None
+        states = list(program.states.values()) if program else []
+        literals = program.literals if program else {}
+        self.special_tokens = {
+            text: self.tokens[text] for text in (program.special.values() if program else ()) if text in self.tokens
+        }
+        self.by_id = {number: text for text, number in self.special_tokens.items()}
+        self.reasoning_states = frozenset(state.name for state in states if _is_reasoning(state))
+        starts = {literals[trigger] for trigger in _crossing(states, inwards=True) if trigger in literals}
+        ends = {literals[trigger] for trigger in _crossing(states, inwards=False) if trigger in literals}
+        # A marker of reasoning and of nothing else, such as <think>; harmony's <|message|> is none.
+        only = {
+            literals[trigger]
+            for trigger in literals
+            if _only_about_reasoning(trigger, states, program.initial if program else None)
+        }
+        self.start_texts, self.end_texts = frozenset(starts & only), frozenset(ends & only)
+        self.marks = self.start_texts | self.end_texts
+        self.start_ids = frozenset(self.tokens[text] for text in starts if text in self.tokens)
+        self.end_ids = frozenset(self.tokens[text] for text in ends if text in self.tokens)
+        self.mark_ids = frozenset(self.tokens[text] for text in self.marks if text in self.tokens)
+        self.ends = tuple(sorted(ends))
+        self.counts_by_id = bool(self.marks) and all(text in self.tokens for text in self.marks)
+        # A prompt is read from the last special token on that ends a turn or a message: one that the format does not
+        # know, or that takes it back to its beginning. Markers of reasoning, of calls and of headers are walked past.
+        initial = program.initial if program else None
+        begun_by = {trigger for state in states for trigger, move in state.row.items() if move.dest is initial}
+        inner = {text for trigger, text in literals.items() if trigger not in begun_by}
+        self._boundaries = frozenset(
+            number for text, number in self.tokens.items() if text not in self.marks and text not in inner
+        )
+
+    @property
+    def reasons(self) -> bool:
+        """Whether the format knows reasoning at all."""
+        return bool(self.reasoning_states)
+
+    @property
+    def needs_special_text(self) -> bool:
+        """Whether the server must leave special tokens in the text for the format to be read.
+
+        Mistral's tokenizers always leave the ones that matter, and spoil characters when told to leave all of them.
+        """
+        if self.fmt is None or self.is_mistral:
+            return False
+        return not self.special_texts.isdisjoint(self.fmt.program.special.values())
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of ids, special tokens and all; nothing where the tokenizer cannot say."""
+        tokenizer = self.tokenizer_ref()
+        try:
+            return str(tokenizer.decode(list(token_ids), skip_special_tokens=False)) if tokenizer is not None else ""
+        except Exception:  # a tokenizer may raise anything, and the answer must not depend on it
+            return ""
+
+    def prefix(self, prompt: Sequence[int]) -> str:
+        """What the prompt has already written for the model: the text behind its last turn marker.
+
+        A derived format knows the generation prompts of its template; any other prompt (an answer to be continued) is
+        cut at the last special token that is no marker of reasoning.
+        """
+        if self.fmt is None:
+            return ""
+        begin, end = len(prompt), len(prompt)
+        floor = max(0, end - _MOST_PROMPT)
+        while begin > floor and prompt[begin - 1] not in self._boundaries:
+            begin -= 1
+        if self._prompts:
+            text = self.decode(prompt[max(floor, begin - _BLOCK) :])
+            for whole, opened in self._prompts:
+                if text.endswith(whole):
+                    return opened
+        if begin == floor:
+            return ""  # no turn marker in sight: nothing is known
+        return self.decode(prompt[begin:])
+
+    def default_prefix(self) -> str:
+        """What the template's own generation prompt writes for the model, for a server that does not say the prompt."""
+        report = self.fmt.report if self.fmt else None
+        analysis = report.analysis if report else None
+        prompt = analysis.prompts.get("unset") if analysis else None
+        return prompt.opened if prompt else ""
+
+    def reasoning_after(self, prompt: Sequence[int]) -> str:
+        """ "open" where the prompt leaves the model inside reasoning, "closed" where it has closed it, else ""."""
+        if self.fmt is None or not self.reasons:
+            return "closed"
+        prefix = self.prefix(prompt)
+        if not prefix:
+            return ""
+        if self.fmt.parser(prefix=prefix, keep_message=False).state in self.reasoning_states:
+            return "open"
+        return "closed" if any(text in prefix for text in self.end_texts) else ""
+
+    def ends_reasoning(self, token_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
+        """Whether the last tokens end reasoning, told from ids alone and in time that does not grow."""
+        if self.fmt is None or not self.reasons:
+            return True
+        delta = list(delta_ids)
+        if not self.end_ids.isdisjoint(delta):
+            return True
+        spelled = [text for text in self.ends if text not in self.tokens]
+        if not spelled or not delta:
+            return False
+        before = max(map(len, spelled))
+        text = self.decode(token_ids[-(len(delta) + before) :])
+        fresh = len(self.decode(delta))
+        return any(text.rfind(mark) + len(mark) > len(text) - fresh for mark in spelled if mark in text)
+
+    # --- ids and text -------------------------------------------------------------------------------------------
+
+    def pieces(self, text: str, token_ids: Sequence[int]) -> list[tuple[str, list[int]]]:
+        """A text cut at the markers among its tokens: each marker with its id, and what is between them without.
+
+        A parser takes the first text of a marker for its token. Where a delta holds several tokens, the first may be a
+        quotation that the delta before has begun, so the marker is fed by itself. Where a quotation and the token are
+        in one delta, only the tokenizer knows which is which.
+        """
+        emitted = [(place, number) for place, number in enumerate(token_ids) if number in self.by_id]
+        cuts: list[tuple[str, list[int]]] = []
+        early: list[int] = []  # ids whose text is yet to come
+        done = 0
+        for turn, (place, number) in enumerate(emitted):
+            marker = self.by_id[number]
+            left = sum(each == number for _, each in emitted[turn:])
+            if text.count(marker, done) <= left:
+                begin = text.find(marker, done)
+            else:
+                begin = len(self.decode(token_ids[:place])) if place else 0
+                if begin < done or not text.startswith(marker, begin):
+                    begin = text.find(marker, done)
+            if begin < 0:
+                early.append(number)
+                continue
+            cuts += [(text[done:begin], []), (marker, [number])]
+            done = begin + len(marker)
+        return [(piece, ids) for piece, ids in [*cuts, (text[done:], early)] if piece or ids]
+
+
+class Session:
+    """One output, as it is read by one toolgram parser. Cheap to make: the parser comes with the first text."""
+
+    __slots__ = ("_parser", "call_ids", "failed", "last", "left", "prefix", "queue", "seen", "served", "tools")
+
+    def __init__(self, served: Served, tools: Callable[[], Sequence[Mapping[str, Any]]] = tuple) -> None:
+        self.served = served
+        self.tools = tools
+        self.prefix: str | None = None  # not told
+        self.call_ids: CallIds | None = None
+        self.queue: list[Event] | None = None  # read by one of a server's parsers, and meant for the other
+        self.seen = 0  # tokens
+        self.last = -1  # the id of the last one
+        self.left = 0  # tokens of the limit that the prompt has taken
+        self.failed = False
+        self._parser: Parser | None = None
+
+    def again(self) -> Session:
+        """A session of its own for a whole text, with the same tools and prompt."""
+        other = Session(self.served, self.tools)
+        other.prefix, other.call_ids, other.left = self.prefix, self.call_ids, self.left
+        return other
+
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether the model is inside reasoning."""
+        return self._parser is not None and self._parser.state in self.served.reasoning_states
+
+    def feed(self, text: str, token_ids: Sequence[int] | None) -> list[Event]:
+        """The events of a delta. Where anything fails, which nothing should, text passes through from there on."""
+        parser = self._parser
+        try:
+            if parser is None:
+                parser = self._open()
+                if parser is None:
+                    return [Content(text, text)] if text else []
+            if token_ids:
+                self.seen += len(token_ids)
+                self.last = token_ids[-1]
+                if not self.served.by_id.keys().isdisjoint(token_ids):
+                    return self._feed_pieces(parser, text, token_ids)
+            return parser.feed(text, token_ids)
+        except Exception as error:
+            return self._fail(error, text)
+
+    def _feed_pieces(self, parser: Parser, text: str, token_ids: Sequence[int]) -> list[Event]:
+        if len(token_ids) == 1:
+            return parser.feed(text, token_ids)
+        return [event for piece, ids in self.served.pieces(text, token_ids) for event in parser.feed(piece, ids)]
+
+    def close(self, finish_reason: str | None) -> list[Event]:
+        """The events of the end."""
+        try:
+            return self._parser.close(finish_reason) if self._parser is not None else []
+        except Exception as error:
+            return self._fail(error, "")
+
+    def _open(self) -> Parser | None:
+        served = self.served
+        if served.fmt is None or self.failed:
+            return None
+        prefix = served.default_prefix() if self.prefix is None else self.prefix
+        self._parser = served.fmt.parser(self.tools(), prefix, self.call_ids, served.special_tokens, keep_message=False)
+        return self._parser
+
+    def _fail(self, error: Exception, text: str) -> list[Event]:
+        if not self.failed:
+            logger.error("toolgram: %s failed, text passes through: %r", self.served.fmt, error, exc_info=error)
+        self.failed, self._parser = True, None
+        return [Content(text, text)] if text else []
+
+
+class TokenCounter:
+    """Counts the tokens of reasoning among generated ids, each id once however often the growing list is shown."""
+
+    def __init__(self, served: Served, prefix: str, opened: bool) -> None:
+        self._served = served
+        self._inside = opened
+        self._done = 0
+        self._count = 0
+        self._held = 0  # tokens that may turn out to be a marker
+        fmt = served.fmt
+        by_text = fmt is not None and served.reasons and not served.counts_by_id
+        self._parser = fmt.parser(prefix=prefix, keep_message=False) if fmt is not None and by_text else None
+
+    def count(self, token_ids: Sequence[int]) -> int:
+        """How many of these, of which the first ones were counted before, are reasoning. Markers are not."""
+        fresh = token_ids[self._done :]
+        if self._parser is not None:
+            self._by_text(fresh)
+        elif self._served.counts_by_id:
+            self._by_id(fresh)
+        self._done = max(self._done, len(token_ids))
+        return self._count
+
+    def _by_id(self, token_ids: Sequence[int]) -> None:
+        starts, ends = self._served.start_ids, self._served.end_ids
+        inside, count = self._inside, self._count
+        for number in token_ids:
+            if inside:
+                if number in ends:
+                    inside = False
+                else:
+                    count += 1
+            elif number in starts:
+                inside = True
+        self._inside, self._count = inside, count
+
+    def _by_text(self, token_ids: Sequence[int]) -> None:
+        marks = {text[0] for text in (*self._served.start_texts, *self._served.ends)}
+        for begin in range(0, len(token_ids), _BLOCK):
+            block = token_ids[begin : begin + _BLOCK]
+            text = self._served.decode(block)
+            if marks.isdisjoint(text):
+                self._feed(text, len(block))
+            else:
+                for number in block:
+                    self._feed(self._served.decode([number]), 1)
+
+    def _feed(self, text: str, tokens: int) -> None:
+        assert self._parser is not None
+        events = self._parser.feed(text)
+        self._held += tokens
+        if any(type(event) is Reasoning for event in events):
+            self._count += self._held
+            self._held = 0
+        elif self._parser.state not in self._served.reasoning_states:
+            self._held = 0  # a marker, or something else
+
+
+# --- one per tokenizer ----------------------------------------------------------------------------------------------
+
+_kept: dict[tuple[int, str], Served] = {}
+
+
+def served(tokenizer: Any, name: str = AUTO) -> Served:
+    """The format of this name, or the one that the tokenizer tells, as this tokenizer writes it."""
+    key = (id(tokenizer), name)
+    found = _kept.get(key)
+    if found is None or found.tokenizer_ref() is not tokenizer:
+        found = _kept[key] = Served(tokenizer, name)
+    return found
+
+
+def _reference(tokenizer: Any) -> Callable[[], Any]:
+    try:
+        return ref(tokenizer)
+    except TypeError:  # one that cannot be referred to weakly is kept
+        return lambda: tokenizer
+
+
+def _format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
+    """The format, and what there is to warn of. Never raises: a server that starts is worth more than a message."""
+    try:
+        if name != AUTO:
+            return get_format(name), ""
+        version = _mistral_version(tokenizer)
+        if version is not None:
+            return get_format("mistral_v11" if version >= MISTRAL_V11 else "mistral_v3"), ""
+        return _derived(tokenizer)
+    except Exception as error:
+        return None, f"{_named(tokenizer)} gives no format, text passes through: {error}"
+
+
+def _derived(tokenizer: Any) -> tuple[Format | None, str]:
+    template = chat_template_of(tokenizer)
+    if template is None:
+        return None, (
+            f"{_named(tokenizer)} has no chat template to derive a format from, text passes through; "
+            "name a format instead, such as --tool-call-parser toolgram_hermes"
+        )
+    from toolgram.derive.deriving import derive_format
+
+    bos, eos = (str(getattr(tokenizer, key, None) or "") for key in ("bos_token", "eos_token"))
+    fmt = derive_format(template, bos_token=bos, eos_token=eos)
+    lost = [line for line in fmt.report.warnings if "calls" in line and "read as text" in line] if fmt.report else []
+    if lost or not fmt.spec.transitions or not _can_call(fmt):
+        why = lost[0] if lost else "; ".join(fmt.report.warnings if fmt.report else ()) or "it shows no tool calls"
+        return fmt, f"the chat template of {_named(tokenizer)} gives no tool calls, they pass as text: {why}"
+    return fmt, ""
+
+
+def _can_call(fmt: Format) -> bool:
+    return any("start_call" in transition.actions for transition in fmt.spec.transitions)
+
+
+def chat_template_of(tokenizer: Any) -> str | None:
+    """The chat template that a tokenizer brings, the one for tools where it has several; the file of the environment
+    variable TOOLGRAM_CHAT_TEMPLATE goes before it. Raises OSError where that file cannot be read."""
+    path = os.environ.get(TEMPLATE_VARIABLE)
+    if path:
+        return Path(path).read_text(encoding="utf-8")
+    template = getattr(tokenizer, "chat_template", None)
+    if isinstance(template, (list, tuple)):  # as tokenizer_config.json has it
+        template = {item["name"]: item["template"] for item in template if isinstance(item, Mapping)}
+    if isinstance(template, Mapping):
+        named = [template.get(key) for key in ("tool_use", "default")] + list(template.values())
+        template = next((text for text in named if isinstance(text, str)), None)
+    return template if isinstance(template, str) and template.strip() else None
+
+
+def _mistral_version(tokenizer: Any) -> int | None:
+    """The version of a Mistral tokenizer; None for any other."""
+    if not any("MistralTokenizer" in kind.__name__ for kind in type(tokenizer).__mro__):
+        return None
+    version = getattr(tokenizer, "version", None)
+    return version if isinstance(version, int) else None
+
+
+def _added_tokens(tokenizer: Any) -> dict[str, int]:
+    """The tokens that are whole markers: added to the vocabulary, or special."""
+    found: dict[str, int] = {}
+    try:
+        found.update(tokenizer.get_added_vocab())
+    except Exception:
+        logger.debug("toolgram: %s has no added vocabulary", _named(tokenizer))
+    try:
+        texts, numbers = tokenizer.all_special_tokens, tokenizer.all_special_ids
+        found.update((str(text), number) for text, number in zip(texts, numbers, strict=True))
+    except Exception:
+        logger.debug("toolgram: %s does not pair its special tokens with ids", _named(tokenizer))
+    return {text: number for text, number in found.items() if text}
+
+
+def _texts(tokens: Any) -> list[str]:
+    try:
+        return [str(token) for token in tokens]
+    except Exception:
+        return []
+
+
+def _named(tokenizer: Any) -> str:
+    return f"the tokenizer {getattr(tokenizer, 'name_or_path', '') or type(tokenizer).__name__}"
+
+
+def _generation_prompts(fmt: Format | None) -> list[tuple[str, str]]:
+    """The generation prompts that a derived format's template was seen to write, and what each opens; longest first."""
+    analysis = fmt.report.analysis if fmt is not None and fmt.report is not None else None
+    if analysis is None:
+        return []
+    seen = {(prompt.text, prompt.opened) for prompt in analysis.prompts.values() if prompt.text.strip()}
+    return sorted(seen, key=lambda pair: -len(pair[0]))
+
+
+# --- what a machine says of reasoning -------------------------------------------------------------------------------
+
+
+def _is_reasoning(state: StateProgram) -> bool:
+    return state.meaning == "reasoning"
+
+
+def _crossing(states: list[StateProgram], inwards: bool) -> set[str]:
+    """The triggers on which a machine goes into reasoning, or out of it."""
+    return {
+        trigger
+        for state in states
+        for trigger, move in state.row.items()
+        if _is_reasoning(state) != inwards and _is_reasoning(move.dest) == inwards
+    }
+
+
+def _only_about_reasoning(trigger: str, states: list[StateProgram], initial: StateProgram | None) -> bool:
+    """Whether a marker does nothing but open reasoning, from where an output begins, or close it."""
+    rows = [(state, state.row[trigger]) for state in states if trigger in state.row]
+    opens = all(_is_reasoning(move.dest) and not _is_reasoning(state) for state, move in rows)
+    closes = all(_is_reasoning(state) and not _is_reasoning(move.dest) and move.dest.is_text for state, move in rows)
+    begins = initial is not None and trigger in initial.row
+    return bool(rows) and ((opens and begins) or closes)
+
+
+@lru_cache(maxsize=64)
+def warn_no_constraint(why: str) -> None:
+    """Say, once for each reason, that nothing holds the model to a call."""
+    logger.warning("toolgram: calls are read and not enforced, for want of a constraint: %s", why)

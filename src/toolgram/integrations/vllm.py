@@ -1,0 +1,115 @@
+"""The vLLM plug-in: names for vLLM's registries of parsers.
+
+    vllm serve MODEL --enable-auto-tool-choice --tool-call-parser toolgram --reasoning-parser toolgram
+
+vLLM calls `register`, the entry point `toolgram` of the group `vllm.general_plugins`, in each of its processes before
+it looks at the names.  Only strings are registered: no format is loaded that is not used.
+
+    toolgram            the format that the tokenizer tells: derived from its chat template; of a Mistral tokenizer
+                        by its version
+    toolgram_<format>   a shipped format
+
+Environment variables: TOOLGRAM_VLLM_OVERRIDE, a comma-separated list of vLLM's own names that shall mean toolgram's
+parsers (`llama3_json,mistral`); VLLM_PLUGINS, vLLM's own list of plug-ins to load, which must then include `toolgram`.
+
+The module may also be named by `--tool-parser-plugin toolgram.integrations.vllm` (or `--reasoning-parser-plugin`),
+which imports it: where entry points are off, that is enough.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import Any
+
+from toolgram.formats import format_names
+
+OVERRIDE_VARIABLE = "TOOLGRAM_VLLM_OVERRIDE"
+AUTO_NAME = "toolgram"
+PARSERS = "toolgram.integrations.vllm_parsers"
+
+# vLLM's names for what toolgram ships under another name. Any other name means the format that the tokenizer tells.
+ALIASES = {
+    "granite": "granite_3",
+    "llama4_json": "llama3_json",
+    "llama4_pythonic": "llama4_pythonic",
+    "openai": "gpt_oss",
+    "openai_gptoss": "gpt_oss",
+    "pythonic": "llama4_pythonic",
+}
+# vLLM looks at these names themselves and adds parts of its own.
+NOT_OVERRIDABLE = frozenset({"kimi_k3", "cohere_command3", "cohere_command4", "minicpmv"})
+
+logger = logging.getLogger("vllm.toolgram")
+
+
+def parser_names() -> dict[str, str]:
+    """The names that are registered, each with the format it stands for; "auto" is the one that the tokenizer tells."""
+    return {AUTO_NAME: "auto", **{f"{AUTO_NAME}_{name}": name for name in format_names()}}
+
+
+def overridden_format(name: str) -> str:
+    """The format that one of vLLM's own names stands for when it is handed over."""
+    return ALIASES.get(name, name if name in format_names() else "auto")
+
+
+def overrides() -> dict[str, str]:
+    """vLLM's own names that the environment hands over to toolgram, each with the format it then stands for."""
+    wanted = [name.strip() for name in os.environ.get(OVERRIDE_VARIABLE, "").split(",")]
+    return {name: overridden_format(name) for name in wanted if name}
+
+
+def class_names(format_name: str) -> tuple[str, str]:
+    """The tool parser's and the reasoning parser's class of a format, in the module PARSERS."""
+    return f"ToolParser_{format_name}", f"ReasoningParser_{format_name}"
+
+
+def register() -> None:
+    """Put toolgram's names into vLLM's registries. Called by vLLM; any number of times; never raises."""
+    try:
+        from vllm.reasoning import ReasoningParserManager
+        from vllm.tool_parsers import ToolParserManager
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "vllm" or sys.modules.get("vllm") is not None:
+            logger.warning("toolgram cannot be registered with this vLLM: %s", error)
+        return
+    except Exception as error:  # a server that starts without toolgram is better than one that does not start
+        logger.warning("toolgram cannot be registered with this vLLM: %r", error)
+        return
+    try:
+        for name, format_name in parser_names().items():
+            tool_class, reasoning_class = class_names(format_name)
+            ToolParserManager.register_lazy_module(name, PARSERS, tool_class)
+            ReasoningParserManager.register_lazy_module(name, PARSERS, reasoning_class)
+        for name, format_name in overrides().items():
+            _override(ToolParserManager, ReasoningParserManager, name, format_name)
+    except Exception as error:
+        logger.warning("toolgram could not register its parsers: %r", error)
+
+
+def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:
+    if name in NOT_OVERRIDABLE:
+        logger.warning("toolgram: vLLM's %s cannot be overridden; use --tool-call-parser toolgram", name)
+        return
+    tool_class, reasoning_class = class_names(format_name)
+    known = False
+    for manager, loaded, class_name in (
+        (tools, "tool_parsers", tool_class),
+        (reasoning, "reasoning_parsers", reasoning_class),
+    ):
+        if name not in manager.list_registered():
+            continue
+        known = True
+        manager.register_lazy_module(name, PARSERS, class_name)
+        getattr(manager, loaded, {}).pop(name, None)  # a class that is already loaded would go before
+    if known:
+        logger.info("toolgram: vLLM's %s is read by toolgram (%s)", name, format_name)
+    else:
+        logger.warning("toolgram: %s names %s, which vLLM does not have", OVERRIDE_VARIABLE, name)
+
+
+if (
+    sys.modules.get("vllm") is not None
+):  # imported by --tool-parser-plugin, or by the entry point; both are served by now
+    register()

@@ -1,0 +1,265 @@
+"""The engines, run for real: acceptance and random sampling under their own token masks, without any model.
+
+Strategy: the vocabulary is the 256 bytes, one token per given word, and an end token; what is accepted does not depend
+on it, but words make a random sampler find its way through markers.  xgrammar imports torch for its tensors only: where
+torch is not installed a stub stands in for it, and masks are numpy arrays.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+END = "<eos>"
+CLOSING = ('"', "}", "]", ")", "'", ">", ",", ":", "\n", "0", " ")
+
+
+def _stub(name: str) -> types.ModuleType:
+    class Anything:
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+    def anything(attribute: str) -> type[Anything]:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return Anything
+
+    module = types.ModuleType(name)
+    module.__getattr__ = anything  # type: ignore[method-assign]
+    return module
+
+
+def import_xgrammar() -> Any:
+    """xgrammar, with stubs for what it needs and does not use here."""
+    import tvm_ffi  # noqa: F401  (looks for torch itself, and must not find a stub)
+
+    for name in ("torch", "transformers"):
+        if name not in sys.modules:
+            try:
+                __import__(name)
+            except ImportError:
+                sys.modules[name] = _stub(name)
+    import xgrammar
+
+    return xgrammar
+
+
+class Matcher(Protocol):
+    """One output being matched."""
+
+    def allowed(self) -> np.ndarray[Any, Any]:
+        """Which tokens may come next."""
+        ...
+
+    def take(self, token: int) -> bool:
+        """The next token."""
+        ...
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """256 bytes, words, and the end."""
+
+    tokens: tuple[bytes, ...]
+    special_token_ids: tuple[int, ...]
+    bos_token_id: None = None
+
+    @property
+    def eos_token_id(self) -> int:
+        return len(self.tokens) - 1
+
+    def __call__(self, data: bytes) -> list[int]:
+        return list(data)
+
+
+def vocabulary(words: Sequence[str] = ()) -> Vocabulary:
+    """The vocabulary with these words."""
+    unique = [word.encode() for word in dict.fromkeys(words) if len(word.encode()) > 1]
+    tokens = (*(bytes([byte]) for byte in range(256)), *unique, END.encode())
+    return Vocabulary(tokens, (len(tokens) - 1,))
+
+
+# --- llguidance ---------------------------------------------------------------------------------------------------
+
+
+class Llguidance:
+    """Grammars of llguidance, over one vocabulary."""
+
+    def __init__(self, vocab: Vocabulary) -> None:
+        import llguidance
+
+        self.module, self.vocab = llguidance, vocab
+        self.tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(vocab))
+
+    def compile(self, lark: str) -> str:
+        """The compiled grammar. Raises ValueError where llguidance does not take it."""
+        grammar: str = self.module.LLMatcher.grammar_from_lark(lark)
+        problem = self.module.LLMatcher.validate_grammar(grammar, self.tokenizer)
+        if problem:
+            raise ValueError(problem)
+        return grammar
+
+    def matcher(self, grammar: str) -> _LlguidanceMatcher:
+        """A matcher at the beginning of an output."""
+        return _LlguidanceMatcher(self.module.LLMatcher(self.tokenizer, grammar, log_level=0), len(self.vocab.tokens))
+
+    def accepts(self, grammar: str, text: str) -> bool:
+        """Whether a whole output fits."""
+        matcher = self.module.LLMatcher(self.tokenizer, grammar, log_level=0)
+        ids = list(text.encode())
+        return bool(matcher.try_consume_tokens(ids) == len(ids) and matcher.is_accepting())
+
+
+class _LlguidanceMatcher:
+    def __init__(self, inner: Any, size: int) -> None:
+        self.inner, self.size = inner, size
+
+    def allowed(self) -> np.ndarray[Any, Any]:
+        mask = np.frombuffer(self.inner.compute_bitmask(), dtype=np.uint8)
+        return np.flatnonzero(np.unpackbits(mask, bitorder="little")[: self.size])
+
+    def take(self, token: int) -> bool:
+        return bool(self.inner.consume_token(token))
+
+
+# --- xgrammar -----------------------------------------------------------------------------------------------------
+
+
+class Xgrammar:
+    """Grammars of xgrammar, over one vocabulary."""
+
+    def __init__(self, vocab: Vocabulary) -> None:
+        self.module, self.vocab = import_xgrammar(), vocab
+        info = self.module.TokenizerInfo(
+            list(vocab.tokens), vocab_type=self.module.VocabType.RAW, stop_token_ids=[vocab.eos_token_id]
+        )
+        self.info, self.compiler = info, self.module.GrammarCompiler(info)
+
+    def compile(self, target: str, text: str) -> Any:
+        """The compiled grammar of a target's text."""
+        grammar = self.module.Grammar
+        if target == "xgrammar":
+            made = grammar.from_lark(text)
+        elif target == "structural_tag":
+            made = grammar.from_structural_tag(text)
+        else:
+            made = grammar.from_ebnf(text)
+        return self.compiler.compile_grammar(made)
+
+    def matcher(self, compiled: Any) -> _XgrammarMatcher:
+        """A matcher at the beginning of an output."""
+        return _XgrammarMatcher(self.module.GrammarMatcher(compiled), len(self.vocab.tokens))
+
+    def accepts(self, compiled: Any, text: str) -> bool:
+        """Whether a whole output fits."""
+        matcher = self.module.GrammarMatcher(compiled)
+        return bool(matcher.accept_string(text) and matcher.accept_token(self.vocab.eos_token_id))
+
+
+class _XgrammarMatcher:
+    def __init__(self, inner: Any, size: int) -> None:
+        self.inner, self.size = inner, size
+        self.mask = np.full((1, (size + 31) // 32), -1, dtype=np.int32)
+
+    def allowed(self) -> np.ndarray[Any, Any]:
+        self.mask[:] = -1
+        self.inner.fill_next_token_bitmask(self.mask)
+        return np.flatnonzero(np.unpackbits(self.mask.view(np.uint8).ravel(), bitorder="little")[: self.size])
+
+    def take(self, token: int) -> bool:
+        return bool(self.inner.accept_token(token))
+
+
+# --- both ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One export in the engine that it was written for."""
+
+    target: str
+    accepts: Callable[[str], bool]
+    begin: Callable[[], Matcher]
+    vocab: Vocabulary
+
+
+class Engines:
+    """Both engines over one vocabulary."""
+
+    def __init__(self, words: Sequence[str] = ()) -> None:
+        self.vocab = vocabulary(words)
+        self.llguidance, self.xgrammar = Llguidance(self.vocab), Xgrammar(self.vocab)
+
+    def load(self, target: str, text: str) -> Engine:
+        """The engine for a target, with its grammar compiled. GBNF is read by xgrammar here."""
+        if target == "llguidance":
+            grammar = self.llguidance.compile(text)
+            return Engine(
+                target,
+                lambda output: self.llguidance.accepts(grammar, output),
+                lambda: self.llguidance.matcher(grammar),
+                self.vocab,
+            )
+        compiled = self.xgrammar.compile(target, text)
+        return Engine(
+            target,
+            lambda output: self.xgrammar.accepts(compiled, output),
+            lambda: self.xgrammar.matcher(compiled),
+            self.vocab,
+        )
+
+
+def _token(vocab: Vocabulary, word: str) -> int | None:
+    return vocab.tokens.index(word.encode()) if word.encode() in vocab.tokens else None
+
+
+def sample(engine: Engine, rng: random.Random, begins: Sequence[str] = (), most: int = 200) -> str | None:
+    """A random output under the engine's mask; None where it found no end.
+
+    What begins a call is liked best, words and structure better than single bytes, and after `most` tokens whatever
+    closes something.
+    """
+    calls = [vocab_id for word in begins if (vocab_id := _token(engine.vocab, word)) is not None]
+    matcher, vocab = engine.begin(), engine.vocab
+    text = b""
+    end = vocab.eos_token_id
+    closing = [byte for mark in CLOSING for byte in mark.encode()]
+    for at in range(most * 3):
+        allowed = matcher.allowed()
+        if not len(allowed):
+            return None
+        starts = [token for token in calls if token in allowed]
+        if starts and at < most and rng.random() < 0.3:
+            token = rng.choice(starts)
+            assert matcher.take(token), (engine.target, text, token)
+            text += vocab.tokens[token]
+            continue
+        words = [int(token) for token in allowed if 256 <= token < end]
+        may_end = int(allowed[-1]) == end
+        if may_end and (len(allowed) == 1 or rng.random() < 0.25 or at > most):
+            return text.decode("utf-8", "replace")  # xgrammar lets stray bytes of a character pass
+        if at > most:
+            known = {int(token) for token in allowed}
+            rng.shuffle(words)
+            brackets, others = closing[:5], closing[5:]
+            marks = [word for word in words if any(mark in vocab.tokens[word].lower() for mark in (b"/", b"end", b">"))]
+            first = marks if rng.random() < 0.5 else []
+            wanted = [*first, *brackets, *(words if rng.random() < 0.7 else []), *others]
+            token = next((each for each in wanted if each in known), int(rng.choice(allowed)))
+        elif words and rng.random() < 0.5:
+            token = rng.choice(words)
+        else:
+            plain = [int(each) for each in allowed if 32 <= each < 127]
+            liked = [each for each in plain if each in closing]
+            pool = liked if liked and rng.random() < 0.4 else plain if plain and rng.random() < 0.95 else allowed
+            token = int(rng.choice(list(pool)))
+            if token == end:
+                token = int(allowed[0])
+        assert matcher.take(token), (engine.target, text, token)
+        text += vocab.tokens[token]
+    return None

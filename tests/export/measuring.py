@@ -1,0 +1,169 @@
+"""What an export does in its engine: does it accept what it should, reject what it should, and can it be left alone
+with a random sampler?  Tests ask for a few outputs, the table in docs/export.md for many."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonschema
+
+import toolgram
+from tests.export.engines import Engine, Engines, sample
+from tests.export.writing import mutated, random_output
+from toolgram.export import expression, wish_of
+from toolgram.spec import Literal
+
+DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
+SAMPLES = int(os.environ.get("TOOLGRAM_SAMPLES", "300" if DEEP else "8"))
+TOLERATED = {"undeclared_argument", "repeated_argument"}  # said of arguments that the schema leaves open
+
+
+def tool(name: str, properties: dict[str, Any], required: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+    """An OpenAI tool dict."""
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": list(required), **more}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+TOOLS = [
+    tool(
+        "get_weather",
+        {
+            "city": {"type": "string"},
+            "days": {"type": "integer", "minimum": 1, "maximum": 14},
+            "unit": {"enum": ["celsius", "fahrenheit"]},
+        },
+        ["city"],
+    ),
+    tool("get_time", {}, additionalProperties=False),
+    tool(
+        "search_docs",
+        {
+            "query": {"type": "string"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "exact": {"type": "boolean"},
+            "score": {"type": "number"},
+            "limit": {"type": ["integer", "null"]},
+        },
+        ["query", "exact"],
+        additionalProperties=False,
+    ),
+]
+
+
+@dataclass
+class Figures:
+    """Counts of one export in its engine."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+    def said(self, what: str) -> str:
+        """`good/all` of one question."""
+        good, bad = self.counts[what], self.counts[f"not {what}"]
+        return f"{good}/{good + bad}"
+
+
+def words_of(fmt: toolgram.Format, tools: Sequence[dict[str, Any]], triggers: Sequence[str]) -> list[str]:
+    """Words that help a sampler through this format."""
+    literals = [shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)]
+    functions = [each["function"] for each in tools]
+    names = [function["name"] for function in functions]
+    keys = [key for function in functions for key in function["parameters"].get("properties", {})]
+    return [*triggers, *literals, *names, *keys, '": ', '", "', '{"', '"name": "', '"arguments": {', '"parameters": {']
+
+
+def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]], prefix: str = "") -> str:
+    """What is wrong with an output, as the parser and the schemas see it; "" where nothing is."""
+    message = fmt.parse(text, tools, prefix)
+    schemas = {each["function"]["name"]: each["function"]["parameters"] for each in tools}
+    for call in message.tool_calls:
+        if call.status != "complete":
+            return f"a call is {call.status}"
+        if call.name not in schemas:
+            return f"{call.name} is no function"
+        try:
+            jsonschema.validate(json.loads(call.arguments), schemas[call.name])
+        except (jsonschema.ValidationError, ValueError) as error:
+            return str(error).splitlines()[0]
+    odd = [anomaly for anomaly in message.anomalies if anomaly.kind not in TOLERATED]
+    return odd[0].why if odd else ""
+
+
+# A value in tagged arguments whose string begins with the marker that would close it: the parser takes it for that.
+KNOWN = re.compile(r"""["'](?:\n?</|<\|)""")
+
+
+def measure(
+    fmt: toolgram.Format, target: str, samples: int, tools: Sequence[dict[str, Any]] = tuple(TOOLS), **request: Any
+) -> Figures:
+    """Ask everything of one export."""
+    made = fmt.export(target, tools, **request)
+    engines = Engines(words_of(fmt, tools, made.triggers))
+    engine = engines.load(target, made.text)
+    figures = Figures()
+    rng = random.Random(f"{fmt.name} {target}")
+    prefix = request.pop("prefix", None)
+    root, _ = expression(fmt, wish_of(tools, **request), prefix, lambda words: None)
+    _written(fmt, engine, root, samples, tools, prefix or "", rng, figures)
+    _sampled(fmt, engine, made.triggers, samples, tools, prefix or "", rng, figures)
+    return figures
+
+
+def _written(
+    fmt: toolgram.Format,
+    engine: Engine,
+    root: Any,
+    samples: int,
+    tools: Sequence[dict[str, Any]],
+    prefix: str,
+    rng: random.Random,
+    figures: Figures,
+) -> None:
+    for _ in range(samples):
+        text = random_output(root, rng)
+        problem = problem_of(fmt, text, tools, prefix)
+        if problem and not KNOWN.search(text):
+            figures.problems.append(f"written, and {problem}: {text!r}")
+        _count(figures, "accepted", engine.accepts(text), text)
+        for _ in range(3):
+            wrong = mutated(text, rng)
+            if problem_of(fmt, wrong, tools, prefix):
+                _count(figures, "rejected", not engine.accepts(wrong), wrong)
+
+
+def _count(figures: Figures, what: str, good: bool, text: str) -> None:
+    figures.counts[what if good else f"not {what}"] += 1
+    if not good:
+        figures.problems.append(f"not {what}: {text!r}")
+
+
+def _sampled(
+    fmt: toolgram.Format,
+    engine: Engine,
+    triggers: Sequence[str],
+    samples: int,
+    tools: Sequence[dict[str, Any]],
+    prefix: str,
+    rng: random.Random,
+    figures: Figures,
+) -> None:
+    for _ in range(samples):
+        text = sample(engine, rng, triggers)
+        if text is None:
+            figures.counts["unfinished"] += 1
+            continue
+        problem = problem_of(fmt, text, tools, prefix)
+        if problem and KNOWN.search(text):
+            figures.counts["known"] += 1
+            continue
+        figures.counts["calls"] += len(fmt.parse(text, tools, prefix).tool_calls)
+        figures.counts["not valid" if problem else "valid"] += 1
+        if problem:
+            figures.problems.append(f"sampled, and {problem}: {text!r}")

@@ -1,0 +1,35 @@
+"""`toolgram export` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from toolgram.cli.app import app
+
+TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}]
+
+
+def run(*words: str) -> tuple[int, str, str]:
+    """Run a command; its exit status, and what it printed on either side."""
+    result = CliRunner().invoke(app, list(words))
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_export(tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps(TOOLS))
+    status, out, _ = run("export", "mistral_v11", "--target", "llguidance", "--tools", str(tools))
+    assert status == 0
+    assert "add[ARGS]" in out
+    status, out, _ = run("export", "hermes", "-t", "structural_tag", "--tools", str(tools), "--json")
+    assert status == 0
+    assert json.loads(out)["triggers"] == ["<tool_call>"]
+    status, out, err = run("export", "hermes", "-t", "xgrammar", "--tools", str(tools), "--tool-choice", "gone")
+    assert (status, out) == (2, "")
+    assert "'gone', which is not declared" in err
+    assert run("export", "hermes")[0] == 2
+    assert run("export", "hermes", "-t", "yacc")[0] == 2
+    assert run("export", "hermes", "-t", "ebnf", "--json-schema", str(tools))[0] == 2

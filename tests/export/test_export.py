@@ -1,0 +1,182 @@
+"""The text of exports, what they say besides it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.export.measuring import TOOLS, tool
+from toolgram.export import TARGETS
+from toolgram.export.expressions import NOTHING, Lit, Star, choice, optional, seq, star
+from toolgram.export.texts import first_completion, literal_pattern, text_automaton
+
+FORMATS = toolgram.format_names()
+WITHOUT_XGRAMMAR = ("llguidance", "xgrammar", "structural_tag")
+
+
+def test_what_comes_with_the_text() -> None:
+    made = toolgram.get_format("mistral_v11").export("llguidance", TOOLS)
+    assert made.target == "llguidance"
+    assert made.triggers == ("[TOOL_CALLS]",)
+    assert made.stop == ("</s>",)
+    assert "[ARGS]" in made.preserved_tokens
+    assert made.notes == ()
+    assert json.loads(json.dumps(made.to_dict()))["text"] == made.text
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_exports_without_tools(name: str) -> None:
+    for target in TARGETS:
+        made = toolgram.get_format(name).export(target)
+        assert made.text
+        assert made.triggers == ()
+
+
+def test_structural_tags_are_json() -> None:
+    made = toolgram.get_format("hermes").export("structural_tag", TOOLS)
+    assert json.loads(made.text)["type"] == "structural_tag"
+
+
+def test_notes_say_what_is_not_enforced() -> None:
+    tools = [tool("f", {"a": {"type": "array", "uniqueItems": True}, "b": {"type": "string", "pattern": "^x+$"}})]
+    fmt = toolgram.get_format("hermes")
+    assert any("uniqueItems" in note for note in fmt.export("llguidance", tools).notes)
+    tagged = toolgram.get_format("qwen3_coder").export("llguidance", tools)
+    assert any("pattern of 'b'" in note for note in tagged.notes)
+    assert any("pattern" in note for note in toolgram.get_format("lfm2").export("llguidance", tools).notes)
+
+
+def test_the_text_does_not_depend_on_the_process() -> None:
+    code = (
+        "import toolgram, hashlib\nfrom tests.export.measuring import TOOLS\n"
+        f"for name in toolgram.format_names():\n for target in {WITHOUT_XGRAMMAR!r}:\n"
+        "  text = toolgram.get_format(name).export(target, TOOLS).text\n"
+        "  print(name, target, hashlib.sha256(text.encode()).hexdigest())\n"
+    )
+    root = Path(__file__).parents[2]
+    seen = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        run = subprocess.run(
+            [sys.executable, "-c", code], env=environment, cwd=root, capture_output=True, text=True, check=True
+        )
+        seen.add(run.stdout)
+    assert len(seen) == 1
+
+
+def test_exports_are_quick() -> None:
+    many = [
+        tool(f"tool_{at}", {f"p{index}": {"type": "string"} for index in range(6)}, ["p0"], additionalProperties=False)
+        for at in range(20)
+    ]
+    for name in ("hermes", "mistral_v11", "qwen3_coder", "lfm2"):
+        for target in WITHOUT_XGRAMMAR:
+            fmt = toolgram.get_format(name)
+            fmt.export(target, many)
+            best = min(_seconds(lambda fmt=fmt, target=target: fmt.export(target, many)) for _ in range(5))
+            assert best < 0.15, (name, target, best)  # 50 ms, and room for a machine that is busy
+
+
+def _seconds(work: Any) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"target": "yacc"}, "unknown target 'yacc'"),
+        ({"tool_choice": "maybe"}, "unknown tool_choice 'maybe'"),
+        ({"tool_choice": {"type": "function", "function": {"name": "gone"}}}, "'gone', which is not declared"),
+        ({"tools": None, "tool_choice": "required"}, "no tools are given"),
+        ({"tools": [{"name": "f"}]}, r"tools\[0\] has no name"),
+        ({"tools": [TOOLS[0], TOOLS[0]]}, "declared twice"),
+        ({"tools": [tool("f", {"a": {"type": "text"}})]}, "not a valid JSON Schema: #/properties/a/type"),
+        ({"tools": [tool("f", {"a": {"$ref": "#/$defs/A"}})]}, "leads nowhere"),
+        ({"tools": [tool("f", {"a": {"type": "string", "pattern": "("}})]}, "no regular expression"),
+        ({"tools": [tool("f[ARGS]", {})]}, "its name holds the marker '\\[ARGS\\]'"),
+        ({"tools": [tool("two words", {})]}, "cannot be called in mistral_v11: a name is"),
+        ({"json_schema": {"type": "strnig"}}, "json_schema: not a valid JSON Schema"),
+        ({"json_schema": {"const": {1, 2}}}, "not a JSON Schema"),
+    ],
+)
+def test_one_clear_error(request_: dict[str, Any], words: str) -> None:
+    wanted = {"target": "llguidance", "tools": TOOLS, **request_}
+    with pytest.raises(toolgram.ToolgramError, match=words) as caught:
+        toolgram.get_format("mistral_v11").export(**wanted)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_a_format_cannot_write() -> None:
+    with pytest.raises(toolgram.ToolgramError, match="cannot be called in functionary_v3_2"):
+        toolgram.get_format("functionary_v3_2").export("gbnf", [tool("a>>>b", {})])
+    toolgram.get_format("hermes").export("xgrammar", [tool("two words", {})])  # a name in JSON is any text
+
+
+# --- the parts ----------------------------------------------------------------------------------------------------
+
+
+def test_expressions_stay_small() -> None:
+    a, b, c = Lit("a"), Lit("b"), Lit("c")
+    assert seq(a, seq(b, c)) == Lit("abc")
+    assert seq(a, NOTHING) == NOTHING
+    assert choice(NOTHING, a) == a
+    assert star(star(a)) == star(a)
+    loop = star(choice(a, b))
+    assert choice(seq(loop, a), seq(loop, c)) == seq(loop, choice(a, c))
+    x = star(choice(a, b))
+    assert seq(Star(seq(x, c)), x, a) == seq(x, Star(seq(c, x)), a)
+    assert optional(optional(a)) == optional(a)
+
+
+def accepted(forbidden: list[str], closer: str, text: str) -> bool:
+    """Whether the automaton takes a whole text."""
+    from toolgram.export.expressions import Forbidden
+
+    states = text_automaton(Forbidden(tuple(literal_pattern(each) for each in forbidden)), closer)
+    at: int | None = 0
+    for char in text:
+        if at is None:
+            return False
+        moves = [move for move in states[at].moves if (char in move.characters) != move.negated]
+        if not moves:
+            return False
+        at = moves[0].dest
+    return at is None if closer else at is not None
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "closer", "text", "good"),
+    [
+        (["abc", "b"], "", "ab", False),  # a marker inside another's beginning
+        (["abc"], "", "ababab", True),
+        (["<x>"], "<x>", "a<<x>", True),
+        (["<x>"], "<x>", "a<x>b<x>", False),
+        (["</p>", "\n</p>"], "\n</p>", "a\n</p>", True),
+        (["</p>", "\n</p>"], "\n</p>", "a</p>\n</p>", False),
+        (["aa"], "aa", "baa", True),
+        (["ab", "b"], "b", "ab", False),  # the other began first
+        ([], "", "anything\n☕", True),
+    ],
+)
+def test_text_automaton(forbidden: list[str], closer: str, text: str, good: bool) -> None:
+    assert accepted(forbidden, closer, text) is good
+
+
+def test_where_a_marker_is_complete() -> None:
+    from toolgram.export.expressions import Forbidden
+
+    assert first_completion(Forbidden((literal_pattern("<x>"),)), "a<x>b") == 4
+    assert first_completion(Forbidden((literal_pattern("<x>"),)), "a<x") == 0

@@ -1,0 +1,233 @@
+"""What models say, in every shipped format: the cases of the vLLM matrix.
+
+A case is written down once, as reasoning, content and calls; a *writer* puts it into a format's notation.  What the
+package's own whole-text parse makes of the text is what every path through a server has to give, and where a format
+has a writer here, that parse is held to what was written.  A format without a writer is tried with its own example.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import toolgram
+
+Call: TypeAlias = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a model means to say."""
+
+    label: str
+    reasoning: str = ""
+    content: str = ""
+    calls: tuple[Call, ...] = ()
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A turn as a text of a format; `turn` is None where only the package's own parse says what it means."""
+
+    format: str
+    label: str
+    text: str
+    turn: Turn | None
+    prefix: str = ""
+    finish: str = "stop"
+
+
+_WEATHER: Call = ("get_weather", {"city": "Paris"})
+_TIME: Call = ("get_time", {"zone": "Europe/Paris"})
+_FILE: Call = ("write_file", {"path": "/tmp/a.py", "content": 'def f(x):\n\treturn {"a": [x, \'b\', "\\\\"]}\n'})
+_UNICODE: Call = ("write_file", {"path": "naïve/Übung.txt", "content": "日本語 🤔 é ✓ — “so”"})
+_NESTED: Call = ("set_state", {"state": {"rows": [[1, 2], {"deep": {"er": [True, None, -3.5e2]}}], "empty": {}}})
+_TYPES: Call = ("set_state", {"state": {"on": True, "off": None, "n": 3, "x": 3.25, "list": ["a", "b"]}})
+
+TURNS = (
+    Turn("content", content="It is sunny in Paris, {really}: 3 < 4 & [so] on."),
+    Turn("unicode content", content="Grüße aus 東京 🤔🤔 — ça va?"),
+    Turn("content that is JSON", content='{"temperature": 21, "name": "Paris"}'),
+    Turn("content that is a list", content="[1, 2, 3] are numbers."),
+    Turn("reasoning, content", reasoning="They want the weather. Is it {sunny}?", content="It is sunny."),
+    Turn("call", calls=(_WEATHER,)),
+    Turn("content, call", content="Let me look.", calls=(_WEATHER,)),
+    Turn("reasoning, call", reasoning="They want the weather 🤔.", calls=(_WEATHER,)),
+    Turn("reasoning, content, call", reasoning="Hm.", content="Let me look.", calls=(_WEATHER,)),
+    Turn("two calls", calls=(_WEATHER, _TIME)),
+    Turn("content, three calls", content="All three.", calls=(_WEATHER, _TIME, _FILE)),
+    Turn("unicode call", calls=(_UNICODE,)),
+    Turn("escapes", calls=(_FILE,)),
+    Turn("nested", content="Set.", calls=(_NESTED, _TYPES)),
+    Turn("no arguments", calls=(("get_time", {}),)),
+    Turn("call, text after it", content="Before.", calls=(_WEATHER,), after="And that was that."),
+)
+
+
+def _tool(name: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": name, "description": name, "parameters": parameters}}
+
+
+TOOLS = [
+    _tool("get_weather", city={"type": "string"}),
+    _tool("get_time", zone={"type": "string"}),
+    _tool("write_file", path={"type": "string"}, content={"type": "string"}),
+    _tool("set_state", state={"type": "object"}),
+]
+
+
+# --- writers --------------------------------------------------------------------------------------------------------
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _think(turn: Turn, opening: str = "<think>", closing: str = "</think>") -> str:
+    return f"{opening}{turn.reasoning}{closing}" if turn.reasoning else ""
+
+
+def _hermes(turn: Turn) -> str:
+    calls = [
+        f'<tool_call>\n{{"name": "{name}", "arguments": {_json(arguments)}}}\n</tool_call>'
+        for name, arguments in turn.calls
+    ]
+    return _think(turn) + "\n".join(part for part in (turn.content, *calls, turn.after) if part)
+
+
+def _qwen3_coder(turn: Turn) -> str:
+    def value(given: Any) -> str:
+        return given if isinstance(given, str) else _json(given)
+
+    def call(name: str, arguments: dict[str, Any]) -> str:
+        given = "".join(f"<parameter={key}>\n{value(each)}\n</parameter>\n" for key, each in arguments.items())
+        return f"<tool_call>\n<function={name}>\n{given}</function>\n</tool_call>"
+
+    return _think(turn) + "\n".join([*filter(None, (turn.content, *(call(*each) for each in turn.calls), turn.after))])
+
+
+def _list_of(turn: Turn) -> str:
+    return _json([{"name": name, "arguments": arguments} for name, arguments in turn.calls])
+
+
+def _granite_3(turn: Turn) -> str:
+    return _think(turn) + turn.content + (f"<|tool_call|>{_list_of(turn)}" if turn.calls else "") + turn.after
+
+
+def _mistral_v3(turn: Turn) -> str:
+    return turn.content + (f"[TOOL_CALLS] {_list_of(turn)}" if turn.calls else "") + turn.after
+
+
+def _mistral_v11(turn: Turn) -> str:
+    calls = "".join(f"[TOOL_CALLS]{name}[ARGS]{_json(arguments)}" for name, arguments in turn.calls)
+    return _think(turn, "[THINK]", "[/THINK]") + turn.content + calls + turn.after
+
+
+def _llama3_json(turn: Turn) -> str:
+    calls = "; ".join(_json({"name": name, "parameters": arguments}) for name, arguments in turn.calls)
+    return "\n".join(part for part in (turn.content, calls, turn.after) if part)
+
+
+def _python_list(turn: Turn) -> str:
+    def call(name: str, arguments: dict[str, Any]) -> str:
+        return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+
+    return f"[{', '.join(call(*each) for each in turn.calls)}]"
+
+
+def _llama4_pythonic(turn: Turn) -> str:
+    return turn.content + (f"<|python_start|>{_python_list(turn)}<|python_end|>" if turn.calls else "") + turn.after
+
+
+def _lfm2(turn: Turn) -> str:
+    calls = f"<|tool_call_start|>{_python_list(turn)}<|tool_call_end|>" if turn.calls else ""
+    return _think(turn) + turn.content + calls + turn.after
+
+
+def _functionary_v3_2(turn: Turn) -> str:
+    content = [f">>>all\n{turn.content}"] if turn.content else []
+    after = [f">>>all\n{turn.after}"] if turn.after else []
+    return "".join([*content, *(f">>>{name}\n{_json(arguments)}" for name, arguments in turn.calls), *after])
+
+
+def _gpt_oss(turn: Turn) -> str:
+    messages = []
+    if turn.reasoning:
+        messages.append(f"<|channel|>analysis<|message|>{turn.reasoning}")
+    if turn.content:
+        messages.append(f"<|channel|>final<|message|>{turn.content}")
+    messages += [
+        f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{_json(arguments)}"
+        for name, arguments in turn.calls
+    ]
+    if turn.after:
+        messages.append(f"<|channel|>final<|message|>{turn.after}")
+    return "<|end|><|start|>assistant".join(messages)
+
+
+WRITERS: dict[str, Callable[[Turn], str]] = {
+    "functionary_v3_2": _functionary_v3_2,
+    "gpt_oss": _gpt_oss,
+    "granite_3": _granite_3,
+    "hermes": _hermes,
+    "lfm2": _lfm2,
+    "llama3_json": _llama3_json,
+    "llama4_pythonic": _llama4_pythonic,
+    "mistral_v3": _mistral_v3,
+    "mistral_v11": _mistral_v11,
+    "qwen3_coder": _qwen3_coder,
+}
+
+
+def can_reason(name: str) -> bool:
+    """Whether a format has reasoning."""
+    states = toolgram.get_format(name).machine_dict["machine"]["states"]
+    return any("reasoning" in state.get("tags", ()) for state in states if isinstance(state, dict))
+
+
+def cases(name: str) -> list[Case]:
+    """The cases of one format."""
+    writer = WRITERS.get(name)
+    example = toolgram.get_format(name).example
+    found = [Case(name, "its own example", example, None)]
+    found += [
+        Case(name, f"its own example, cut {share}/4", example[: len(example) * share // 4], None, finish="length")
+        for share in (1, 2, 3)
+    ]
+    if writer is None:
+        return found
+    for turn in TURNS:
+        if turn.reasoning and not can_reason(name):
+            continue
+        text = writer(turn)
+        found.append(Case(name, turn.label, text, turn))
+        if turn.label in ("content, call", "content, three calls"):
+            found.append(Case(name, f"{turn.label}, cut off", text[: len(text) * 4 // 5], None, finish="length"))
+        if turn.reasoning and turn.label in ("reasoning, content", "reasoning, content, call"):
+            end = text.index(turn.reasoning)
+            found.append(Case(name, f"{turn.label}, opened by the prompt", text[end:], turn, prefix=text[:end]))
+            found.append(Case(name, f"{turn.label}, never closed", text[: end + len(turn.reasoning)], None))
+    return found
+
+
+def all_cases() -> list[Case]:
+    """The cases of all shipped formats."""
+    return [case for name in toolgram.format_names() for case in cases(name)]
+
+
+def meant(case: Case) -> toolgram.Message:
+    """What the package's own whole-text parse makes of a case; held to what was written, where that is known."""
+    reason = "length" if case.finish == "length" else None
+    message = toolgram.get_format(case.format).parse(case.text, TOOLS, case.prefix, reason)
+    turn = case.turn
+    if turn is not None:
+        said = " ".join(part for part in (turn.content, turn.after) if part) or None
+        assert message.content == said, case
+        assert message.reasoning == (turn.reasoning or None), case
+        calls = [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls]
+        assert calls == [(name, arguments, "complete") for name, arguments in turn.calls], case
+    return message

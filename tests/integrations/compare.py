@@ -1,0 +1,275 @@
+"""vLLM's own parsers and toolgram's on the same cases, in vLLM's real serving layer: the table in docs/vllm.md.
+
+    python -m tests.integrations.compare [--write docs/vllm.md]
+
+vLLM's reasoning parser is switched on for the cases with reasoning only: some take whatever comes first for thought.
+A run is wrong if the client has another message than the case means. Blanks do not count, nor does how arguments are
+spelled as JSON; of a call that was cut off, any beginning of its arguments will do that cannot be taken for the whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import toolgram
+from tests.integrations.cases import TOOLS, WRITERS, Turn, cases, meant
+from tests.integrations.tokenizers_for_tests import llama3, mistral
+from tests.integrations.vllm_driver import GROUPS, Heard, Server
+
+BEGIN, END = "<!-- table: written by `make vllm-table` -->", "<!-- end of table -->"
+WHOLE_ANSWER = "whole"
+
+# The parsers that vLLM has for a format: for tools, for reasoning, and the tokenizer to try them with.
+THEIRS = {
+    "mistral_v11": ("mistral", "mistral", "tekken_v13"),
+    "mistral_v3": ("mistral", None, "tekken_v3"),
+    "hermes": ("hermes", "qwen3", "llama3"),
+    "qwen3_coder": ("qwen3_coder", "qwen3", "llama3"),
+    "llama3_json": ("llama3_json", None, "llama3"),
+    "llama4_pythonic": ("llama4_pythonic", None, "llama3"),
+    "lfm2": ("lfm2", "qwen3", "llama3"),
+    "granite_3": ("granite", "granite_thinking_parser", "llama3"),
+}
+
+
+@dataclass
+class Trial:
+    """A case as tokens, and what it means."""
+
+    label: str
+    ids: list[int]
+    prompt: list[int]
+    finish: str
+    tools: list[dict[str, Any]] | None
+    content: str | None
+    reasoning: str | None
+    calls: list[tuple[str, str, str]]
+
+
+class Marked:
+    """A tokenizer with a format's markers, as their tokens or spelled."""
+
+    def __init__(self, name: str, kind: str, scratch: Path) -> None:
+        self.specials = list(toolgram.get_format(name).program.special.values())
+        spelled = [text for text in self.specials if text.startswith("<")]
+        self.tokenizer = mistral(kind, scratch) if kind != "llama3" else llama3(added=spelled)
+        vocabulary = self.tokenizer.get_vocab()
+        self.known = {text: vocabulary[text] for text in self.specials if text in vocabulary}
+
+    def spell(self, text: str) -> list[int]:
+        """The ids of a text, every marker in ordinary tokens."""
+        cut = [text]
+        for marker in self.known:  # in two halves, so that no tokenizer sees it
+            cut = [half for part in cut for half in halves(part, marker)]
+        return [number for part in cut if part for number in self.tokenizer.encode(part, add_special_tokens=False)]
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, every marker as its token."""
+        ids: list[int] = []
+        while text:
+            place, marker = min(
+                ((text.find(each), each) for each in self.known if each in text), default=(len(text), "")
+            )
+            if place:
+                ids += self.tokenizer.encode(text[:place], add_special_tokens=False)
+            if marker:
+                ids.append(self.known[marker])
+            text = text[place + len(marker) :]
+        return ids
+
+
+def halves(text: str, marker: str) -> Iterator[str]:
+    """The text, cut inside each occurrence of a marker."""
+    while marker in text:
+        place = text.index(marker) + len(marker) // 2
+        yield text[:place]
+        text = text[place:]
+    yield text
+
+
+def trials(name: str, marked: Marked) -> list[Trial]:
+    """The cases of a format, and three that only tokens can tell."""
+    prompt = [*marked.tokenizer.encode("Hi", add_special_tokens=False), marked.tokenizer.eos_token_id]
+    found = []
+    for case in cases(name):
+        if any(text in case.text + case.prefix for text in marked.specials if text not in marked.known):
+            continue
+        if "its own example" in case.label:
+            continue  # where a marker is cut off, what is left of it is a matter of taste
+        message = meant(case)
+        calls = [(call.name, call.arguments, str(call.status)) for call in message.tool_calls]
+        whole = [*prompt, *marked.encode(case.prefix)]
+        found.append(
+            Trial(
+                case.label,
+                marked.encode(case.text),
+                whole,
+                case.finish,
+                TOOLS,
+                message.content,
+                message.reasoning,
+                calls,
+            )
+        )
+    weather = Turn("", calls=(("get_weather", {"city": "Paris"}),))
+    call = WRITERS[name](weather)
+    marker = next((text for text in marked.known if text in call), "")
+    if marker:
+        text = f"A call begins with {marker} here."
+        complete = [("get_weather", '{"city": "Paris"}', "complete")]
+        ids = [*marked.spell(text + " "), *marked.encode(call)]
+        found.append(Trial("marker quoted in content", ids, prompt, "stop", TOOLS, text, None, complete))
+        turn = Turn("", calls=(("get_weather", {"city": f"see {marker}"}),))
+        before, _, after = WRITERS[name](turn).partition(f"see {marker}")
+        ids = [*marked.encode(before), *marked.spell(f"see {marker}"), *marked.encode(after)]
+        complete = [("get_weather", json.dumps({"city": f"see {marker}"}), "complete")]
+        found.append(Trial("marker quoted in arguments", ids, prompt, "stop", TOOLS, None, None, complete))
+    ids = marked.spell(f"Write {call} and stop.")
+    found.append(Trial("call quoted, no tools", ids, prompt, "stop", None, f"Write {call} and stop.", None, []))
+    return found
+
+
+def problem(heard: Heard, trial: Trial) -> str:
+    """What is wrong with what was heard, in few words; "" for nothing."""
+    if heard.error:
+        return heard.error
+    wrong = []
+    cut = trial.finish == "length"
+    if len(heard.calls) < len(trial.calls):
+        wrong.append("call lost" if not cut else "cut-off call lost")
+    elif len(heard.calls) > len(trial.calls):
+        wrong.append("call invented")
+    for (name, arguments), (wanted, expected, status) in zip(heard.calls, trial.calls, strict=False):
+        if name != wanted:
+            wrong.append("wrong name")
+        elif status == "complete" and value(arguments) != value(expected):
+            wrong.append("wrong arguments")
+        elif status != "complete" and is_whole(arguments):
+            wrong.append("cut-off call looks complete")
+    for part, got, wished in (
+        ("content", heard.content, trial.content),
+        ("reasoning", heard.reasoning, trial.reasoning),
+    ):
+        if bare(got) == bare(wished):
+            continue
+        if len(bare(got)) < len(bare(wished)):
+            wrong.append(f"{part} lost")
+        else:
+            wrong.append(f"markup in {part}" if any(mark in bare(got) for mark in "<[{") else f"{part} differs")
+    return ", ".join(dict.fromkeys(wrong))
+
+
+def bare(text: str | None) -> str:
+    """A text without its blanks."""
+    return "".join((text or "").split())
+
+
+def value(arguments: str) -> Any:
+    """The arguments as a value; their text where they are none."""
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
+def is_whole(arguments: str) -> bool:
+    """Whether a client would take these for arguments."""
+    return isinstance(value(arguments), dict)
+
+
+def hear(server: Server, trial: Trial, way: int | str) -> Heard:
+    """The answer in one message or in groups of tokens; an exception is what is heard, too."""
+    end = server.tokenizer.eos_token_id if trial.finish == "stop" else None
+    limit = {"max_tokens": len(trial.ids)} if trial.finish == "length" else {}
+    request = server.request(trial.tools, stream=way != WHOLE_ANSWER, **limit)
+    try:
+        if isinstance(way, str):
+            return server.whole(trial.ids, request, trial.prompt, trial.finish, end)
+        return server.stream(trial.ids, request, way, trial.prompt, trial.finish, end)
+    except Exception as error:
+        return Heard(error=type(error).__name__)
+
+
+def tried(server: Server, trials: Sequence[Trial]) -> dict[str, dict[int | str, str]]:
+    """Per case, what is wrong in which way of hearing it."""
+    ways: list[int | str] = [WHOLE_ANSWER, *GROUPS]
+    return {trial.label: {way: problem(hear(server, trial, way), trial) for way in ways} for trial in trials}
+
+
+def counts(found: dict[str, dict[int | str, str]]) -> str:
+    """How many cases are wrong, in one message and then streamed in every grouping."""
+
+    def wrong(way: int | str) -> int:
+        return sum(bool(row[way]) for row in found.values())
+
+    return f"{wrong(WHOLE_ANSWER)}; " + " ".join(str(wrong(group)) for group in GROUPS)
+
+
+def told(row: dict[int | str, str]) -> str:
+    """What is wrong with one case, in one message and streamed."""
+    whole = row[WHOLE_ANSWER]
+    streamed = list(dict.fromkeys(row[group] for group in GROUPS if row[group]))
+    if not whole and not streamed:
+        return ""
+    if streamed == [whole] and all(row.values()):
+        return whole
+    often = sum(bool(row[group]) for group in GROUPS)
+    parts = [f"in one message: {whole}"] if whole else []
+    if streamed:
+        parts.append(f"streamed, {often} of {len(GROUPS)} groupings: {' / '.join(streamed[:2])}")
+    return "; ".join(parts)
+
+
+def table() -> str:
+    """The two tables, as Markdown."""
+    from vllm.plugins import load_general_plugins
+
+    load_general_plugins()
+    scratch = Path(tempfile.mkdtemp())
+    summary = [
+        "| format | cases | runs | toolgram wrong | vLLM's parsers | vLLM's wrong |",
+        "|---|---|---|---|---|---|",
+    ]
+    details = ["| format | case | what a client gets from vLLM's own parsers |", "|---|---|---|"]
+    for name, (tools, reasoning, kind) in THEIRS.items():
+        if name not in toolgram.format_names():
+            continue
+        marked = Marked(name, kind, scratch)
+        tests = trials(name, marked)
+        ours = tried(Server(marked.tokenizer, f"toolgram_{name}", f"toolgram_{name}"), tests)
+        plain, thinking = Server(marked.tokenizer, tools, None), Server(marked.tokenizer, tools, reasoning)
+        theirs = tried(plain, [each for each in tests if not each.reasoning])
+        theirs |= tried(thinking, [each for each in tests if each.reasoning])
+        both = f"`{tools}`" + (f" + `{reasoning}`" if reasoning else "")
+        runs = len(tests) * (1 + len(GROUPS))
+        summary.append(f"| {name} | {len(tests)} | {runs} | {counts(ours)} | {both} | {counts(theirs)} |")
+        details += [f"| {name} | {label} | {told(row)} |" for label, row in theirs.items() if told(row)]
+        for label, row in ours.items():
+            if told(row):
+                details.append(f"| {name} | {label} | **toolgram**: {told(row)} |")
+    return "\n".join(summary) + "\n\n" + "\n".join(details) + "\n"
+
+
+def main() -> None:
+    """Print the tables, or put them where they stand in a page."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("--write", metavar="PAGE", type=Path)
+    page = options.parse_args().write
+    text = table()
+    if page is None:
+        print(text)
+        return
+    old = page.read_text(encoding="utf-8")
+    before, _, rest = old.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

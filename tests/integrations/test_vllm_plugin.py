@@ -1,0 +1,246 @@
+"""The vLLM plug-in without vLLM: registration, and the pair of parsers driven through a stand-in."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.integrations import stand_in
+from tests.integrations.cases import TOOLS, cases, meant
+from tests.integrations.tokenizers_for_tests import Pieces
+
+FORMATS = toolgram.format_names()
+GROUPS = (0, 1, 4)
+
+
+@pytest.fixture
+def vllm() -> Iterator[Any]:
+    with stand_in.installed() as module:
+        import_module("toolgram.integrations.vllm").register()
+        yield module
+
+
+def hear(tokenizer: Any, kind: Any, ids: list[int], request: Any, prompt: list[int], group: int) -> tuple[Any, ...]:
+    """What a client adds up from a stream; `group` 0 is one delta."""
+    content = reasoning = ""
+    calls: list[list[str]] = []
+    parser = kind(tokenizer, request.tools)
+    starts = range(0, len(ids), group or len(ids))
+    for start in starts:
+        some = ids[start : start + (group or len(ids))]
+        delta = parser.parse_delta(tokenizer.decode(some), some, request, prompt, finished=start == starts[-1])
+        if delta is None:
+            continue
+        content += delta.content or ""
+        reasoning += delta.reasoning or ""
+        for call in delta.tool_calls:
+            if call.index == len(calls):
+                assert call.id
+                assert call.type == "function"
+                calls.append(["", ""])
+            calls[call.index][0] += call.function.name or ""
+            calls[call.index][1] += call.function.arguments or ""
+    return content if content.strip() else None, reasoning or None, [tuple(call) for call in calls]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_case(name: str, vllm: Any) -> None:
+    specials = list(toolgram.get_format(name).program.special.values())
+    tokenizer = Pieces(specials, size=2)
+    kind = stand_in.compose(f"toolgram_{name}", f"toolgram_{name}")
+    for case in cases(name):
+        message = meant(case)
+        ids = tokenizer.encode(case.text)
+        prompt = [*tokenizer.encode("Hi"), tokenizer.eos_token_id, *tokenizer.encode(case.prefix)]
+        limit = {"max_tokens": len(ids)} if case.finish == "length" else {}
+        request = stand_in.request(TOOLS, **limit)
+        calls = [(call.name, call.arguments) for call in message.tool_calls]
+        for group in GROUPS:
+            heard = hear(tokenizer, kind, ids, request, prompt, group)
+            assert heard == (message.content, message.reasoning, calls), (case.label, group)
+        parser = kind(tokenizer, request.tools)
+        parser.set_prompt_token_ids(prompt)
+        reasoning, content, found = parser.parse(case.text, request, True, ids)
+        assert (content, reasoning, [call[1:] for call in found]) == (message.content, message.reasoning, calls)
+
+
+@pytest.fixture
+def hermes(vllm: Any) -> tuple[Any, Any]:
+    specials = list(toolgram.get_format("hermes").program.special.values())
+    return Pieces(specials), stand_in.compose("toolgram_hermes", "toolgram_hermes")
+
+
+_TEXT = '<think>Hm.</think>So:\n<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>'
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_without_tools_text_passes(hermes: tuple[Any, Any], group: int) -> None:
+    tokenizer, kind = hermes
+    for request in (stand_in.request(None), stand_in.request(TOOLS, tool_choice="none")):
+        heard = hear(tokenizer, kind, tokenizer.encode(_TEXT), request, [0], group)
+        assert heard == (_TEXT.partition("</think>")[2], "Hm.", [])
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_tool_parser_alone(vllm: Any, group: int) -> None:
+    tokenizer, kind = Pieces(size=3), stand_in.compose("toolgram_hermes", None)
+    heard = hear(tokenizer, kind, tokenizer.encode("Oh. " + _TEXT), stand_in.request(TOOLS), [0], group)
+    assert heard == ("Oh. <think>Hm.</think>So:", None, [("get_time", "{}")])
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_quoted_markers_are_text(hermes: tuple[Any, Any], group: int) -> None:
+    tokenizer, kind = hermes
+    ids = [*tokenizer.spell("<think> and <tool_call> are markers. "), *tokenizer.encode(_TEXT)]
+    heard = hear(tokenizer, kind, ids, stand_in.request(TOOLS), [0], group)
+    assert heard == ("<think> and <tool_call> are markers. So:", "Hm.", [("get_time", "{}")])
+
+
+def test_special_tokens_stay_in_the_text_where_they_are_needed(hermes: tuple[Any, Any]) -> None:
+    tokenizer, kind = hermes
+    parser = kind(tokenizer, stand_in.request(TOOLS).tools)
+    request = parser.tool_parser.adjust_request(stand_in.request(TOOLS, spaces_between_special_tokens=True))
+    assert request.skip_special_tokens is False
+    assert request.spaces_between_special_tokens is False
+    assert parser.tool_parser.adjust_request(stand_in.request(None)).skip_special_tokens is True
+    plain = kind(Pieces(), None).tool_parser
+    assert plain.adjust_request(stand_in.request(TOOLS)).skip_special_tokens is True, "there are none"
+
+
+def test_the_tools_of_both_apis_are_understood(vllm: Any) -> None:
+    kind = import_module("toolgram.integrations.vllm_parsers").ToolParser_qwen3_coder
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+    flat, nested = SimpleNamespace(**function), SimpleNamespace(function=SimpleNamespace(**function))
+    for tool in (flat, nested):
+        parser = kind(Pieces(), [tool])
+        text = "<tool_call>\n<function=f>\n<parameter=n>\n2\n</parameter>\n</function>\n</tool_call>"
+        found = parser.extract_tool_calls(text, SimpleNamespace(tool_choice="auto"))
+        assert [call.function.arguments for call in found.tool_calls] == ['{"n": 2}']
+
+
+def test_reasoning_tokens_are_counted_once(hermes: tuple[Any, Any]) -> None:
+    for tokenizer in (hermes[0], Pieces(size=1)):
+        reasoning = hermes[1](tokenizer, None).reasoning_parser
+        reasoning.set_prompt_token_ids([0])
+        ids = tokenizer.encode("<think>Hm, well.</think>Yes <think>!</think>")
+        growing = [reasoning.count_reasoning_tokens(ids[:end]) for end in range(len(ids) + 1)]
+        assert growing == sorted(growing)
+        assert abs(growing[-1] - len("Hm, well.!")) <= (0 if "<think>" in tokenizer.get_added_vocab() else 2)
+
+
+def test_a_failing_parser_lets_text_pass(
+    hermes: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tokenizer, kind = hermes
+    monkeypatch.setattr("toolgram.runtime.parser.Parser.feed", lambda *args: 1 / 0)
+    with caplog.at_level(logging.ERROR, logger="vllm.toolgram"):
+        heard = hear(tokenizer, kind, tokenizer.encode("Hello."), stand_in.request(TOOLS), [0], 1)
+    assert heard == ("Hello.", None, [])
+    assert len(caplog.records) == 1
+
+
+# --- registration ---------------------------------------------------------------------------------------------------
+
+
+def test_every_name_is_registered_once_and_loaded_on_demand(vllm: Any) -> None:
+    plugin = import_module("toolgram.integrations.vllm")
+    managers = (
+        import_module("vllm.tool_parsers").ToolParserManager,
+        import_module("vllm.reasoning").ReasoningParserManager,
+    )
+    expected = ["toolgram", *(f"toolgram_{name}" for name in FORMATS)]
+    plugin.register()
+    for manager in managers:
+        assert manager.list_registered() == sorted(expected)
+    assert "toolgram.integrations.vllm_parsers" not in sys.modules
+    kinds = [managers[0].get(name) for name in expected]
+    assert [kind.format_name for kind in kinds] == ["auto", *FORMATS]
+
+
+def test_importing_the_module_is_enough_where_vllm_runs() -> None:
+    with stand_in.installed():
+        import_module("toolgram.integrations.vllm")  # as --tool-parser-plugin does
+        assert "toolgram" in import_module("vllm.tool_parsers").ToolParserManager.list_registered()
+
+
+def test_vllms_names_are_taken_only_when_asked(
+    vllm: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tools = import_module("vllm.tool_parsers").ToolParserManager
+    tools.register_lazy_module("mistral", "theirs", "Theirs")
+    tools.register_lazy_module("kimi_k3", "theirs", "Theirs")
+    tools.tool_parsers["pythonic"] = object  # loaded already
+    monkeypatch.setenv("TOOLGRAM_VLLM_OVERRIDE", "mistral, pythonic,kimi_k3,,nonsense")
+    with caplog.at_level(logging.WARNING, logger="vllm.toolgram"):
+        import_module("toolgram.integrations.vllm").register()
+    assert tools.get("mistral").format_name == "auto"
+    assert tools.get("pythonic").format_name == "llama4_pythonic"
+    assert tools.lazy_parsers["kimi_k3"] == ("theirs", "Theirs")
+    assert "nonsense" not in tools.list_registered()
+    assert [word for word in ("kimi_k3", "nonsense") if word not in caplog.text] == []
+
+
+def test_silent_without_vllm() -> None:
+    code = (
+        "import sys; sys.modules['vllm'] = None\n"
+        "from toolgram.integrations.vllm import register\nregister(); register()\n"
+        "assert not any(name.startswith('toolgram.integrations.vllm_') for name in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_registry_that_fails_is_a_warning(vllm: Any, caplog: pytest.LogCaptureFixture) -> None:
+    del import_module("vllm.tool_parsers").ToolParserManager.register_lazy_module
+    with caplog.at_level(logging.WARNING, logger="vllm.toolgram"):
+        import_module("toolgram.integrations.vllm").register()
+    assert "could not register" in caplog.text
+
+
+def test_an_older_place_of_the_message_types_is_found() -> None:
+    with stand_in.installed("vllm.entrypoints.openai.engine.protocol"):
+        surface = import_module("toolgram.integrations.vllm_surface")
+        assert surface.DeltaMessage is stand_in.DeltaMessage
+
+
+def test_a_moved_module_is_said_plainly() -> None:
+    with stand_in.installed("vllm.somewhere.new"), pytest.raises(ImportError) as caught:
+        import_module("toolgram.integrations.vllm_surface")
+    assert "DeltaMessage" in str(caught.value)
+    assert "0.33.0" in str(caught.value)
+
+
+def test_the_entry_point_is_declared() -> None:
+    found = [each for each in entry_points(group="vllm.general_plugins") if each.name == "toolgram"]
+    if not found:
+        pytest.skip("this installation is older than the entry point: pip install -e . again")
+    assert found[0].value == "toolgram.integrations.vllm:register"
+
+
+def test_constraints_come_from_the_export(vllm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None until there is an export; a failing export costs the constraint, not the request."""
+    kind = import_module("toolgram.integrations.vllm_parsers").ToolParser_hermes
+    request = stand_in.request(TOOLS, tool_choice="required")
+    tokenizer = Pieces()
+    parser = kind(tokenizer, request.tools)
+    monkeypatch.setattr(toolgram.Format, "export", None, raising=False)
+    assert parser.get_structural_tag(request) is None
+    asked: list[dict[str, Any]] = []
+
+    def export(self: Any, target: str, **options: Any) -> str:
+        asked.append({"target": target, **options})
+        raise ValueError("not this one")
+
+    monkeypatch.setattr(toolgram.Format, "export", export, raising=False)
+    assert parser.get_structural_tag(request) is None
+    if asked:  # where xgrammar is installed
+        assert asked[0]["target"] == "structural_tag"

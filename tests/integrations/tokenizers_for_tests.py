@@ -1,0 +1,160 @@
+"""Tokenizers that need no download: two synthetic ones, and the real ones that come inside packages.
+
+`Pieces` needs nothing but Python: markers are single tokens, other text is cut every few characters.  The others need
+the packages of the vLLM environment and import them when asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+EOS = "<|end|of|test|>"
+
+
+class Pieces:
+    """A slow tokenizer: markers are tokens, other text is cut every `size` characters."""
+
+    is_fast = False
+    bos_token, bos_token_id = "<s>", 0
+    name_or_path = "pieces"
+
+    def __init__(
+        self,
+        specials: Sequence[str] = (),
+        added: Sequence[str] = (),
+        size: int = 1,
+        chat_template: Any = None,
+        eos_token: str = EOS,
+    ) -> None:
+        self.chat_template = chat_template
+        self.eos_token = eos_token
+        self.all_special_tokens = list(dict.fromkeys([self.bos_token, eos_token, *specials]))
+        self._added = list(dict.fromkeys([*self.all_special_tokens, *added]))
+        self.all_special_ids = [self._added.index(text) for text in self.all_special_tokens]
+        self.eos_token_id = self._added.index(eos_token)
+        self._texts = list(self._added)
+        self._ids = {text: number for number, text in enumerate(self._texts)}
+        marks = sorted(self._added, key=len, reverse=True)
+        marked = "|".join(map(re.escape, marks))
+        self._cutter = re.compile(rf"{marked}|(?:(?!{marked})[\s\S]){{1,{size}}}")
+        self.vocab_size = 2**20
+
+    def __len__(self) -> int:
+        return self.vocab_size
+
+    def get_vocab(self) -> dict[str, int]:
+        return dict(self._ids)
+
+    def get_added_vocab(self) -> dict[str, int]:
+        return {text: number for number, text in enumerate(self._added)}
+
+    def token(self, text: str) -> int:
+        """The id of a text as one token, which it becomes if it was none."""
+        if text not in self._ids:
+            self._ids[text] = len(self._texts)
+            self._texts.append(text)
+        return self._ids[text]
+
+    def encode(self, text: str, add_special_tokens: bool = False, **options: Any) -> list[int]:
+        return [self.token(piece) for piece in self._cutter.findall(text)]
+
+    def spell(self, text: str) -> list[int]:
+        """The ids of a text in which no marker is a token: how a model quotes one."""
+        return [self.token(letter) for letter in text]
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = False, **options: Any) -> str:
+        skipped = set(self.all_special_ids) if skip_special_tokens else set()
+        return "".join(self._texts[number] for number in ids if number not in skipped)
+
+    def convert_ids_to_tokens(self, ids: Iterable[int], skip_special_tokens: bool = False) -> list[str]:
+        skipped = set(self.all_special_ids) if skip_special_tokens else set()
+        return [self._texts[number] for number in ids if number not in skipped]
+
+    def convert_tokens_to_ids(self, tokens: Any) -> Any:
+        return self.token(tokens) if isinstance(tokens, str) else [self.token(each) for each in tokens]
+
+    def convert_tokens_to_string(self, tokens: Sequence[str]) -> str:
+        return "".join(tokens)
+
+
+def byte_level(specials: Sequence[str], added: Sequence[str] = (), chat_template: str | None = None) -> Any:
+    """A fast tokenizer made of nothing: one token per byte, so that every other character is split."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+    from vllm.tokenizers.hf import get_cached_tokenizer
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    core = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(alphabet)}, merges=[]))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    core.decoder = decoders.ByteLevel()
+    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in [EOS, *specials]])
+    core.add_tokens([AddedToken(text, special=False, normalized=False) for text in added])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token=EOS)
+    tokenizer.add_special_tokens({"additional_special_tokens": list(specials)})
+    tokenizer.chat_template = chat_template
+    return get_cached_tokenizer(tokenizer)
+
+
+def llama3(chat_template: str | None = None, added: Sequence[str] = ()) -> Any:
+    """Llama 3's own tokenizer, from the package `llama-models`, with its real merges."""
+    import llama_models.llama3
+    from transformers import PreTrainedTokenizerFast
+    from transformers.convert_slow_tokenizer import TikTokenConverter
+    from vllm.tokenizers.hf import get_cached_tokenizer
+
+    home = Path(llama_models.llama3.__path__[0])
+    names = ["<|begin_of_text|>", "<|end_of_text|>", "<|reserved_special_token_0|>", "<|reserved_special_token_1|>"]
+    names += ["<|finetune_right_pad_id|>", "<|step_id|>", "<|start_header_id|>", "<|end_header_id|>"]
+    names += ["<|eom_id|>", "<|eot_id|>", "<|python_tag|>", "<|image|>"]
+    pattern = (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+        r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+    converter = TikTokenConverter(vocab_file=str(home / "tokenizer.model"), pattern=pattern, extra_special_tokens=names)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=converter.converted(), eos_token="<|eot_id|>")
+    tokenizer.add_special_tokens({"additional_special_tokens": names})
+    if added:
+        tokenizer.add_tokens(list(added))
+    tokenizer.chat_template = chat_template
+    return get_cached_tokenizer(tokenizer)
+
+
+def mistral(kind: str, scratch: Path) -> Any:
+    """A Mistral tokenizer from a file inside `mistral_common`: "spm_v3", "spm_v7", "tekken_v3", or the tekken file with
+    the markers of "tekken_v11" and "tekken_v13" put where Mistral has them."""
+    import mistral_common
+    from transformers.tokenization_mistral_common import MistralCommonBackend, ValidationMode
+    from vllm.tokenizers.mistral import MistralTokenizer
+
+    home = Path(mistral_common.__file__).parent / "data"
+    files = {
+        "spm_v3": home / "mistral_instruct_tokenizer_240323.model.v3",
+        "spm_v7": home / "mistral_instruct_tokenizer_241114.model.v7",
+        "tekken_v3": home / "tekken_240911.json",
+    }
+    path = files.get(kind) or _newer_tekken(files["tekken_v3"], kind.partition("_")[2], scratch)
+    return MistralTokenizer(MistralCommonBackend(tokenizer_path=str(path), mode=ValidationMode.test))
+
+
+def _newer_tekken(path: Path, version: str, scratch: Path) -> Path:
+    written = scratch / f"tekken_{version}.json"
+    if not written.exists():
+        data = json.loads(path.read_text(encoding="utf-8"))
+        data["config"]["version"] = version
+        places = {32: "[ARGS]", 33: "[CALL_ID]"} | ({34: "[THINK]", 35: "[/THINK]"} if version == "v13" else {})
+        specials = data.get("special_tokens") or []
+        if not specials:
+            from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+            specials = [dict(each) for each in Tekkenizer.DEPRECATED_SPECIAL_TOKENS]
+        texts = {each["rank"]: each["token_str"] for each in specials} | places
+        data["special_tokens"] = [
+            {"rank": rank, "token_str": texts.get(rank, f"<SPECIAL_{rank}>"), "is_control": True}
+            for rank in range(max(texts) + 1)
+        ]
+        written.write_text(json.dumps(data), encoding="utf-8")
+    return written

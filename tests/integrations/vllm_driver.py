@@ -1,0 +1,197 @@
+"""Driving vLLM's real serving classes without a model: everything but HTTP and the engine is vLLM's own.
+
+    tokens -> IncrementalDetokenizer -> deltas -> ChatStreamProcessor -> the chunks that a client gets
+    tokens -> text -> Parser.parse -> assemble_chat_message_fields -> the message that a client gets
+
+Imports vLLM; a test asks for it with `pytest.importorskip` first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from vllm.entrypoints.openai.chat_completion.message_assembly import assemble_chat_message_fields
+from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+from vllm.entrypoints.openai.chat_completion.stream_processor import ChatStreamProcessor
+from vllm.entrypoints.serve.utils.tool_calls_utils import resolve_finish_reason
+from vllm.parser import ParserManager
+from vllm.v1.engine.detokenizer import IncrementalDetokenizer
+
+FIRST_AND_REST = -1
+WHOLE = 0
+RUNS = [0]
+GROUPS = (1, 2, 3, 5, 8, FIRST_AND_REST, WHOLE)
+
+
+def count_runs(runs: int) -> None:
+    """Answers heard and compared, for the line at the end of a test run."""
+    RUNS[0] += runs
+
+
+@dataclass
+class Heard:
+    """What a client has at the end."""
+
+    content: str | None = None
+    reasoning: str | None = None
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    finish_reason: str | None = None
+    reasoning_tokens: int = 0
+    error: str = ""
+
+    def told(self) -> tuple[str | None, str | None, list[tuple[str, str]]]:
+        """All but the ids."""
+        return self.content, self.reasoning, self.calls
+
+
+@dataclass
+class Delta:
+    text: str
+    ids: list[int]
+    last: bool
+
+
+class Server:
+    """One `vllm serve`: flags and a tokenizer."""
+
+    def __init__(self, tokenizer: Any, tool_parser: str | None, reasoning_parser: str | None) -> None:
+        self.tokenizer = tokenizer
+        self.parser_cls = ParserManager.get_parser(
+            tool_parser_name=tool_parser,
+            reasoning_parser_name=reasoning_parser,
+            enable_auto_tools=tool_parser is not None,
+            model_name="model",
+            tokenizer=tokenizer,
+        )
+
+    def request(self, tools: Sequence[dict[str, Any]] | None, **options: Any) -> Any:
+        """A request as a client sends it."""
+        fields: dict[str, Any] = {"model": "model", "messages": [{"role": "user", "content": "Go."}], **options}
+        if tools:
+            fields = {"tool_choice": "auto", **fields, "tools": list(tools)}
+        return ChatCompletionRequest(**fields)
+
+    def parser(self, request: Any, prompt: Sequence[int]) -> Any:
+        """A parser for one answer, as the server makes it."""
+        parser = self.parser_cls(self.tokenizer, request.tools, chat_template_kwargs={}, model_config=None)
+        parser.set_prompt_token_ids(list(prompt))
+        return parser
+
+    def adjusted(self, request: Any, prompt: Sequence[int]) -> Any:
+        """The request as the renderer leaves it."""
+        parsing = self.parser_cls.reasoning_parser_cls is not None or request.tool_choice != "none"
+        return self.parser(request, prompt).adjust_request(request=request) if parsing else request
+
+    def texts(self, ids: Sequence[int], prompt: Sequence[int], request: Any) -> list[str]:
+        """The text that comes with each id, from vLLM's own incremental detokenizer."""
+        parameters = SimpleNamespace(
+            stop=None,
+            min_tokens=0,
+            include_stop_str_in_output=False,
+            skip_special_tokens=request.skip_special_tokens is not False,
+            spaces_between_special_tokens=request.spaces_between_special_tokens is not False,
+            detokenize=True,
+        )
+        core = SimpleNamespace(
+            request_id="r", prompt_token_ids=list(prompt), prompt_embeds=None, sampling_params=parameters
+        )
+        detokenizer = IncrementalDetokenizer.from_new_request(self.tokenizer, core)
+        texts = []
+        for number in ids:
+            detokenizer.update([number], False)
+            texts.append(detokenizer.get_next_output_text(False, True))
+        tail = detokenizer.get_next_output_text(True, True)
+        if tail and texts:
+            texts[-1] += tail
+        return texts
+
+    def stream(
+        self,
+        ids: Sequence[int],
+        request: Any,
+        group: int,
+        prompt: Sequence[int] = (0,),
+        finish: str = "stop",
+        end: int | None = None,
+    ) -> Heard:
+        """The answer as a client adds it up from a stream."""
+        request = self.adjusted(request.model_copy(deep=True), prompt)
+        deltas = grouped(self.texts(ids, prompt, request), list(ids), group, end)
+        parser = self.parser_cls(self.tokenizer, request.tools, chat_template_kwargs={}, model_config=None)
+        steps = ChatStreamProcessor(request, parser, enable_auto_tools=True, parser_cls=self.parser_cls)
+        heard = Heard(content="", reasoning="")
+        for delta in deltas:
+            step = steps.step(delta.text, delta.ids, finish if delta.last else None, list(prompt))
+            hear(heard, step.delta)
+            heard.finish_reason = step.finish_reason
+        heard.reasoning_tokens = parser.count_reasoning_tokens(list(ids))
+        return tidied(heard)
+
+    def whole(
+        self,
+        ids: Sequence[int],
+        request: Any,
+        prompt: Sequence[int] = (0,),
+        finish: str = "stop",
+        end: int | None = None,
+    ) -> Heard:
+        """The answer as a client gets it in one message."""
+        request = self.adjusted(request.model_copy(deep=True), prompt)
+        text = "".join(self.texts(ids, prompt, request))
+        parser = self.parser(request, prompt)
+        all_ids = [*ids, *([end] if end is not None else ())]
+        reasoning, content, calls = parser.parse(text, request, enable_auto_tools=True, model_output_token_ids=all_ids)
+        fields = assemble_chat_message_fields(
+            request, reasoning, content, calls, enable_auto_tools=True, parser_cls=self.parser_cls
+        )
+        heard = Heard(
+            fields.content,
+            fields.reasoning,
+            [(call.function.name, call.function.arguments) for call in fields.tool_calls],
+            [call.id for call in fields.tool_calls],
+            resolve_finish_reason(finish, request, bool(fields.tool_calls)),
+            parser.count_reasoning_tokens(list(ids)),
+        )
+        return tidied(heard)
+
+
+def grouped(texts: list[str], ids: list[int], group: int, end: int | None = None) -> list[Delta]:
+    """Deltas of `group` tokens; the token that ends the turn comes with the last and has no text."""
+    size = len(ids) if group == WHOLE else 1 if group == FIRST_AND_REST else group
+    starts = list(range(0, len(ids), max(size, 1))) or [0]
+    if group == FIRST_AND_REST:
+        starts = starts[:2]
+    spans = [*zip(starts, [*starts[1:], len(ids)], strict=True)]
+    deltas = [Delta("".join(texts[a:b]), ids[a:b], False) for a, b in spans]
+    if end is not None:
+        deltas[-1].ids = [*deltas[-1].ids, end]
+    deltas[-1].last = True
+    return deltas
+
+
+def hear(heard: Heard, delta: Any) -> None:
+    """Add what a client gets, through the JSON that it gets."""
+    if delta is None:
+        return
+    got = delta.model_dump(exclude_unset=True)
+    heard.content = (heard.content or "") + (got.get("content") or "")
+    heard.reasoning = (heard.reasoning or "") + (got.get("reasoning") or "")
+    for call in got.get("tool_calls", ()):
+        index, function = call["index"], call.get("function") or {}
+        while len(heard.calls) <= index:
+            heard.calls.append(("", ""))
+            heard.ids.append("")
+        name, arguments = heard.calls[index]
+        heard.calls[index] = name + (function.get("name") or ""), arguments + (function.get("arguments") or "")
+        heard.ids[index] += call.get("id") or ""
+
+
+def tidied(heard: Heard) -> Heard:
+    """Nothing but blanks is nothing."""
+    heard.content = heard.content if heard.content and heard.content.strip() else None
+    heard.reasoning = heard.reasoning if heard.reasoning and heard.reasoning.strip() else None
+    return heard
