@@ -245,6 +245,8 @@ def _call(*arguments: tuple[str, str], name: str = "book") -> toolgram.Message:
         ("extra", '{"a": {"b": [1, {"c": "d\\/e"}]}}', {"a": {"b": [1, {"c": "d/e"}]}}),
         ("extra", "{'a': None, 'b': 'q\"'}", {"a": None, "b": 'q"'}),
         ("extra", '{"a": "</a>"}', {"a": "</a>"}),
+        ("extra", '{"</a></f>": ""}', {"</a></f>": ""}),
+        ("tags", '["", "</a></f>"]', ["", "</a></f>"]),
         ("any", "text", "text"),
         ("any", "12", 12),
         ("any", '{"z": 1}', {"z": 1}),

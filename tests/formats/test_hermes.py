@@ -272,9 +272,7 @@ PYTHON_SPELLINGS = [
 
 
 @pytest.mark.parametrize(("written", "name", "arguments"), PYTHON_SPELLINGS)
-def test_python_spelling_may_begin_anywhere(
-    written: str, name: str, arguments: dict[str, object]
-) -> None:
+def test_python_spelling_may_begin_anywhere(written: str, name: str, arguments: dict[str, object]) -> None:
     text = f"<tool_call>\n{written}\n</tool_call>"
     message = assert_same_in_every_cutting(toolgram.get_format("hermes"), text)
     (call,) = message.tool_calls

@@ -86,8 +86,9 @@ def expression(fmt: Format, wish: Wish, prefix: str | None, note: Note) -> tuple
     start, begun = state_after(fmt, _prefix(fmt, wish.reasoning) if prefix is None else prefix)
     builder = Builder(fmt.spec, habits, wish, start, noted)
     root = builder.build()
-    if begun and (rest := behind(root, begun)) != NOTHING:
-        root = rest
+    markers = {shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)}
+    if begun in markers and (rest := behind(root, begun)) != NOTHING:
+        root = rest  # the prompt ends in a marker that may go on; the mere beginning of one is the prompt's own text
     if root == NOTHING:
         said = f" ({'; '.join(notes)})" if notes else ""
         what = "such a call" if wish.calls else "such an output"

@@ -41,7 +41,7 @@ from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
 
 _WORD = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 _ID_LENGTHS = {"mistral_9": (9, _WORD[:62])}
-_ARGUMENTS = frozenset({"open_arguments", "argument_key", "close_arguments"})
+_ECHOED = "echo"  # the way into a state behind a marker that has said the key again
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,8 +404,11 @@ class Builder:
                 row[None] = EMPTY
             else:
                 for each in self.habits.edges.get(node.state, ()):
-                    label = seq(Lit(each.lead), self._value_label(tool, each, key, declared))
-                    dest = Node(each.dest)
+                    echoed = node.via == _ECHOED and isinstance(self.spec.terminals.get(each.trigger), Run)
+                    label = EMPTY if echoed else self._value_label(tool, each, key, declared)
+                    label = seq(Lit(each.lead), label)
+                    source = self.spec.states[each.source]
+                    dest = Node(each.dest, _ECHOED if source.meaning == "value" and source.echo else "")
                     if label != NOTHING:
                         row[dest] = choice(row[dest], label) if dest in row else label
                         pending.append(dest)
@@ -428,28 +431,44 @@ class Builder:
             if state.echo or isinstance(self.spec.terminals.get(edge.trigger), Run):
                 return self._key_label(edge, key)
             return self._marker(edge)
+        if state.typed == "notated":
+            written = self._notated(tool, declared)
+            return written if edge.trigger == "value_end" else seq(written, self._marker(edge))
         if edge.trigger == "value_end":
             return self._literal(tool, declared, with_text=not self._has_text_frame())
+        if state.echo and not isinstance(key, str):
+            return NOTHING  # its closing marker repeats a key that is not known
         name = key if isinstance(key, str) else ""
+        echoed = name if state.echo else ""  # what the marker ends with; the state behind it does not read it again
         types = types_of(declared, tool.schema)
         texts = types is None or "string" in types
-        if state.echo and not isinstance(key, str) and state.typed != "json":
-            return NOTHING  # its closing marker repeats a key that is not known
-        echoed = name if state.echo else ""
         if state.typed == "json":
             literal = self._literal(tool, declared, with_text=not self._has_text_frame())
-            return seq(literal, self._marker(edge))
-        if state.typed == "text":
-            return self._raw(tool, name, declared, edge, echoed) if texts else NOTHING
+            return seq(literal, self._marker(edge), Lit(echoed))
         raw = self._raw(tool, name, declared, edge, echoed) if texts else NOTHING
-        literal = seq(self._literal(tool, declared, with_text=False), self._marker(edge))
-        if types is None or raw == NOTHING or types == TEXT_ONLY:
-            return raw if texts else literal
-        return raw if _is_free(raw) else choice(raw, literal)
+        if state.typed == "text" or types is None or types == TEXT_ONLY or _is_free(raw):
+            return raw
+        return choice(raw, seq(self._literal(tool, declared, with_text=False), self._marker(edge), Lit(echoed)))
+
+    def _notated(self, tool: Tool, declared: Any) -> Expr:
+        """A value in the format's own quotes; what holds others in it is JSON, which is read as well."""
+        opening, closing = self.spec.notation
+        types = types_of(declared, tool.schema)
+        options = [self._literal(tool, declared, with_text=False)]
+        if types is None or "string" in types:
+            texts = _enumerated(declared)
+            if texts is not None:
+                options += [Lit(opening + each + closing) for each in texts if closing not in each]
+            else:
+                marks = dict.fromkeys(literal_pattern(mark) for mark in (opening, closing))
+                options.append(seq(Lit(opening), Text(Forbidden(tuple(marks)), closing)))
+        if types is None or {"array", "object"} & types:
+            self.note("lists and objects are written as JSON, and not in the quotes of the format")
+        return choice(*options)
 
     def _has_text_frame(self) -> bool:
         return any(
-            self.spec.states[edge.source].meaning == "value" and self.spec.states[edge.source].typed != "json"
+            self.spec.states[edge.source].meaning == "value" and self.spec.states[edge.source].typed in ("", "text")
             for edges in self.habits.edges.values()
             for edge in edges
         )
@@ -475,7 +494,7 @@ class Builder:
                     self.note(
                         f"{tool.name}: a value of {name!r} holds the marker that would end it, and cannot be written"
                     )
-            return seq(choice(*(Lit(each) for each in texts if edge.text not in each)), self._marker(edge))
+            return seq(choice(*(Lit(each) for each in texts if edge.text not in each)), self._marker(edge), Lit(echoed))
         kept = sorted({"minLength", "maxLength", "pattern", "format"} & _text_keywords(declared))
         if kept:
             self.note(f"{tool.name}: {', '.join(kept)} of {name!r} cannot be said of raw text, and is not enforced")
@@ -486,7 +505,9 @@ class Builder:
                 found.append(literal_pattern(shape.text + echoed))
         forbidden = Forbidden(tuple(dict.fromkeys(found)))
         marker = self._marker(edge)
-        return seq(Text(forbidden), marker) if isinstance(marker, Token) else Text(forbidden, edge.text + echoed)
+        if isinstance(marker, Token):
+            return seq(Text(forbidden), marker, Lit(echoed))
+        return Text(forbidden, edge.text + echoed)
 
     # --- free text ------------------------------------------------------------------------------------------------
 

@@ -159,7 +159,9 @@ class _Reader:
                 self.habits.texts |= {step.source, *self.left}
                 lead = ""
             elif meaning == "value" and step.trigger != END:
-                self.habits.python_values = self.habits.python_values or lead.strip() in ("True", "False", "None")
+                written = lead.strip()
+                python = written in ("True", "False", "None") or written[:2] in ("{'", "['")
+                self.habits.python_values = self.habits.python_values or python
                 lead = ""
             self.pos = end
             if step.trigger == TEXT:

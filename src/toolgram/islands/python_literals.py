@@ -232,6 +232,12 @@ class PythonScanner:
         """The quote character of the string that the next character is inside of, or nothing."""
         return self._quote[:1] if self._state in ("body", "escape") else ""
 
+    @property
+    def in_string(self) -> bool:
+        """Whether the next character, if it is no quote, is inside a string."""
+        opened = self._state == "opening" and len(self._held) == 1
+        return opened or self._state in ("body", "escape", "quotes")
+
     # Each reader below is called with at least one character at `pos`.
 
     def _unfit(self, text: str, pos: int) -> int:

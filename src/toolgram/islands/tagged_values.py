@@ -65,7 +65,7 @@ class TaggedValue:
     @property
     def in_string(self) -> bool:
         """The next character is inside a string of a literal that is certain: no marker can stand there."""
-        return self._mode == STREAMED and self._scanner is not None and bool(self._scanner.quote)
+        return self._mode == STREAMED and self._scanner is not None and self._scanner.in_string
 
     def read(self, text: str) -> str:
         """The JSON that `text` makes certain. `end` is where it breaks, or its length."""

@@ -1,0 +1,11 @@
+"""xgrammar is imported before anything else asks for it, with a stub where torch is not installed: an export must not
+depend on which test ran first."""
+
+from __future__ import annotations
+
+import contextlib
+
+with contextlib.suppress(ImportError):
+    from tests.export.engines import import_xgrammar
+
+    import_xgrammar()
