@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -70,25 +69,6 @@ def test_the_text_does_not_depend_on_the_process() -> None:
         )
         seen.add(run.stdout)
     assert len(seen) == 1
-
-
-def test_exports_are_quick() -> None:
-    many = [
-        tool(f"tool_{at}", {f"p{index}": {"type": "string"} for index in range(6)}, ["p0"], additionalProperties=False)
-        for at in range(20)
-    ]
-    for name in ("hermes", "mistral_v11", "qwen3_coder", "lfm2"):
-        for target in WITHOUT_XGRAMMAR:
-            fmt = toolgram.get_format(name)
-            fmt.export(target, many)
-            best = min(_seconds(lambda fmt=fmt, target=target: fmt.export(target, many)) for _ in range(5))
-            assert best < 0.15, (name, target, best)  # 50 ms, and room for a machine that is busy
-
-
-def _seconds(work: Any) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------

@@ -515,6 +515,8 @@ class Builder:
         if state not in self.known_forbidden:
             beyond = self.rows[state][TEXT].dest
             found = list(patterns_of(self.spec, self.rows, self.rows[beyond], beyond))
+            if "start_map item" in self.rows[beyond]:
+                self.note("calls are bare JSON, so text holds no object with a quoted key")
             for trigger in self.rows[state]:
                 shape = self.spec.terminals.get(trigger)
                 if isinstance(shape, Literal) and trigger not in self.rows[beyond] and len(shape.text) > 2:

@@ -36,6 +36,9 @@ def fitted(schema: Any, engine: str, note: Note) -> Any:
     """The schema with what this engine enforces; notes what is left out."""
     if not isinstance(schema, Mapping):
         return schema
+    several = [value for key, value in keywords(schema) if key == "properties" and len(value) > 1]
+    if len(several) > (len(schema.get("properties", ())) > 1):
+        note("objects inside arguments are written in the order of their schema")
     kept = ENFORCED[engine]
     left = sorted({key for key, _ in keywords(schema)} - kept)
     if left:
