@@ -278,3 +278,12 @@ def test_python_spelling_may_begin_anywhere(written: str, name: str, arguments: 
     (call,) = message.tool_calls
     assert (call.name, json.loads(call.arguments), call.status) == (name, arguments, "complete")
     assert [anomaly.kind for anomaly in message.anomalies] == ["python_quotes"]
+
+
+@pytest.mark.parametrize("written", [written for written, _, _ in PYTHON_SPELLINGS])
+def test_a_prompt_may_stop_anywhere_in_it(written: str) -> None:
+    """What the prompt has written is nobody's text, wherever the transcoder stands."""
+    fmt = toolgram.get_format("hermes")
+    text = f"<tool_call>\n{written}\n</tool_call>"
+    for at in range(len(text)):
+        assert_same_in_every_cutting(fmt, text[at:], prefix=text[:at])

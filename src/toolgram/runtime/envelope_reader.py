@@ -171,7 +171,7 @@ def _believe(stream: Stream, env: Envelope, text: str, pos: int) -> int:
     pos = skip_blanks_after_opening(stream, text, pos)
     if pos == len(text):
         return pos
-    if may_transcode(stream, env, text[pos]):
+    if text[pos] == "'" and may_transcode(stream, env, text[pos]):
         transcode(stream, env, FIRST_KEY, text[pos])
         return pos
     if text[pos] not in '"}' or len(stream.opening) > MAX_TOKEN:

@@ -393,6 +393,8 @@ def _forget_sources(stream: Stream) -> None:
     stream.opening = ""
     stream.pending.clear()
     stream.ready = None
+    if stream.source:
+        stream.source = ""
     if stream.env:
         stream.env.source = ""
 
