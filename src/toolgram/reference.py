@@ -6,9 +6,9 @@ only leave a record.  Neither is used to serve text: both are what the default d
 tests and by `toolgram check`.
 
 A tree is read by names: `text` and the terminal TEXT are content, THOUGHT is reasoning, `call`, `bare_call`,
-`function`, `envelope` and `bare_envelope` are calls; inside a call, `NAME` or `name_field` is its name, `arguments` or
-`arguments_field` its arguments, `ID` or `id_field` its id, and in each `argument` a `KEY` stands before its value.
-Everything else is structure, and makes a seam.
+`open_call`, `function`, `envelope` and `bare_envelope` are calls; inside a call, `NAME` or `name_field` is its name,
+`arguments` or `arguments_field` its arguments, `ID` or `id_field` its id, and in each `argument` a `KEY` stands before
+its value.  Everything else is structure, and makes a seam.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from toolgram.islands.tagged_values import TaggedValue
 from toolgram.message import Message, ToolCall
 from toolgram.spec import ACTIONS, Spec
 
-_CALLS = {"call", "bare_call", "function", "envelope", "bare_envelope", "inner_envelope"}
+_CALLS = {"call", "bare_call", "open_call", "function", "envelope", "bare_envelope", "inner_envelope"}
 Node = Tree[Token] | Token
 
 
@@ -157,7 +157,10 @@ def _short(name: str) -> str:
 
 
 def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
-    call = ToolCall("", "", "{}", "truncated" if _short(tree.data) == "bare_call" else "complete")
+    name = _short(tree.data)
+    # one that nothing closes is whole only where something follows it
+    cut = name == "bare_call" or (name == "open_call" and tree.meta.end_pos == len(text))
+    call = ToolCall("", "", "{}", "truncated" if cut else "complete")
     pending: list[Node] = list(reversed(tree.children))
     members: list[str] = []
     while pending:

@@ -340,3 +340,30 @@ def test_other_parameters_are_what_the_schema_says_of_them() -> None:
     assert read({"type": "object"}, "1") == (1, set())
     assert read(None, "1") == (1, set())
     assert read("nonsense", "[1") == ("[1", set())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_cut_of_every_message_is_conserved_and_honest(name: str) -> None:
+    """An output that ends anywhere: nothing lost, and no call complete whose arguments are not all there."""
+    fmt = derived(name)
+    for probe in report_of(fmt).probes[:9]:
+        whole = fmt.parse(probe.output, finish_reason="stop")
+        for end in range(len(probe.output)):
+            parser = fmt.parser()
+            events = [*parser.feed(probe.output[:end]), *parser.close()]
+            assert "".join(event.source for event in events) == probe.output[:end]
+            for call, other in zip(parser.message.tool_calls, whole.tool_calls, strict=False):
+                assert call.status != "complete" or call.arguments == other.arguments
+
+
+def test_a_closing_marker_repeats_the_whole_key() -> None:
+    message = derived("element_names").parse("<use><book>\n<city>a</citylong>b</city>\n</book></use>", tools=TOOLS)
+    assert json.loads(message.tool_calls[0].arguments) == {"city": "a</citylong>b"}
+
+
+def test_many_arguments_cost_the_same_each() -> None:
+    """More keys than are remembered: all are passed on, and repeated ones no longer noticed."""
+    pairs = [(f"k{number}", "x") for number in range(3000)]
+    message = _call(("city", "a"), *pairs)
+    assert len(json.loads(message.tool_calls[0].arguments)) == 3001
+    assert message.tool_calls[0].status == "complete"

@@ -91,7 +91,9 @@ def test_calls_come_back_whatever_they_are(drawn: tuple[Any, ...], data: st.Data
         omitted = {kind for kind, style in result.calls.arguments.values.items() if style.encoding.value == "omitted"}
         assume(not omitted)
     tools = [tool_of(call) for call in made]
-    events, message = run(fmt, data.draw(chunkings(text)), tools=tools, prefix=result.prompts["unset"].text)
+    events, message = run(
+        fmt, data.draw(chunkings(text)), tools=tools, prefix=result.prompts["unset"].text, finish_reason="stop"
+    )
     check_events(events, text)
     check_message(message, events)
     assert [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls] == [

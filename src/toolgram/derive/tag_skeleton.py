@@ -86,19 +86,20 @@ class _TagSkeleton:
                 opened.step(name, draft.state("WAITING_FOR_TOOL_CALL", "held"))
             rule.append(f"({opened.text()})?" if self.distinct else opened.text())
             starts += opened.states
-        rule.append("call")
+        one = "open_call" if self.open_ended else "call"
+        rule.append(one)
         if self.separator:
             name = draft.literal("SEPARATOR", self.separator)
             waiting = draft.state("WAITING_FOR_NEXT_TOOL", "held")
             draft.to(name, self.closed, waiting)
             draft.loop_blanks(waiting)
             starts.append(waiting)
-            rule.append(f"({name} _ws call)*" if self.distinct else f"(({name} _ws)? call)*")
+            rule.append(f"({name} _ws {one})*" if self.distinct else f"(({name} _ws)? {one})*")
         elif not self.distinct:
-            rule.append("call*")
+            rule.append(f"{one}*")
         body = self._one(Path(draft, starts))
         leaving = self._section_end(rule)
-        draft.rules += [f"calls.3: {' '.join(rule)}", f"call: {body}"]
+        draft.rules += [f"calls.3: {' '.join(rule)}", f"{one}: {body}"]
         if self.arguments is not None:
             draft.rules += self.arguments.rules
         else:

@@ -135,7 +135,7 @@ def _cut(result: DiffAnalysisResult, output: str, case: Case) -> str:
 
 
 def _problem(fmt: Format, prefix: str, output: str, case: Case) -> str:
-    whole = fmt.parse(output, TOOLS, prefix)
+    whole = fmt.parse(output, TOOLS, prefix, "stop")
     problem = _difference(whole, case)
     if problem:
         return problem
@@ -143,7 +143,7 @@ def _problem(fmt: Format, prefix: str, output: str, case: Case) -> str:
     sources = []
     for at in range(0, len(output), _CUT):
         sources += [event.source for event in parser.feed(output[at : at + _CUT])]
-    sources += [event.source for event in parser.close()]
+    sources += [event.source for event in parser.close("stop")]
     if "".join(sources) != output:
         return "the events do not give the text back"
     if _gist(parser.message) != _gist(whole):

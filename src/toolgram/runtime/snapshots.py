@@ -66,7 +66,7 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
     sink = stream.sink
     for name in _PLAIN:
         setattr(stream, name, data[name])
-    stream.keys = None if data["keys"] is None else [*data["keys"]]
+    stream.keys = None if data["keys"] is None else dict.fromkeys(data["keys"])
     stream.state = stream.program.states[data["state"]]
     stream.origin = stream.program.states[data["origin"]]
     sink.queue = None if data["queue"] is None else [event_from_dict(event) for event in data["queue"]]

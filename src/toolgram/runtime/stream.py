@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 Trace: TypeAlias = Callable[[str, str, str], None]
 
+_MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
 
@@ -105,7 +106,7 @@ class Stream:
         self.open_call: ToolCallStart | None = None  # ... and how it began
         self.name: ToolCallStart | None = None  # of the held call
         self.given_id: str | None = None  # the id that the model wrote for it
-        self.keys: list[str] | None = None  # of its tagged arguments so far, None where they are of another kind
+        self.keys: dict[str, None] | None = None  # of its tagged arguments so far, None where they are of another kind
         self.key = ""  # of the argument that is being read
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.credits: dict[str, int] | None = None  # special tokens emitted by id, and not yet seen as text
@@ -183,12 +184,12 @@ class Stream:
                 if action == "start_call":
                     self.start_call()
                 elif action == "open_arguments":
-                    self.keys = []
+                    self.keys = {}
                     self.delta("{", "")
                 elif action == "close_arguments":
                     self.close_arguments()
                 else:
-                    self.end_call(action, "close_arguments" in move.actions)
+                    self.end_call(action)
         if text:
             self.sink.drop(text, "call id" if "call_id" in move.actions else why)
 
@@ -210,16 +211,15 @@ class Stream:
         self.calls += 1
         self.name = self.given_id = None
 
-    def end_call(self, action: str, whole: bool = False) -> None:
-        """`end_call` or `fail_call`. A call that only the end of the output ended is complete only if that says so, or,
-        where its arguments are `whole`, unless it says otherwise."""
+    def end_call(self, action: str) -> None:
+        """`end_call` or `fail_call`. A call that only the end of the output ended is complete only if that says so."""
         if self.call is None:
             return
         if action == "fail_call":
             status = "malformed"
         else:
-            known = ("stop", "tool_calls", "") if whole else ("stop", "tool_calls")
-            status = "truncated" if self.closing is not None and self.closing not in known else "complete"
+            ended = self.closing is None or self.closing in ("stop", "tool_calls")
+            status = "complete" if ended else "truncated"
         self.sink.put(ToolCallEnd(self.call, status))  # type: ignore[arg-type]
         self.call = self.keys = None
 
@@ -252,7 +252,8 @@ class Stream:
             self.note("undeclared_argument", key)
         if key in keys:
             self.note("repeated_argument", key)
-        keys.append(key)
+        if len(keys) < _MOST_KEYS or (declared is not None and key in declared.types):
+            keys[key] = None
 
     def begin_value(self) -> None:
         """What comes next is the value of that argument."""

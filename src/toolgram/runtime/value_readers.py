@@ -23,7 +23,7 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
     if "value_end" in state.row:
         return _read_alone(stream, text, pos)
     while True:
-        begin, end, symbol = _echoed(stream, text, pos) if state.echo else _next_marker(stream, text, pos, final)
+        begin, end, symbol = _echoed(stream, text, pos, final) if state.echo else _next_marker(stream, text, pos, final)
         if begin > pos:
             pos = _take(stream, value, text, pos, begin)
             if value.broken:
@@ -55,14 +55,16 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
     return begin, end, state.symbols[group - 2] if group and group > 1 else None
 
 
-def _echoed(stream: Stream, text: str, pos: int) -> tuple[int, int, Symbol | None]:
-    """The same for a marker that counts only where it is followed by the argument's key."""
+def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
+    """The same for a marker that counts only where the argument's key follows it, and what closes the key."""
     (opening,) = stream.state.literals
-    wanted = opening + stream.key
+    again = stream.state.row[stream.state.symbols[0].trigger].dest
+    closed = again.row[again.symbols[0].trigger].dest
+    wanted = opening + stream.key + closed.literals[0]
     begin = text.find(wanted, pos)
     if begin >= 0:
         return begin, begin + len(opening), stream.state.symbols[0]
-    for begin in range(max(pos, len(text) - len(wanted) + 1), len(text)):
+    for begin in range(len(text) if final else max(pos, len(text) - len(wanted) + 1), len(text)):
         if wanted.startswith(text[begin:]):
             return begin, len(text), None
     return len(text), len(text), None
