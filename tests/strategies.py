@@ -168,6 +168,7 @@ _PROSE: dict[str, tuple[str, ...]] = {
     "functionary_v3_2": (">> 1", "all", "a >> b", '{"a": 1}', "f\n{}", "<|eot", "python\nprint(1)"),
     "gpt_oss": ("<|chan", "functions.f", "analysis", "<|message", '{"a": 1}', "json", "for <|constrain|>"),
     "granite_3": ("[1, 2]", '[{"a": 1}]', "<|tool", "<thin", "an <response>", "{}", "</think"),
+    "qwen3_coder": ("<tool", "</tool_call>", "<function=f>", "</parameter>", "<param", "</thin", "{}"),
     "hermes": ("<tool", "</tool_call", '{"a": 1}', "[1, 2]", "<interface>", "</thin", "{}"),
     "lfm2": ("[1, 2]", "[f(a=1)]", "<|tool_call", "items[0]", "<interface>", "</thin", "f()"),
 }
@@ -564,6 +565,58 @@ def _hermes(draw: st.DrawFn, small: bool) -> Output:
     return page.output()
 
 
+_RAW = (
+    "Paris",
+    "a </parameter> b",
+    "{not json}",
+    "007",
+    "+49",
+    "x\n\ny",
+    '"q"',
+    "<b>",
+    "Truely",
+    "é\u2028",
+    "[1, 2",
+    "-",
+)
+
+
+@st.composite
+def _tagged_call(draw: st.DrawFn, small: bool) -> tuple[str, str, dict[str, Json]]:
+    """A call in Qwen3-Coder's markers: literals as JSON, and text that is no literal as it stands."""
+    name = draw(st.sampled_from(["f", "get_weather", "a.b-c"]))
+    keys = draw(st.lists(st.sampled_from(["a", "b", "city", "long key"]), unique=True, max_size=1 if small else 3))
+    made: dict[str, Json] = {}
+    text = f"<function={name}>" + draw(st.sampled_from(["\n", "", " "]))
+    for key in keys:
+        value = draw(st.one_of(st.sampled_from(_RAW), values(3).filter(lambda value: not isinstance(value, str))))
+        edge = draw(st.sampled_from(["\n", "\n", ""]))
+        written = value if isinstance(value, str) else json.dumps(value)
+        made[key] = value
+        text += f"<parameter={key}>{edge}{written}{edge}</parameter>" + draw(st.sampled_from(["\n", "", "\r\n"]))
+    return f"{text}</function>", name, made
+
+
+@st.composite
+def _qwen3_coder(draw: st.DrawFn, small: bool) -> Output:
+    page = _Page()
+    count = draw(st.integers(0, 1 if small else 3))
+    edges = st.sampled_from(["\n", "\n", "", " "])
+    _think(draw, page, "qwen3_coder", "<think>", "</think>")
+    if count == 0 or draw(st.booleans()):
+        _say(draw, page, "qwen3_coder")
+    for number in range(count):
+        if number and draw(st.booleans()):
+            _say(draw, page, "qwen3_coder")
+        page.write(draw(_BLANKS) + "<tool_call>" + draw(edges))
+        page.call(*draw(_tagged_call(small)))
+        page.write(draw(edges) + "</tool_call>")
+    if count and draw(st.booleans()):
+        _say(draw, page, "qwen3_coder")
+    page.write(draw(st.sampled_from(["", "", "<|im_end|>"])))
+    return page.output()
+
+
 @st.composite
 def _lfm2(draw: st.DrawFn, small: bool) -> Output:
     page = _Page()
@@ -595,6 +648,7 @@ _WELL_FORMED: dict[str, Callable[[bool], st.SearchStrategy[Output]]] = {
     "gpt_oss": _gpt_oss,
     "granite_3": _granite_3,
     "hermes": _hermes,
+    "qwen3_coder": _qwen3_coder,
     "lfm2": _lfm2,
 }
 
@@ -662,6 +716,19 @@ _MARKERS: dict[str, tuple[str, ...]] = {
         "<|channel|>commentary to=f <|constrain|>json<|message|>",
     ),
     "granite_3": ("<|tool_call|>", "<|tool_call|>[{", "<think>", "</think><response>", "</response>", "<tool_call>{"),
+    "qwen3_coder": (
+        "<tool_call>",
+        "</tool_call>",
+        "<function=f>",
+        "</function>",
+        "\n<parameter=a>",
+        "<parameter=b>\n",
+        "\n</parameter>",
+        "</parameter>",
+        "<think>",
+        "</think>",
+        "{'a': 1}",
+    ),
     "hermes": ("<tool_call>", "</tool_call>", '<tool_call>\n{"name": "f", "arguments": {', "<think>", "</think>"),
     "lfm2": ("<|tool_call_start|>", "<|tool_call_start|>[f(a=", "<|tool_call_end|>", "<think>", "</think>"),
 }

@@ -25,6 +25,7 @@ from transitions.extensions.markup import MarkupMachine
 from transitions.extensions.states import Tags, add_state_features
 
 from toolgram.errors import ToolgramError
+from toolgram.events import Status
 from toolgram.islands.notated_values import NotatedScanner
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.tagged_values import TaggedValue
@@ -129,6 +130,15 @@ def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
     return Message(_joined(content), _joined(reasoning), calls, [], finish)
 
 
+def gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str, Status]]]:
+    """What two readings of one output must agree on: everything but how the arguments are spelled."""
+    calls = [
+        (call.name, json.dumps(json.loads(call.arguments)) if call.status == "complete" else "", call.status)
+        for call in message.tool_calls
+    ]
+    return message.content, message.reasoning, calls
+
+
 def _joined(segments: list[str]) -> str | None:
     text = " ".join(segment for segment in segments if segment.strip())
     return text if text.strip() else None
@@ -173,7 +183,7 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
             setattr(call, name.removesuffix("_field"), json.loads(_last(node)))
         elif name == "argument":
             members += _members(spec, node, text)
-            call.arguments = f"{{{', '.join(members)}}}"
+            call.arguments = f"{{{', '.join(members)}{'' if cut else '}'}"
         elif name == "arguments":
             call.arguments = _arguments(text[node.meta.start_pos : node.meta.end_pos])
         elif name == "arguments_field" and isinstance(node.children[-1], Token):

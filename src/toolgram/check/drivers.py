@@ -22,10 +22,8 @@ import ijson
 
 from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE, WS, may_end, samples
 from toolgram.errors import ToolgramError
-from toolgram.events import Status
 from toolgram.formats import Format
-from toolgram.message import Message
-from toolgram.reference import ReferenceMachine, may_end_here
+from toolgram.reference import ReferenceMachine, gist, may_end_here
 from toolgram.spec import END, TEXT, Literal, Run, Transition, rows_of
 
 Step = tuple[str, str, str]
@@ -198,14 +196,9 @@ def _compare_end(fmt: Format, place: _Place, result: Replay) -> None:
     except ToolgramError as error:
         result.problem = f"the machine takes {place.text!r}, and Lark does not: {error}"
         return
-    if _gist(reference) != _gist(whole.message):
-        result.problem = f"Lark reads {place.text!r} as {_gist(reference)}, the parser as {_gist(whole.message)}"
+    if gist(reference) != gist(whole.message):
+        result.problem = f"Lark reads {place.text!r} as {gist(reference)}, the parser as {gist(whole.message)}"
     result.messages += 1
-
-
-def _gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, Any, Status]]]:
-    calls = [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls]
-    return message.content, message.reasoning, calls
 
 
 def _disagreement(symbols: tuple[str, ...], text: str, expected: list[Step], fired: list[Step]) -> str:

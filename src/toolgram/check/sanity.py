@@ -17,6 +17,7 @@ from toolgram.faults import prefix_faults, unreachable
 from toolgram.spec import END, TEXT, Spec, rows_of
 from toolgram.spec_files import read_terminals, terminal_line
 
+_NEAR = 256  # how far a look-around may look
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
 
 
@@ -127,27 +128,30 @@ def _may_be_empty(terminal: TerminalDef) -> bool:
 
 
 def _fault(parsed: Any) -> str:
-    """The first construct that may backtrack, in words; nothing when all is linear."""
-    pending: list[tuple[Any, bool]] = [(parsed, False)]
+    """The first construct that may backtrack, in words; nothing when all is linear.
+
+    A look-around is tried once per place and forgotten: inside it a repetition that has a bound costs that bound.
+    """
+    pending: list[tuple[Any, bool, bool]] = [(parsed, False, False)]
     while pending:
-        items, repeated = pending.pop()
+        items, repeated, around = pending.pop()
         for op, argument in items:
             if op in _REPEATS:
                 least, most, inner = argument
                 variable = least != most
-                if repeated and variable:
+                if (repeated or (around and most > _NEAR)) and variable:
                     return "a repetition inside a repetition"
-                pending.append((inner, repeated or (variable and most > 1)))
+                pending.append((inner, repeated or (variable and most > 1), around))
             elif op is _constants.BRANCH:
-                pending += [(branch, repeated) for branch in argument[1]]
+                pending += [(branch, repeated, around) for branch in argument[1]]
             elif op is _constants.SUBPATTERN:
-                pending.append((argument[-1], repeated))
+                pending.append((argument[-1], repeated, around))
             elif op in (_constants.ASSERT, _constants.ASSERT_NOT):
-                pending.append((argument[1], repeated))
+                pending.append((argument[1], False, around or repeated))
             elif op in (_constants.GROUPREF, _constants.GROUPREF_EXISTS):
                 return "a backreference"
             elif op is _constants.ATOMIC_GROUP:
-                pending.append((argument, repeated))
+                pending.append((argument, repeated, around))
     return ""
 
 

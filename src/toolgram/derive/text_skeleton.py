@@ -70,7 +70,8 @@ class TextSkeleton:
         draft.initial = begin
         self.leaving.append(begin)
         self.closing = closing
-        self.rules += [f"_closed_again: _close | {draft.blanks()}", f"_close.3: {closing}"]
+        self.rules += ["_closed_again: _close | _close_blank", f"_close.3: {closing}"]
+        self.rules.append(f"_close_blank.-9: {draft.blanks()}")
         return begin
 
     def _content(self, result: DiffAnalysisResult) -> None:

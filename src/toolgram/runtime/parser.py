@@ -360,6 +360,9 @@ def _end(stream: Stream) -> None:
     if sink.queue is not None:
         inside = stream.doubt or stream.env is not None
         if END in stream.state.row and not inside and stream.closing != "length":
+            rest = stream.leftover()
+            if rest:
+                sink.drop(rest, "cut off")
             stream.fire(END, "")
             if stream.call is None:
                 sink.drop_blanks()

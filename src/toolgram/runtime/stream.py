@@ -211,15 +211,16 @@ class Stream:
         self.calls += 1
         self.name = self.given_id = None
 
+    @property
+    def ended(self) -> bool:
+        """Nothing says that the output was cut off: it goes on, or the model has stopped by itself."""
+        return self.closing is None or self.closing in ("stop", "tool_calls")
+
     def end_call(self, action: str) -> None:
         """`end_call` or `fail_call`. A call that only the end of the output ended is complete only if that says so."""
         if self.call is None:
             return
-        if action == "fail_call":
-            status = "malformed"
-        else:
-            ended = self.closing is None or self.closing in ("stop", "tool_calls")
-            status = "complete" if ended else "truncated"
+        status = "malformed" if action == "fail_call" else "complete" if self.ended else "truncated"
         self.sink.put(ToolCallEnd(self.call, status))  # type: ignore[arg-type]
         self.call = self.keys = None
 
@@ -270,8 +271,8 @@ class Stream:
         return None if declared is None else declared.types_for(self.key)
 
     def close_arguments(self) -> None:
-        """The tagged arguments are over."""
-        if self.keys is None or self.call is None:
+        """The tagged arguments are over, unless the output was cut off."""
+        if self.keys is None or self.call is None or not self.ended:
             return
         declared = self.declared()
         for name in declared.required if declared is not None else ():

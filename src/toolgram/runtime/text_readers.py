@@ -57,13 +57,33 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         if not final and _may_grow(state, symbol, text, pos, end):
             stream.buffer = text[pos:]
             return WAIT
+        if final and symbol.most and end == len(text) and (_is_open(stream) or _is_key(state, symbol)):
+            return _cut_off(stream, text, pos)
         if not symbol.special or stream.was_emitted(symbol):
             return _found(stream, symbol, text, pos, end)
-    elif not final and state.may_become(text, pos):
-        stream.buffer = text[pos:]
-        return WAIT
+    elif state.may_become(text, pos):
+        if not final:
+            stream.buffer = text[pos:]
+            return WAIT
+        if _is_open(stream):
+            return _cut_off(stream, text, pos)
     stream.misfit()
     return stream.skip_borrowed(pos, len(text)) if stream.borrowed else pos
+
+
+def _is_open(stream: Stream) -> bool:
+    """Whether a call has begun, inside which the end of the output is no mistake of the model."""
+    return stream.call is not None and stream.sink.queue is None
+
+
+def _is_key(state: StateProgram, symbol: Symbol) -> bool:
+    return "argument_key" in state.row[symbol.trigger].actions
+
+
+def _cut_off(stream: Stream, text: str, pos: int) -> int:
+    """The output ends in a token: of a longer one maybe, so it says nothing."""
+    stream.pending.append(stream.take(text, pos, len(text)))
+    return len(text)
 
 
 def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int) -> bool:

@@ -41,6 +41,9 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
             return pos
     if begin == len(text):
         return begin
+    if final:  # the beginning of a marker: said as text, it would make the cut-off value another one
+        stream.pending.append(stream.take(text, begin, len(text)))
+        return len(text)
     stream.buffer = text[begin:]
     return WAIT
 
@@ -48,10 +51,13 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
     """Where the next marker, or what may become one, begins and ends; the symbol only of a whole one."""
     state = stream.state
-    match = (state.find_final if final else state.find)(text, pos)
-    assert match is not None
-    group, end = match.lastindex, match.end()
-    begin = match.start(group) if group else end
+    for find in (state.find_final, state.find) if final and stream.ended else (state.find,):
+        match = find(text, pos)
+        assert match is not None
+        group, end = match.lastindex, match.end()
+        begin = match.start(group) if group else end
+        if begin < end:
+            break
     return begin, end, state.symbols[group - 2] if group and group > 1 else None
 
 
@@ -64,7 +70,7 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
     begin = text.find(wanted, pos)
     if begin >= 0:
         return begin, begin + len(opening), stream.state.symbols[0]
-    for begin in range(len(text) if final else max(pos, len(text) - len(wanted) + 1), len(text)):
+    for begin in range(max(pos, len(text) - len(wanted) + 1), len(text)):
         if wanted.startswith(text[begin:]):
             return begin, len(text), None
     return len(text), len(text), None
@@ -113,7 +119,7 @@ def _read_notated(stream: Stream, text: str, pos: int, final: bool) -> int:
     if scanner is None:
         opening, closing = stream.program.notation
         scanner = stream.notated = NotatedScanner((opening, closing))
-    end = scanner.read(text, pos, final)
+    end = scanner.read(text, pos, final and stream.ended)
     if end > pos:
         _say(stream, scanner.out, stream.take(text, pos, end))
     if scanner.broken:
