@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
 VLLM := .venv-vllm
+LLAMA := .llama-cpp
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep test-compiled test-vllm test-vllm-if-built conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table docs docs-check wheel-check ci clean
+.PHONY: help demo test test-deep test-compiled test-vllm test-vllm-if-built test-llama-cpp conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table docs docs-check wheel-check ci clean
 
 help: ## what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +51,14 @@ $(VLLM)/.ready: tests/integrations/vllm-requirements.txt
 
 $(VLLM)/.installed: $(VLLM)/.ready pyproject.toml # vLLM finds the plug-in by its entry point
 	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+test-llama-cpp: $(LLAMA)/.ready ## GBNF in llama.cpp itself (builds it: a C++ compiler, eight minutes)
+	PYTHONPATH=$(LLAMA) $(BIN)/pytest -n $(WORKERS) tests/export/test_llama_cpp.py $(ARGS)
+
+$(LLAMA)/.ready: $(READY) tests/export/llama-cpp-requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(LLAMA) \
+		--requirement tests/export/llama-cpp-requirements.txt
 	@touch $@
 
 vllm-table: $(VLLM)/.installed ## what vLLM's own parsers make of the same cases; writes the table in docs/vllm.md

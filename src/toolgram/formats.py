@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,7 +177,7 @@ class Format:
         reasoning: bool | None = None,
         json_schema: Mapping[str, Any] | None = None,
         prefix: str | None = None,
-        special_tokens: Mapping[str, int] | None = None,
+        special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
     ) -> Export:
         """The grammar that keeps a model to what this format's parser reads as complete, valid calls.
 
@@ -185,8 +185,9 @@ class Format:
         `tools` are OpenAI tool dicts, and arguments follow their schemas; `tool_choice` is `auto`, `required`, `none`
         or `{"type": "function", "function": {"name": ...}}`. With `reasoning=True` there must be some, with False there
         must be none. `json_schema` binds the text of the answer. `prefix` is what the prompt has already written for
-        the assistant; without it, a derived format asks its template. With `special_tokens` (text to id) those markers
-        are tokens, not text. The result's `notes` say what could not be expressed.
+        the assistant; without it, a derived format asks its template. With `special_tokens` those markers are
+        tokens, not text: texts with their ids, or the texts alone where the target can name a token. The result's
+        `notes` say what could not be expressed.
 
         Raises ToolgramError for an unknown target, an invalid schema, a function that cannot be called in this format,
         and a choice of one that is not declared.

@@ -17,7 +17,6 @@ from typing import Any, Protocol
 import numpy as np
 
 END = "<eos>"
-CLOSING = ('"', "}", "]", ")", "'", ">", ",", ":", "\n", "0", " ")
 
 
 def _stub(name: str) -> types.ModuleType:
@@ -77,11 +76,11 @@ class Vocabulary:
         return list(data)
 
 
-def vocabulary(words: Sequence[str] = ()) -> Vocabulary:
-    """The vocabulary with these words."""
-    unique = [word.encode() for word in dict.fromkeys(words) if len(word.encode()) > 1]
-    tokens = (*(bytes([byte]) for byte in range(256)), *unique, END.encode())
-    return Vocabulary(tokens, (len(tokens) - 1,))
+def vocabulary(words: Sequence[str] = (), special: Sequence[str] = ()) -> Vocabulary:
+    """The vocabulary with these words, and behind the bytes these special tokens."""
+    unique = [word.encode() for word in dict.fromkeys(words) if len(word.encode()) > 1 and word not in special]
+    tokens = (*(bytes([byte]) for byte in range(256)), *(text.encode() for text in special), *unique, END.encode())
+    return Vocabulary(tokens, (*range(256, 256 + len(special)), len(tokens) - 1))
 
 
 # --- llguidance ---------------------------------------------------------------------------------------------------
@@ -108,10 +107,10 @@ class Llguidance:
         """A matcher at the beginning of an output."""
         return _LlguidanceMatcher(self.module.LLMatcher(self.tokenizer, grammar, log_level=0), len(self.vocab.tokens))
 
-    def accepts(self, grammar: str, text: str) -> bool:
-        """Whether a whole output fits."""
+    def accepts(self, grammar: str, text: str | Sequence[int]) -> bool:
+        """Whether a whole output fits: a text, of which every byte is a token, or tokens."""
         matcher = self.module.LLMatcher(self.tokenizer, grammar, log_level=0)
-        ids = list(text.encode())
+        ids = list(text.encode() if isinstance(text, str) else text)
         return bool(matcher.try_consume_tokens(ids) == len(ids) and matcher.is_accepting())
 
 
@@ -144,9 +143,9 @@ class Xgrammar:
         """The compiled grammar of a target's text."""
         grammar = self.module.Grammar
         if target == "xgrammar":
-            made = grammar.from_lark(text)
+            made = grammar.from_lark(text, tokenizer_info=self.info)
         elif target == "structural_tag":
-            made = grammar.from_structural_tag(text)
+            return self.compiler.compile_structural_tag(text)
         else:
             made = grammar.from_ebnf(text)
         return self.compiler.compile_grammar(made)
@@ -155,9 +154,11 @@ class Xgrammar:
         """A matcher at the beginning of an output."""
         return _XgrammarMatcher(self.module.GrammarMatcher(compiled), len(self.vocab.tokens))
 
-    def accepts(self, compiled: Any, text: str) -> bool:
-        """Whether a whole output fits."""
+    def accepts(self, compiled: Any, text: str | Sequence[int]) -> bool:
+        """Whether a whole output fits: a text, or tokens."""
         matcher = self.module.GrammarMatcher(compiled)
+        if not isinstance(text, str):
+            return all(map(matcher.accept_token, (*text, self.vocab.eos_token_id)))
         return bool(matcher.accept_string(text) and matcher.accept_token(self.vocab.eos_token_id))
 
 
@@ -183,7 +184,7 @@ class Engine:
     """One export in the engine that it was written for."""
 
     target: str
-    accepts: Callable[[str], bool]
+    accepts: Callable[[str | Sequence[int]], bool]
     begin: Callable[[], Matcher]
     vocab: Vocabulary
 
@@ -191,8 +192,8 @@ class Engine:
 class Engines:
     """Both engines over one vocabulary."""
 
-    def __init__(self, words: Sequence[str] = ()) -> None:
-        self.vocab = vocabulary(words)
+    def __init__(self, words: Sequence[str] = (), special: Sequence[str] = ()) -> None:
+        self.vocab = vocabulary(words, special)
         self.llguidance, self.xgrammar = Llguidance(self.vocab), Xgrammar(self.vocab)
 
     def load(self, target: str, text: str) -> Engine:
@@ -218,48 +219,65 @@ def _token(vocab: Vocabulary, word: str) -> int | None:
     return vocab.tokens.index(word.encode()) if word.encode() in vocab.tokens else None
 
 
-def sample(engine: Engine, rng: random.Random, begins: Sequence[str] = (), most: int = 200) -> str | None:
+def sample(
+    engine: Engine, rng: random.Random, begins: Sequence[str] = (), needed: Sequence[str] = (), most: int = 200
+) -> str | None:
     """A random output under the engine's mask; None where it found no end.
 
-    What begins a call is liked best, words and structure better than single bytes, and after `most` tokens whatever
-    closes something.
+    What begins a call is liked best, words and structure better than single bytes. After `most` tokens whatever closes
+    something comes first, or is needed to (the names of required arguments), and words before anything else.
     """
-    calls = [vocab_id for word in begins if (vocab_id := _token(engine.vocab, word)) is not None]
     matcher, vocab = engine.begin(), engine.vocab
-    text = b""
     end = vocab.eos_token_id
-    closing = [byte for mark in CLOSING for byte in mark.encode()]
-    for at in range(most * 3):
-        allowed = matcher.allowed()
-        if not len(allowed):
+    calls = {token for word in begins if (token := _token(vocab, word)) is not None}
+    keys = [token for word in needed if (token := _token(vocab, word)) is not None]
+    closers = [token for token in range(256, end) if _closes(vocab.tokens[token])]
+    text = b""
+    for at in range(most * 60):
+        allowed = set(map(int, matcher.allowed()))
+        if not allowed:
             return None
-        starts = [token for token in calls if token in allowed]
-        if starts and at < most and rng.random() < 0.3:
-            token = rng.choice(starts)
-            assert matcher.take(token), (engine.target, text, token)
-            text += vocab.tokens[token]
-            continue
-        words = [int(token) for token in allowed if 256 <= token < end]
-        may_end = int(allowed[-1]) == end
-        if may_end and (len(allowed) == 1 or rng.random() < 0.25 or at > most):
+        may_end = end in allowed
+        if may_end and (len(allowed) == 1 or at > most or rng.random() < 0.25):
             return text.decode("utf-8", "replace")  # xgrammar lets stray bytes of a character pass
+        allowed.discard(end)
+        words = sorted(token for token in allowed if token >= 256)
+        starts = sorted(calls & allowed)
         if at > most:
-            known = {int(token) for token in allowed}
-            rng.shuffle(words)
-            brackets, others = closing[:5], closing[5:]
-            marks = [word for word in words if any(mark in vocab.tokens[word].lower() for mark in (b"/", b"end", b">"))]
-            first = marks if rng.random() < 0.5 else []
-            wanted = [*first, *brackets, *(words if rng.random() < 0.7 else []), *others]
-            token = next((each for each in wanted if each in known), int(rng.choice(allowed)))
+            token = _closing(rng, allowed, words, keys, closers)
+        elif starts and rng.random() < 0.3:
+            token = rng.choice(starts)
         elif words and rng.random() < 0.5:
             token = rng.choice(words)
         else:
-            plain = [int(each) for each in allowed if 32 <= each < 127]
-            liked = [each for each in plain if each in closing]
-            pool = liked if liked and rng.random() < 0.4 else plain if plain and rng.random() < 0.95 else allowed
-            token = int(rng.choice(list(pool)))
-            if token == end:
-                token = int(allowed[0])
+            plain = sorted(token for token in allowed if 32 <= token < 127)
+            liked = [token for token in plain if token in _MARKS]
+            pool = (
+                liked if liked and rng.random() < 0.4 else plain if plain and rng.random() < 0.95 else sorted(allowed)
+            )
+            token = rng.choice(pool)
         assert matcher.take(token), (engine.target, text, token)
         text += vocab.tokens[token]
     return None
+
+
+_QUOTES, _BRACKETS, _STEPS = list(b"\"'"), list(b"}])>"), list(b"=:")
+_MARKS = frozenset(b"}])\"'>,:\n0 ")
+
+
+def _closes(word: bytes) -> bool:
+    return any(mark in word.lower() for mark in (b"/", b"end", b"eom", b"eot"))
+
+
+def _closing(rng: random.Random, allowed: set[int], words: list[int], keys: list[int], closers: list[int]) -> int:
+    """A token that brings the end nearer: a bracket or a closing marker mostly, a word sometimes, seldom anything."""
+    kind = rng.random()
+    free = len(allowed) > 128  # the inside of a string, or raw text: what ends it is a quote or a marker
+    groups = [_QUOTES, closers, closers] if free else [_QUOTES, _BRACKETS, _STEPS, keys, closers]
+    near = [found for group in groups if (found := [token for token in group if token in allowed])]
+    if near and kind < (0.8 if free else 0.6):
+        return rng.choice(rng.choice(near))
+    if words and kind < 0.95:
+        return rng.choice(words)
+    solid = sorted(token for token in allowed if 32 < token < 127)
+    return rng.choice(solid or sorted(allowed))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from toolgram.spec import Literal
 
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 SAMPLES = int(os.environ.get("TOOLGRAM_SAMPLES", "300" if DEEP else "8"))
+PROMPTS = {"functionary_v3_2": ">>>"}
 TOLERATED = {"undeclared_argument", "repeated_argument"}  # said of arguments that the schema leaves open
 
 
@@ -79,6 +79,11 @@ def words_of(fmt: toolgram.Format, tools: Sequence[dict[str, Any]], triggers: Se
     return [*triggers, *literals, *names, *keys, '": ', '", "', '{"', '"name": "', '"arguments": {', '"parameters": {']
 
 
+def required_of(tools: Sequence[dict[str, Any]]) -> list[str]:
+    """The names of all required arguments."""
+    return [key for each in tools for key in each["function"]["parameters"].get("required", ())]
+
+
 def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]], prefix: str = "") -> str:
     """What is wrong with an output, as the parser and the schemas see it; "" where nothing is."""
     message = fmt.parse(text, tools, prefix)
@@ -96,17 +101,18 @@ def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]],
     return odd[0].why if odd else ""
 
 
-# A value in tagged arguments whose string begins with the marker that would close it: the parser takes it for that.
-KNOWN = re.compile(r"""["'](?:\n?</|<\|)""")
-
-
 def measure(
-    fmt: toolgram.Format, target: str, samples: int, tools: Sequence[dict[str, Any]] = tuple(TOOLS), **request: Any
+    fmt: toolgram.Format,
+    target: str,
+    samples: int,
+    tools: Sequence[dict[str, Any]] = tuple(TOOLS),
+    engines: Any = Engines,
+    **request: Any,
 ) -> Figures:
-    """Ask everything of one export."""
+    """Ask everything of one export. Without a `prefix` it is what the format's generation prompt always ends with."""
+    request.setdefault("prefix", PROMPTS.get(fmt.name))
     made = fmt.export(target, tools, **request)
-    engines = Engines(words_of(fmt, tools, made.triggers))
-    engine = engines.load(target, made.text)
+    engine = engines(words_of(fmt, tools, made.triggers)).load(target, made.text)
     figures = Figures()
     rng = random.Random(f"{fmt.name} {target}")
     prefix = request.pop("prefix", None)
@@ -129,7 +135,7 @@ def _written(
     for _ in range(samples):
         text = random_output(root, rng)
         problem = problem_of(fmt, text, tools, prefix)
-        if problem and not KNOWN.search(text):
+        if problem:
             figures.problems.append(f"written, and {problem}: {text!r}")
         _count(figures, "accepted", engine.accepts(text), text)
         for _ in range(3):
@@ -155,14 +161,11 @@ def _sampled(
     figures: Figures,
 ) -> None:
     for _ in range(samples):
-        text = sample(engine, rng, triggers)
+        text = sample(engine, rng, triggers, required_of(tools))
         if text is None:
-            figures.counts["unfinished"] += 1
+            _count(figures, "finished", False, "a sample without an end")
             continue
         problem = problem_of(fmt, text, tools, prefix)
-        if problem and KNOWN.search(text):
-            figures.counts["known"] += 1
-            continue
         figures.counts["calls"] += len(fmt.parse(text, tools, prefix).tool_calls)
         figures.counts["not valid" if problem else "valid"] += 1
         if problem:

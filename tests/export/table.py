@@ -58,8 +58,7 @@ def lines(samples: int) -> Iterator[str]:
     yield (
         f"In all, {total['accepted']} outputs accepted and {total['not accepted']} not; {total['rejected']} mutations "
         f"rejected and {total['not rejected']} not; {total['valid']} samples valid, with {total['calls']} calls, and "
-        f"{total['not valid']} not valid. {total['unfinished']} samples found no end in time, and {total['known']} are "
-        "set aside for what the text above says of markers in strings."
+        f"{total['not valid']} not valid; {total['not finished']} found no end."
     )
     yield from rows()
 

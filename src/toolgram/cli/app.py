@@ -18,7 +18,7 @@ from toolgram.cli.chosen import chosen_format
 from toolgram.cli.deriving import Wish, checked_name, derive_one, read_kwargs
 from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
-from toolgram.cli.exporting import print_export, read_schema
+from toolgram.cli.exporting import print_export, read_schema, tokens_of
 from toolgram.cli.pages import compare, write
 from toolgram.cli.parsing import Reading, print_events, print_messages, print_painted
 from toolgram.cli.rows import print_rows
@@ -443,6 +443,14 @@ def export(
             metavar="TEXT", show_default=False, help="What the chat template had already written for the model."
         ),
     ] = None,
+    special_token: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT[=ID]",
+            show_default=False,
+            help="A marker that is one token of the model, by its id or its name; may be given again.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document: text, triggers, stop, preserved_tokens and notes.")
     ] = False,
@@ -463,8 +471,10 @@ def export(
         if not target:
             refuse("say for which engine: --target llguidance, xgrammar, structural_tag, gbnf or ebnf")
         schema = read_schema(json_schema)
+        tokens = tokens_of(special_token or ())
+        declared = _tools(tools)
         raise typer.Exit(
-            print_export(chosen, target, _tools(tools), tool_choice, parallel, reasoning, schema, prefix, as_json)
+            print_export(chosen, target, declared, tool_choice, parallel, reasoning, schema, prefix, tokens, as_json)
         )
 
 

@@ -33,6 +33,18 @@ def choice_of(wanted: str) -> str | dict[str, Any]:
     return {"type": "function", "function": {"name": wanted}}
 
 
+def tokens_of(given: Sequence[str]) -> dict[str, int | None]:
+    """`TEXT=ID` is a token with its id, `TEXT` one that goes by its name."""
+    tokens: dict[str, int | None] = {}
+    for each in given:
+        text, equals, number = each.rpartition("=")
+        if equals and number.isdecimal():
+            tokens[text] = int(number)
+        else:
+            tokens[each] = None
+    return tokens
+
+
 def print_export(
     fmt: Format,
     target: str,
@@ -42,11 +54,12 @@ def print_export(
     reasoning: bool | None,
     schema: Mapping[str, Any] | None,
     prefix: str | None,
+    tokens: Mapping[str, int | None],
     as_json: bool,
 ) -> int:
     """Print the grammar, or everything as one JSON document."""
     try:
-        made = fmt.export(target, tools, choice_of(choice), parallel, reasoning, schema, prefix)
+        made = fmt.export(target, tools, choice_of(choice), parallel, reasoning, schema, prefix, tokens)
     except ToolgramError as error:
         refuse(str(error))
     if as_json:

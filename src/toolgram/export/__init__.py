@@ -7,7 +7,7 @@ out.  Nothing here knows a format; nothing here runs a model.  Whatever a target
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import Literal as OneOf
 
@@ -36,6 +36,16 @@ WRITERS: dict[str, Callable[[Expr, Note], str]] = {
 }
 TARGETS = tuple(WRITERS)
 
+# whether a target has a name for a special token with this text
+_BRACKETED = re.compile(r"<[^<>\[\]\s]+>").fullmatch
+_NAMES: dict[str, Callable[[str], object]] = {
+    "llguidance": _BRACKETED,
+    "xgrammar": _BRACKETED,
+    "structural_tag": bool,
+    "gbnf": _BRACKETED,
+    "ebnf": lambda text: False,
+}
+
 
 def export(
     fmt: Format,
@@ -46,13 +56,14 @@ def export(
     reasoning: bool | None = None,
     json_schema: Mapping[str, Any] | None = None,
     prefix: str | None = None,
-    special_tokens: Mapping[str, int] | None = None,
+    special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
 ) -> Export:
     """See `Format.export`."""
     if target not in WRITERS:
         raise ToolgramError(f"unknown target {target!r}; grammars are written for {', '.join(TARGETS)}")
     notes: dict[str, None] = {}
-    wish = wish_of(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, special_tokens)
+    tokens = _tokens(fmt, target, special_tokens or (), notes.setdefault)
+    wish = wish_of(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
     root, triggers = expression(fmt, wish, prefix, notes.setdefault)
     text = WRITERS[target](root, notes.setdefault)
     special = {
@@ -63,6 +74,26 @@ def export(
     stops = stop_tokens(fmt.spec, fmt.habits)
     stop = tuple(text for token, text in special.items() if token in stops)
     return Export(target, text, triggers, stop, tuple(special.values()), tuple(notes))
+
+
+def _tokens(
+    fmt: Format, target: str, given: Mapping[str, int | None] | Collection[str], note: Note
+) -> Mapping[str, int | None]:
+    """The markers that the target can write as tokens. Raises ToolgramError for what is no id and no name."""
+    tokens: dict[str, int | None] = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
+    for text, token in tokens.items():
+        if token is not None and token < 0:
+            raise ToolgramError(f"special_tokens maps texts to ids, which are 0 or more; {text!r} has {token}")
+    markers = {shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)}
+    nameless = [
+        text for text, token in tokens.items() if token is None and text in markers and not _NAMES[target](text)
+    ]
+    if nameless:
+        note(
+            f"{target} has no name for the token{'s' * (len(nameless) > 1)} {', '.join(nameless)}; without an id they "
+            "are written as text"
+        )
+    return {text: token for text, token in tokens.items() if text not in nameless}
 
 
 def expression(fmt: Format, wish: Wish, prefix: str | None, note: Note) -> tuple[Expr, tuple[str, ...]]:
@@ -93,7 +124,15 @@ def expression(fmt: Format, wish: Wish, prefix: str | None, note: Note) -> tuple
         said = f" ({'; '.join(notes)})" if notes else ""
         what = "such a call" if wish.calls else "such an output"
         raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
-    return root, tuple(builder.triggers) if wish.calls else ()
+    return root, _triggers(root, builder.triggers, note) if wish.calls else ()
+
+
+def _triggers(root: Expr, words: Iterable[str], note: Note) -> tuple[str, ...]:
+    """The words with which a lazy engine may begin this very grammar."""
+    triggers = tuple(word for word in words if behind(root, word) != NOTHING)
+    if not triggers:
+        note("no word of its own begins a call behind text, so the grammar cannot be used lazily, from such a word on")
+    return triggers
 
 
 def wish_of(
@@ -102,7 +141,7 @@ def wish_of(
     parallel_tool_calls: bool = True,
     reasoning: bool | None = None,
     json_schema: Mapping[str, Any] | None = None,
-    special_tokens: Mapping[str, int] | None = None,
+    special_tokens: Mapping[str, int | None] | None = None,
 ) -> Wish:
     """A request, checked. Raises ToolgramError that says what is wrong with it."""
     return _wish(tools_of(tools), tool_choice, parallel_tool_calls, reasoning, json_schema, special_tokens or {})
@@ -114,7 +153,7 @@ def _wish(
     parallel: bool,
     reasoning: bool | None,
     json_schema: Mapping[str, Any] | None,
-    tokens: Mapping[str, int],
+    tokens: Mapping[str, int | None],
 ) -> Wish:
     answer = explicit(check_schema(json_schema, "json_schema"), False) if json_schema is not None else None
     chosen = tuple(tools)

@@ -54,7 +54,7 @@ class Wish:
     parallel: bool
     reasoning: bool | None
     answer: Mapping[str, Any] | None  # the schema of the text
-    tokens: Mapping[str, int]  # markers that are tokens, with their ids
+    tokens: Mapping[str, int | None]  # markers that are tokens, with their ids where they are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,7 @@ class Builder:
         self.concerned = self._concerned()
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, Forbidden] = {}
+        self.known_members: dict[tuple[Any, ...], Expr] = {}
         self.alike: dict[str, str] = {}
         self.representatives: dict[Any, str] = {}
 
@@ -328,9 +329,8 @@ class Builder:
         later_edges = self._inner_edges(waiting)
         at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
         for edge in at_once:  # the arguments are open before there is one
-            first = [replace(each, lead=each.lead) for each in later_edges]
             label = seq(Lit(edge.lead), self._marker(edge))
-            members = self._members(tool, first, later_edges, waiting)
+            members = self._members(tool, later_edges, later_edges, waiting)
             if not tool.schema.get("required"):
                 yield label, inside
             yield seq(label, members), inside
@@ -358,7 +358,21 @@ class Builder:
                     yield from self._step(replace(node, inside=False), edge, edge.lead)
 
     def _members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
+        """All arguments of a function, each as it is written first and later."""
+        key = (tool.name, *first)
+        if key not in self.known_members:
+            self.known_members[key] = self._made_members(tool, first, later, waiting)
+        return self.known_members[key]
+
+    def _made_members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
         schema = tool.schema
+
+        def written(key: str | tuple[str, ...], declared: Any) -> tuple[Expr, Expr]:
+            again = choice(*(self._member(tool, edge, key, declared, waiting) for edge in later))
+            if first == later:
+                return again, again
+            return choice(*(self._member(tool, edge, key, declared, waiting) for edge in first)), again
+
         required = set(schema.get("required", ()))
         properties: dict[str, Any] = dict(schema.get("properties", {}))
         beyond = schema.get("additionalProperties", True)
@@ -369,8 +383,7 @@ class Builder:
             self.note(f"{tool.name}: {', '.join(extra)} of the parameters cannot be said of tagged arguments")
         found: list[Member] = []
         for name, declared in properties.items():
-            begun = choice(*(self._member(tool, edge, name, declared, waiting) for edge in first))
-            again = choice(*(self._member(tool, edge, name, declared, waiting) for edge in later))
+            begun, again = written(name, declared)
             if begun == NOTHING and name in required:
                 self.note(f"{tool.name}: the parameter {name!r} cannot be written in this format, so no call can be")
                 return NOTHING
@@ -383,9 +396,7 @@ class Builder:
             self.note(f"{tool.name}: further arguments would be read as text, and are not written")
         elif beyond is not False:
             self.note("arguments that no schema declares are not counted: one name may stand twice")
-            others = tuple(properties)
-            begun = choice(*(self._member(tool, edge, others, beyond, waiting) for edge in first))
-            again = choice(*(self._member(tool, edge, others, beyond, waiting) for edge in later))
+            begun, again = written(tuple(properties), beyond)
             found.append(Member("", begun, again, False))
         return Members(tuple(found), True) if found else NOTHING
 
@@ -714,45 +725,48 @@ def stop_tokens(spec: Spec, habits: Habits) -> frozenset[str]:
     return frozenset(loops - {first for first, _ in habits.pairs})
 
 
-def _solve(equations: dict[Node, dict[Node | None, Expr]], order: list[Node], first: Node) -> Expr:
+def _solve(equations: Mapping[Node, Mapping[Node | None, Expr]], order: list[Node], first: Node) -> Expr:
     """The expression of the first state: the others are put into the places where they occur, one after the other.
 
     Next is always the state with the fewest ways through it, so that what loops is what many ways lead through, and
-    what belongs to one function is written once.
+    what belongs to one function is written once.  States are numbers here, and -1 is the end.
     """
-    users: dict[Node, dict[Node, None]] = {node: {} for node in equations}  # in their order, which is that of the text
-    for node, row in equations.items():
-        for dest in row:
-            if dest is not None:
+    numbers = {node: at for at, node in enumerate(order)}
+    rows = [{-1 if dest is None else numbers[dest]: label for dest, label in equations[node].items()} for node in order]
+    users: list[dict[int, None]] = [{} for _ in order]  # in their order, which is that of the text
+    for node in map(numbers.__getitem__, equations):
+        for dest in rows[node]:
+            if dest >= 0:
                 users[dest][node] = None
-    waiting = [node for node in order if node != first]
+    begin = numbers[first]
+    waiting = [node for node in range(len(order)) if node != begin]
     while waiting:
-        node = min(waiting, key=lambda each: (len(users[each]) - (each in users[each])) * len(equations[each]))
+        node = min(waiting, key=lambda each: (len(users[each]) - (each in users[each])) * len(rows[each]))
         waiting.remove(node)
-        _put_in(equations, users, node)
-    row = equations[first]
-    again = row.pop(first, None)
-    return seq(star(again), row.get(None, NOTHING)) if again is not None else row.get(None, NOTHING)
+        _put_in(rows, users, node)
+    row = rows[begin]
+    again = row.pop(begin, None)
+    return seq(star(again), row.get(-1, NOTHING)) if again is not None else row.get(-1, NOTHING)
 
 
-def _put_in(equations: dict[Node, dict[Node | None, Expr]], users: dict[Node, dict[Node, None]], node: Node) -> None:
+def _put_in(rows: list[dict[int, Expr]], users: list[dict[int, None]], node: int) -> None:
     """Replace a state by its equation, wherever it occurs."""
-    row = equations.pop(node)
+    row = rows[node]
     again = row.pop(node, None)
     if again is not None:
         row = {dest: seq(star(again), label) for dest, label in row.items()}
     for dest in row:
-        if dest is not None:
+        if dest >= 0:
             users[dest].pop(node, None)
-    for user in users.pop(node):
+    for user in users[node]:
         if user == node:
             continue
-        here = equations[user]
+        here = rows[user]
         into = here.pop(node)
         for dest, label in row.items():
             joined = seq(into, label)
             if joined == NOTHING:
                 continue
             here[dest] = choice(here[dest], joined) if dest in here else joined
-            if dest is not None:
+            if dest >= 0:
                 users[dest][user] = None

@@ -51,8 +51,7 @@ class EbnfWriter(RuleWriter):
         """A class in brackets."""
         if not characters:
             return "[^\\x00]" if negated else '""'
-        body = ranges(characters, lambda char: _escaped(char, "\\]^-["))
-        return f"[{'^' if negated else ''}{body}]"
+        return f"[{'^' if negated else ''}{_class(characters)}]"
 
     def token(self, expr: Token) -> str:
         """A token by its id."""
@@ -118,8 +117,8 @@ class GbnfWriter(EbnfWriter):
     """GBNF for llama.cpp."""
 
     def token(self, expr: Token) -> str:
-        """A token by its id."""
-        return f"<[{expr.id}]>"
+        """A token by its id or its name."""
+        return expr.text if expr.id is None else f"<[{expr.id}]>"
 
     def spell(self, name: str) -> str:
         """Names have hyphens only."""
@@ -131,6 +130,12 @@ class GbnfWriter(EbnfWriter):
         body = re.sub(r"\{(\d+), ?-1\}", r"{\1,}", body).replace(", ", ",") if "{" in body else body
         body = re.sub(r"\\0(?![0-9])", r"\\x00", body)
         return _NAME.sub(lambda match: match[0] if match[0][0] in '"[' else match[0].replace("_", "-"), body)
+
+
+@lru_cache(maxsize=512)
+def _class(characters: str) -> str:
+    # `\^` and `\-` are xgrammar's alone
+    return ranges(characters, lambda char: f"\\x{ord(char):02x}" if char in "^-" else _escaped(char, "\\]["))
 
 
 def schema_type(schema: Any) -> Any:

@@ -1,7 +1,7 @@
 """The one form that all exporters write: regular expressions over text, with values of other languages as leaves.
 
 Strategy: outside of values a format is regular, so a tree without names is enough, and the only form that a structural
-tag can say.  Nodes are immutable, compare by value, and are shared; the constructors keep them small (no nested
+tag can say.  Nodes are immutable, equal ones are one; the constructors keep them small (no nested
 sequences, adjacent texts joined, a common beginning of alternatives written once), so that writers only spell out.
 `NOTHING` is the expression that no text fits: alternatives that lead nowhere vanish by themselves.
 """
@@ -9,27 +9,49 @@ sequences, adjacent texts joined, a common beginning of alternatives written onc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from threading import Lock
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 
-@dataclass(frozen=True)
-class Lit:
+class _Once(type):
+    """Makes equal nodes one node, so that comparing them costs nothing however deep they are."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        made = super().__call__(*args, **fields)
+        key = (cls, *vars(made).values())
+        found = _known.get(key)
+        if found is None:
+            with _making:
+                found = _known.setdefault(key, made)
+        return found
+
+
+_known: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+_making = Lock()
+
+
+class Shared(metaclass=_Once):
+    """A node: immutable, and one for each value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lit(Shared):
     """One fixed text."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Token:
-    """One special token: a marker that is no text."""
+@dataclass(frozen=True, eq=False)
+class Token(Shared):
+    """One special token: a marker that is no text. Where its `id` is not known, it goes by its name."""
 
     text: str
-    id: int
+    id: int | None
 
 
-@dataclass(frozen=True)
-class Chars:
+@dataclass(frozen=True, eq=False)
+class Chars(Shared):
     """A bounded run of characters: one of `first`, and up to `most` - 1 of `rest`, but none of the texts `but`.
 
     Both classes are the characters themselves.
@@ -41,37 +63,37 @@ class Chars:
     but: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Seq:
+@dataclass(frozen=True, eq=False)
+class Seq(Shared):
     """One after the other."""
 
     parts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
-class Choice:
+@dataclass(frozen=True, eq=False)
+class Choice(Shared):
     """One of several; none of none."""
 
     options: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
-class Star:
+@dataclass(frozen=True, eq=False)
+class Star(Shared):
     """Any number of times."""
 
     body: Expr
 
 
-@dataclass(frozen=True)
-class Json:
+@dataclass(frozen=True, eq=False)
+class Json(Shared):
     """A JSON value that a schema allows. `schema` is its canonical text; `any_order`: of the outermost keys."""
 
     schema: str
     any_order: bool = False
 
 
-@dataclass(frozen=True)
-class Step:
+@dataclass(frozen=True, eq=False)
+class Step(Shared):
     """One place of a pattern: a character of (or outside of) a set, once or any number of times."""
 
     characters: frozenset[str]
@@ -79,31 +101,23 @@ class Step:
     repeated: bool = False
 
 
-@dataclass(frozen=True)
-class Forbidden:
+@dataclass(frozen=True, eq=False)
+class Forbidden(Shared):
     """What free text must not contain, as short patterns. Shared by all texts of one place."""
 
     patterns: tuple[tuple[Step, ...], ...]
 
-    @cached_property
-    def key(self) -> int:
-        """A hash that is computed once."""
-        return hash(self.patterns)
 
-    def __hash__(self) -> int:
-        return self.key
-
-
-@dataclass(frozen=True)
-class Text:
+@dataclass(frozen=True, eq=False)
+class Text(Shared):
     """Free text without anything forbidden, up to and with `closer`; without a closer, to its own end."""
 
     forbidden: Forbidden
     closer: str = ""
 
 
-@dataclass(frozen=True)
-class Member:
+@dataclass(frozen=True, eq=False)
+class Member(Shared):
     """An argument: how it is written as the first and as a later one."""
 
     name: str  # "" for one that is not declared, which may stand any number of times
@@ -112,31 +126,31 @@ class Member:
     required: bool
 
 
-@dataclass(frozen=True)
-class Members:
+@dataclass(frozen=True, eq=False)
+class Members(Shared):
     """One or more arguments, each declared one at most once, the required ones in any case, in this or any order."""
 
     members: tuple[Member, ...]
     any_order: bool
 
 
-@dataclass(frozen=True)
-class Rules:
+@dataclass(frozen=True, eq=False)
+class Rules(Shared):
     """A small recursive language of its own: named rules, and the one to begin with."""
 
     start: str
     rules: tuple[tuple[str, Expr], ...]
 
 
-@dataclass(frozen=True)
-class Ref:
+@dataclass(frozen=True, eq=False)
+class Ref(Shared):
     """A rule of the `Rules` around it."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Break:
+@dataclass(frozen=True, eq=False)
+class Break(Shared):
     """Nothing; it keeps the texts on either side apart."""
 
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from toolgram.export.engines import fitted
 from toolgram.export.expressions import (
@@ -48,6 +49,7 @@ def lark_string(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in written)
 
 
+@lru_cache(maxsize=512)
 def _class(characters: str, negated: bool) -> str:
     """A character class of a regular expression between slashes."""
     if not characters:

@@ -24,6 +24,7 @@ Pattern = tuple[Step, ...]
 _Items = frozenset[tuple[int, int]]
 
 
+@lru_cache(maxsize=512)
 def literal_pattern(text: str) -> Pattern:
     """The pattern of one fixed text."""
     return tuple(Step(frozenset(char)) for char in text)
@@ -37,6 +38,7 @@ def class_step(pattern: str, repeated: bool = False) -> Step:
     return Step(frozenset(char for char in _ASCII if match(char)), False, repeated)
 
 
+@lru_cache(maxsize=512)
 def characters_of(pattern: str, among: str) -> str:
     """Those characters of `among` that a class matches."""
     match = re.compile(pattern).fullmatch

@@ -160,8 +160,8 @@ class RuleWriter:
         raise NotImplementedError
 
     def token(self, expr: Token) -> str:
-        """One special token."""
-        return f"<[{expr.id}]>"
+        """One special token, by its id or its name."""
+        return expr.text if expr.id is None else f"<[{expr.id}]>"
 
     def char_class(self, characters: str, negated: bool = False) -> str:
         """A set of characters."""

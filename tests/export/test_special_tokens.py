@@ -1,0 +1,110 @@
+"""Markers that are tokens of the model: by id and by name, in a vocabulary that has them."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+import toolgram
+from tests.export.engines import Engines
+from tests.export.measuring import TOOLS
+from tests.export.writing import random_output
+from toolgram.errors import ToolgramError
+from toolgram.export import expression, wish_of
+from toolgram.spec import Literal
+
+for engine in ("llguidance", "tvm_ffi", "numpy"):
+    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+
+# GBNF with tokens is llama.cpp's alone: xgrammar, which runs it elsewhere, does not read that form
+BY_ID = ("llguidance", "xgrammar", "structural_tag", "ebnf")
+BY_NAME = ("llguidance", "xgrammar", "structural_tag")
+
+
+def special_of(fmt: toolgram.Format) -> tuple[str, ...]:
+    """The special tokens that outputs of a format hold."""
+    shapes = (fmt.spec.terminals[token] for token in sorted(fmt.spec.special_tokens))
+    ids = {shape.text: at for at, shape in enumerate(shapes) if isinstance(shape, Literal)}
+    written = fmt.export("ebnf", TOOLS, special_tokens=ids).text
+    return tuple(text for text, at in ids.items() if f"Token({at})" in written)
+
+
+FORMATS = tuple(name for name in toolgram.format_names() if special_of(toolgram.get_format(name)))
+NAMED = tuple(
+    name for name in FORMATS if all(text[0] == "<" for text in special_of(toolgram.get_format(name)))
+)  # the others' markers look like `[TOOL_CALLS]`, which only a structural tag can name
+
+
+def tokens_of(text: str, ids: Mapping[str, int]) -> list[int]:
+    """The tokens of an output: markers as theirs, everything else byte by byte."""
+    parts = re.split("(" + "|".join(map(re.escape, sorted(ids, key=len, reverse=True))) + ")", text)
+    return [token for part in parts for token in ([ids[part]] if part in ids else part.encode())]
+
+
+def accepts_only_tokens(name: str, target: str, given: Mapping[str, int] | Sequence[str]) -> None:
+    fmt = toolgram.get_format(name)
+    special = special_of(fmt)
+    ids = {text: 256 + at for at, text in enumerate(special)}
+    made = fmt.export(target, TOOLS, special_tokens=given)
+    engine = Engines(special=special).load(target, made.text)
+    root, _ = expression(fmt, wish_of(TOOLS), None, lambda words: None)
+    rng = random.Random(name)
+    marked = 0
+    for _ in range(30):
+        text = random_output(root, rng)
+        tokens = tokens_of(text, ids)
+        assert engine.accepts(tokens), text
+        if set(tokens) & set(ids.values()):
+            marked += 1
+            assert not engine.accepts(list(text.encode())), "a marker that is spelled out is none"
+    assert marked
+
+
+@pytest.mark.parametrize("target", BY_ID)
+@pytest.mark.parametrize("name", FORMATS)
+def test_by_id(name: str, target: str) -> None:
+    accepts_only_tokens(name, target, {text: 256 + at for at, text in enumerate(special_of(toolgram.get_format(name)))})
+
+
+@pytest.mark.parametrize("target", BY_NAME)
+@pytest.mark.parametrize("name", NAMED)
+def test_by_name(name: str, target: str) -> None:
+    special = special_of(toolgram.get_format(name))
+    made = toolgram.get_format(name).export(target, TOOLS, special_tokens=special)
+    assert not any("has no name" in note for note in made.notes)
+    accepts_only_tokens(name, target, special)
+
+
+@pytest.mark.parametrize("name", ["mistral_v3", "mistral_v11"])
+def test_a_structural_tag_names_any_token(name: str) -> None:
+    accepts_only_tokens(name, "structural_tag", special_of(toolgram.get_format(name)))
+
+
+def test_what_has_no_name_is_text_and_said() -> None:
+    fmt = toolgram.get_format("mistral_v11")
+    for target in ("llguidance", "xgrammar", "gbnf", "ebnf"):
+        made = fmt.export(target, TOOLS, special_tokens=["[TOOL_CALLS]", "[ARGS]"])
+        assert made.text == fmt.export(target, TOOLS).text
+        assert f"{target} has no name for the tokens [TOOL_CALLS], [ARGS]; without an id they are written as text" in (
+            made.notes
+        )
+
+
+def test_gbnf_has_both_forms() -> None:
+    fmt = toolgram.get_format("hermes")
+    by_id = fmt.export("gbnf", TOOLS, "required", special_tokens={"<tool_call>": 7, "</tool_call>": 8}).text
+    assert "<[7]>" in by_id
+    assert "<[8]>" in by_id
+    by_name = fmt.export("gbnf", TOOLS, "required", special_tokens=["<tool_call>", "</tool_call>"]).text
+    assert by_name.replace("<tool_call>", "<[7]>").replace("</tool_call>", "<[8]>").count("<[7]>") == by_name.count(
+        "<tool_call>"
+    )
+    assert '"<tool_call>' not in by_name
+
+
+def test_an_id_is_a_number_of_the_vocabulary() -> None:
+    with pytest.raises(ToolgramError, match="'<tool_call>' has -1"):
+        toolgram.get_format("hermes").export("llguidance", TOOLS, special_tokens={"<tool_call>": -1})
