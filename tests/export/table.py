@@ -17,10 +17,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import toolgram
-from tests.conformance.roundtrip import by_template, read_rows
+from tests.conformance.roundtrip import by_template, read_rows, real_templates
 from tests.export.engines import Engines, import_xgrammar
 from tests.export.measuring import TOOLS, measure
-from tests.export.test_rows import rows_accepted
+from tests.export.test_rows import probes_refused, rows_accepted
 from toolgram.export import TARGETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "export.md"
@@ -69,16 +69,22 @@ def rows() -> Iterator[str]:
     if not groups:
         return
     engines = Engines()
-    refused = count = 0
-    for each in groups.values():
-        missed, found = rows_accepted(each, engines)
-        refused += len(missed)
-        count += found
     yield ""
     yield (
-        f"Of {count} recorded outputs in which {len(groups)} real chat templates write calls that fit their schemas, "
-        f"the llguidance export of the format derived from the template accepts {count - refused}."
+        f"Recorded outputs of {len(groups)} real chat templates, with calls that fit their schemas, and the outputs "
+        f"that derivation has from {len(real_templates())}, in the exports of the format derived from each:"
     )
+    yield ""
+    yield "| target | recorded calls accepted | outputs of derivation accepted |"
+    yield "|---|--:|--:|"
+    for target in TARGETS:
+        recorded = [rows_accepted(each, engines, target) for each in groups.values()]
+        derived = [probes_refused(template, target, engines) for template in sorted(real_templates())]
+        said = []
+        for found in (recorded, derived):
+            count = sum(each for _, each in found)
+            said.append(f"{count - sum(len(missed) for missed, _ in found)}/{count}")
+        yield f"| {target} | {' | '.join(said)} |"
 
 
 def main() -> int:

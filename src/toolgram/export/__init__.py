@@ -7,7 +7,7 @@ out.  Nothing here knows a format; nothing here runs a model.  Whatever a target
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import Literal as OneOf
 
@@ -66,6 +66,10 @@ def export(
     wish = wish_of(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
     root, triggers = expression(fmt, wish, prefix, notes.setdefault)
     text = WRITERS[target](root, notes.setdefault)
+    if target == "gbnf" and wish.calls and not triggers:
+        notes.setdefault(
+            "no call can be the first thing here, so this grammar is for whole outputs and not for lazy use"
+        )
     special = {
         token: shape.text
         for token in fmt.spec.special_tokens
@@ -124,15 +128,8 @@ def expression(fmt: Format, wish: Wish, prefix: str | None, note: Note) -> tuple
         said = f" ({'; '.join(notes)})" if notes else ""
         what = "such a call" if wish.calls else "such an output"
         raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
-    return root, _triggers(root, builder.triggers, note) if wish.calls else ()
-
-
-def _triggers(root: Expr, words: Iterable[str], note: Note) -> tuple[str, ...]:
-    """The words with which a lazy engine may begin this very grammar."""
-    triggers = tuple(word for word in words if behind(root, word) != NOTHING)
-    if not triggers:
-        note("no word of its own begins a call behind text, so the grammar cannot be used lazily, from such a word on")
-    return triggers
+    # an engine that constrains lazily begins this very grammar at such a word
+    return root, tuple(word for word in builder.triggers if wish.calls and behind(root, word) != NOTHING)
 
 
 def wish_of(

@@ -178,8 +178,12 @@ class Builder:
         edges = self.after_calls.get(node.state) or self.habits.edges.get(node.state, [])
         if node.via and not node.inside:
             seen = self.habits.following.get((node.state, node.via), set())
-            return [edge for edge in edges if edge in seen] or edges
+            return [edge for edge in edges if edge in seen or self._answers(edge)] if seen else edges
         return edges
+
+    def _answers(self, edge: Edge) -> bool:
+        """Whether an edge opens a frame for the text of an answer, which may come wherever the machine takes it."""
+        return self.spec.states[edge.dest].meaning == "content" and edge.trigger in self.spec.special_tokens
 
     # --- the moves ------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any
 from toolgram.export.engines import fitted
 from toolgram.export.expressions import Json, Token
 from toolgram.export.schemas import text_of
-from toolgram.export.writing import MOST_IN_ANY_ORDER, Note, RuleWriter, object_members, ranges
+from toolgram.export.writing import Note, RuleWriter, ranges
 
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|[A-Za-z_][A-Za-z0-9_]*')
 _LOOKAHEAD = re.compile(r'\s*\(=\((?:"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|[^()"\[]|\([^()]*\))*\)\)')
@@ -32,7 +32,7 @@ _INTEGER = '"-"? ("0" | [1-9] [0-9]{0,15})'
 _PYTHON = {
     "py_string": r'''"\"" ([^"\\\x00-\x1f] | "\\" ["\\nrt])* "\"" | "'" ([^'\\\x00-\x1f] | "\\" ['\\nrt])* "'"''',
     "py_integer": _INTEGER,
-    "py_number": _INTEGER + ' ("." [0-9]{1,16})? ([eE] [+\\-]? [0-9]{1,2})?',
+    "py_number": _INTEGER + ' ("." [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?',
 }
 
 
@@ -72,17 +72,10 @@ class EbnfWriter(RuleWriter):
         key = ("json", text, expr.any_order)
         if key in self.names:
             return self.names[key]
+        written = self.in_any_order(schema) if expr.any_order else None
+        if written is not None:
+            return written
         name = self.names[key] = self.new("json")
-        if expr.any_order and len(schema.get("properties", ())) <= MOST_IN_ANY_ORDER:
-            found = object_members(schema)
-            if found is not None:
-                self._count(found)
-                self.rules.append((name, ""))
-                at = len(self.rules) - 1
-                self.rules[at] = (name, self.body(found))
-                return name
-        elif expr.any_order:
-            self.note(f"objects of more than {MOST_IN_ANY_ORDER} properties are written in the order of the schema")
         printed = printed_rules(text)
         if printed is None:
             self.note("xgrammar is not installed, so that values are any JSON (pip install 'toolgram[export]')")
@@ -134,8 +127,8 @@ class GbnfWriter(EbnfWriter):
 
 @lru_cache(maxsize=512)
 def _class(characters: str) -> str:
-    # `\^` and `\-` are xgrammar's alone
-    return ranges(characters, lambda char: f"\\x{ord(char):02x}" if char in "^-" else _escaped(char, "\\]["))
+    # `\^` and `\-` are xgrammar's alone, and its `\x` takes as many digits as follow
+    return ranges(characters, lambda char: f"\\u{ord(char):04x}" if char in "^-" else _escaped(char, "\\]["))
 
 
 def schema_type(schema: Any) -> Any:
@@ -150,7 +143,7 @@ def _escaped(char: str, special: str) -> str:
     if char in special:
         return "\\" + char
     code = ord(char)
-    return char if char.isprintable() else f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    return char if char.isprintable() else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _renamed(body: str, names: dict[str, str]) -> str:

@@ -273,10 +273,13 @@ def members_in_turn(members: Members) -> Expr:
     return whole
 
 
-def members_in_any_order(members: Members) -> Expr:
-    """Arguments in any order, as a choice for every set of them that has been written: for few members."""
-    named = [member for member in members.members if member.name]
-    loose = [member for member in members.members if not member.name]
+def members_in_any_order(members: Members, counted: frozenset[str]) -> Expr:
+    """Arguments in any order, as a choice for every set of `counted` ones that has been written.
+
+    The required ones must be among those; the others may stand any number of times.
+    """
+    named = [member for member in members.members if member.name in counted]
+    loose = [member for member in members.members if member.name not in counted]
     required = frozenset(member.name for member in named if member.required)
     known: dict[frozenset[str], Expr] = {}
 

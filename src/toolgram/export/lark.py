@@ -33,7 +33,7 @@ from toolgram.export.expressions import (
     star,
 )
 from toolgram.export.schemas import text_of
-from toolgram.export.writing import RuleWriter, object_members, ranges
+from toolgram.export.writing import RuleWriter, ranges
 
 _MOST_BITS = 60
 _PYTHON = {
@@ -108,17 +108,6 @@ class XgrammarWriter(RuleWriter):
             if written is not None:
                 return written
         return self.rule(("json", text_of(schema)), "json", lambda: f"%json {text_of(schema)}")
-
-    def in_any_order(self, schema: dict[str, object]) -> str | None:
-        """An object whose keys may stand in any order; None where it must be left to the engine."""
-        if len(schema.get("properties", ())) > 4:  # type: ignore[arg-type]
-            self.note("objects of more than 4 properties are written in the order of the schema")
-            return None
-        found = object_members(schema)
-        if found is None:
-            return None
-        self._count(found)
-        return self.rule(("object", text_of(schema)), "object", lambda: self.body(found))
 
 
 class LlguidanceWriter(XgrammarWriter):
@@ -213,16 +202,6 @@ class LlguidanceWriter(XgrammarWriter):
         found = members_in_turn(expr)
         self._count(found)
         return found
-
-    def in_any_order(self, schema: dict[str, object]) -> str | None:
-        """An object whose keys may stand in any order; None where it must be left to the engine."""
-        found = object_members(schema)
-        if found is None:
-            if len(schema.get("properties", ())) > 1:  # type: ignore[arg-type]
-                self.note("objects with keywords beside properties are written in the order of the schema")
-            return None
-        self._count(found)
-        return self.rule(("object", text_of(schema)), "object", lambda: self.body(found))
 
 
 def cuts_of(root: Expr) -> dict[str, int]:

@@ -29,7 +29,7 @@ from toolgram.export.expressions import (
     members_in_turn,
 )
 from toolgram.export.python_values import children
-from toolgram.export.writing import Note
+from toolgram.export.writing import Note, object_members
 
 
 def structural_tag(root: Expr, note: Note) -> str:
@@ -74,15 +74,16 @@ class _Formats:
                 return {"type": "star", "content": self.of(expr.body)}
             case Json():
                 schema = fitted(json.loads(expr.schema), "xgrammar", note)
-                if expr.any_order and len(schema.get("properties", ())) > 1:
-                    note("objects are written in the order of the schema")
+                if expr.any_order and (members := object_members(schema)) is not None:
+                    return self._embedded(members)
                 return {"type": "json_schema", "json_schema": schema}
             case Text():
                 return self._text(expr)
             case Members():
-                if expr.any_order and len([member for member in expr.members if member.name]) > 1:
-                    note("arguments stand in the order of the schema")
-                return self.of(members_in_turn(expr))
+                if not _rules_can_write(expr):
+                    note("arguments stand in the order of the schema, for the tokens between them go by their names")
+                    return self.of(members_in_turn(expr))
+                return self._embedded(expr)
             case Chars() | Rules():
                 return self._embedded(expr)
             case Ref():
@@ -106,12 +107,27 @@ class _Formats:
         return {"type": "grammar", "grammar": EbnfWriter(self.note).write(expr)}
 
 
+def _rules_can_write(expr: Expr) -> bool:
+    """Whether rules can write an expression: they know tokens by their ids."""
+    pending = [expr]
+    while pending:
+        here = pending.pop()
+        if _goes_by_name(here):
+            return False
+        pending += children(here)
+    return True
+
+
+def _goes_by_name(expr: Expr) -> bool:
+    return isinstance(expr, Token) and expr.id is None
+
+
 def _is_rules(expr: Expr) -> bool:
     """Whether an expression holds what has no word here, and nothing that only a tag can say: then it is rules."""
     pending, needed = [expr], False
     while pending:
         here = pending.pop()
-        if isinstance(here, Json) or (isinstance(here, Token) and here.id is None):
+        if isinstance(here, Json) or _goes_by_name(here):
             return False
         needed = needed or isinstance(here, Rules | Members)
         pending += children(here)

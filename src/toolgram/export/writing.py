@@ -38,7 +38,8 @@ from toolgram.export.schemas import PLAIN_OBJECT, text_of, within
 
 Note = Callable[[str], object]
 
-MOST_IN_ANY_ORDER = 4  # members; every set of them is a rule
+MOST_COUNTED = 6  # arguments in any order of which every set is a rule; of more, only the required ones are counted,
+MOST_REQUIRED = 5  # if they are few enough
 BLANKS = optional(Chars(" \t\r\n", " \t\r\n", 32))
 KEY_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.$"
 
@@ -223,20 +224,34 @@ class RuleWriter:
         return base
 
     def members(self, expr: Members) -> str:
-        """Arguments: in any order where there are few, in their own where there are more."""
+        """Arguments: in any order where few are to be counted, in their own where there are more."""
         return self.item(self.ordered(expr))
 
     def ordered(self, expr: Members) -> Expr:
         """Arguments as an expression without `Members`."""
-        named = [member for member in expr.members if member.name]
-        if expr.any_order and 1 < len(named) <= MOST_IN_ANY_ORDER:
-            found = members_in_any_order(expr)
+        names = frozenset(member.name for member in expr.members if member.name)
+        required = frozenset(member.name for member in expr.members if member.required)
+        if expr.any_order and 1 < len(names) <= MOST_COUNTED:
+            found = members_in_any_order(expr, names)
+        elif expr.any_order and len(names) > 1 and len(required) <= MOST_REQUIRED:
+            self.note(f"where there are more than {MOST_COUNTED} arguments, one that is not required may stand twice")
+            found = members_in_any_order(expr, required)
         else:
-            if expr.any_order and len(named) > 1:
-                self.note(f"more than {MOST_IN_ANY_ORDER} arguments stand in the order of the schema")
+            if expr.any_order and len(names) > 1:
+                self.note(f"more than {MOST_REQUIRED} required arguments stand in the order of the schema")
             found = members_in_turn(expr)
         self._count(found)
         return found
+
+    def in_any_order(self, schema: dict[str, Any]) -> str | None:
+        """The rule of an object whose keys may stand in any order; None where it must be left to the engine."""
+        found = object_members(schema)
+        if found is None:
+            if len(schema.get("properties", ())) > 1:
+                self.note("objects with keywords beside properties are written in the order of the schema")
+            return None
+        self._count(found)
+        return self.rule(("object", text_of(schema)), "object", lambda: self.body(found))
 
     def language(self, expr: Rules) -> str:
         """An inner language, its rules under names of their own."""
