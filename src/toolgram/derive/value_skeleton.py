@@ -277,6 +277,12 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
             found.setdefault((style.before, style.after), {})[kind] = style.encoding
     if not found:
         raise NotExpressible("no argument could be read")
+    text = form.values.get("string")
+    if text is not None and text.encoding in _UNWRITTEN and len(found) == 1:
+        # text that is written in several ways: one of them is as it stands, where everything else stands
+        ((frame, kinds),) = found.items()
+        if frame[1].strip():
+            kinds["string"] = ValueEncoding.RAW
     style = next(iter(form.values.values()))
     pattern = framed(form.pattern, style)
     value = pattern.index(ArgumentSlot.VALUE)

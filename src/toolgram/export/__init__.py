@@ -66,6 +66,8 @@ def export(
     wish = wish_of(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
     root, triggers = expression(fmt, wish, prefix, notes.setdefault)
     text = WRITERS[target](root, notes.setdefault)
+    if target == "llguidance" and wish.calls and fmt.habits.ascii_only:
+        notes.setdefault("this template writes JSON with \\u escapes, and llguidance lets no string hold one")
     if target == "gbnf" and wish.calls and not triggers:
         notes.setdefault(
             "no call can be the first thing here, so this grammar is for whole outputs and not for lazy use"

@@ -30,7 +30,10 @@ ws ::= [ \t\r\n]{0,20}
 
 _INTEGER = '"-"? ("0" | [1-9] [0-9]{0,15})'
 _PYTHON = {
-    "py_string": r'''"\"" ([^"\\\x00-\x1f] | "\\" ["\\nrt])* "\"" | "'" ([^'\\\x00-\x1f] | "\\" ['\\nrt])* "'"''',
+    "py_string": " | ".join(
+        rf'{quote} ([^{char}\\\x00-\x1f] | "\\" [^0-7xuUN\x00-\x1f])* {quote}'
+        for char, quote in (('"', r'"\""'), ("'", '"\'"'))
+    ),
     "py_integer": _INTEGER,
     "py_number": _INTEGER + ' ("." [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?',
 }

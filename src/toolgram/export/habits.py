@@ -53,6 +53,10 @@ class Habits:
     pairs: set[tuple[str, str]] = field(default_factory=set)
     outputs: int = 0
     python_values: bool = False  # values of arguments are written as Python writes them
+    ascii_only: bool = False  # JSON is written with `\u` escapes
+
+
+_ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 
 def habits_of(fmt: Format) -> Habits:
@@ -72,6 +76,7 @@ def habits_of(fmt: Format) -> Habits:
                 seen.add(edge)
                 habits.edges.setdefault(edge.source, []).append(edge)
         habits.outputs += 1
+        habits.ascii_only = habits.ascii_only or _ESCAPE(output) is not None
     return habits
 
 
