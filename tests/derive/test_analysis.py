@@ -27,6 +27,7 @@ CONTRADICTORY = {"deepseek-ai-DeepSeek-R1-Distill-Llama-8B"}
 WARNINGS = {
     "no_tools": "prints no tool calls",
     "id_only": "the id must carry the name",
+    "text_in_two_ways": "arguments of these types is not understood",
     "type_tags": "arguments of these types is not understood",
 }
 
