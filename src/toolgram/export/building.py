@@ -23,25 +23,21 @@ from toolgram.export.expressions import (
     Forbidden,
     Json,
     Lit,
-    Member,
-    Members,
     Seq,
     Text,
     Token,
     choice,
     seq,
-    star,
 )
 from toolgram.export.habits import BEGIN, Edge, Habits
-from toolgram.export.python_values import PythonValues, keyword_arguments
-from toolgram.export.schemas import Tool, text_of, within
-from toolgram.export.texts import characters_of, first_completion, literal_pattern, patterns_of, rest_of
-from toolgram.parameters import TEXT_ONLY, types_of
+from toolgram.export.python_values import keyword_arguments
+from toolgram.export.schemas import Tool, text_of
+from toolgram.export.solving import solve
+from toolgram.export.tagged_arguments import TaggedArguments, noting
+from toolgram.export.texts import WORD, characters_of, first_completion, literal_pattern, patterns_of, rest_of
 from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
 
-_WORD = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-_ID_LENGTHS = {"mistral_9": (9, _WORD[:62])}
-_ECHOED = "echo"  # the way into a state behind a marker that has said the key again
+_ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,7 @@ class Builder:
         self.concerned = self._concerned()
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, Forbidden] = {}
-        self.known_members: dict[tuple[Any, ...], Expr] = {}
+        self.tagged = TaggedArguments(spec, habits, self._marker, note)
         self.alike: dict[str, str] = {}
         self.representatives: dict[Any, str] = {}
 
@@ -117,7 +113,7 @@ class Builder:
                     pending.append(dest)
             equations[node] = row
             order.append(node)
-        return _solve(equations, order, first)
+        return solve(equations, order, first)
 
     def _can_think(self) -> bool:
         return any(
@@ -293,7 +289,7 @@ class Builder:
         return any(each.trigger == trigger and "call_id" in each.actions for each in self.spec.transitions)
 
     def _id(self, shape: Literal | Run | None, quoted: bool) -> Expr:
-        length, allowed = _ID_LENGTHS.get(self.spec.call_ids, (0, _WORD))
+        length, allowed = _ID_LENGTHS.get(self.spec.call_ids, (0, WORD))
         if isinstance(shape, Run):
             allowed = characters_of(shape.first, allowed)
         one = Chars(allowed, allowed, 1)
@@ -311,14 +307,11 @@ class Builder:
         dest = closing.dest
         via = "" if _ends_arguments(closing) else closing.trigger
         if spec.states[edge.dest].python:
-            body, _ = keyword_arguments(tool.schema, self._noting(tool))
+            body, _ = keyword_arguments(tool.schema, noting(tool, self.note))
             return (seq(Lit("("), body, Lit(")")) if body != NOTHING else NOTHING), dest, via
         if edge.trigger.startswith("string "):
             self.note("arguments are shown as a JSON string, and exported as the object that the parser reads as well")
         return Json(text_of(tool.schema), any_order=True), dest, via
-
-    def _noting(self, tool: Tool) -> Callable[[str], object]:
-        return lambda words: self.note(f"{tool.name}: {words}")
 
     # --- arguments one by one -------------------------------------------------------------------------------------
 
@@ -334,13 +327,13 @@ class Builder:
         at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
         for edge in at_once:  # the arguments are open before there is one
             label = seq(Lit(edge.lead), self._marker(edge))
-            members = self._members(tool, later_edges, later_edges, waiting)
+            members = self.tagged.members(tool, later_edges, later_edges, waiting)
             if not tool.schema.get("required"):
                 yield label, inside
             yield seq(label, members), inside
         rest = [edge for edge in opening if edge not in at_once]
         if rest:
-            yield self._members(tool, rest, later_edges, waiting), inside
+            yield self.tagged.members(tool, rest, later_edges, waiting), inside
 
     def _waiting(self) -> str | None:
         """The state between two arguments: the one that closing leaves."""
@@ -360,169 +353,6 @@ class Builder:
                         yield Lit(edge.lead), None
                 else:
                     yield from self._step(replace(node, inside=False), edge, edge.lead)
-
-    def _members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
-        """All arguments of a function, each as it is written first and later."""
-        key = (tool.name, *first)
-        if key not in self.known_members:
-            self.known_members[key] = self._made_members(tool, first, later, waiting)
-        return self.known_members[key]
-
-    def _made_members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
-        schema = tool.schema
-
-        def written(key: str | tuple[str, ...], declared: Any) -> tuple[Expr, Expr]:
-            again = choice(*(self._member(tool, edge, key, declared, waiting) for edge in later))
-            if first == later:
-                return again, again
-            return choice(*(self._member(tool, edge, key, declared, waiting) for edge in first)), again
-
-        required = set(schema.get("required", ()))
-        properties: dict[str, Any] = dict(schema.get("properties", {}))
-        beyond = schema.get("additionalProperties", True)
-        for name in sorted(required - set(properties)):
-            properties[name] = beyond
-        extra = sorted(set(schema) - {"type", "properties", "required", "additionalProperties", "$defs", "definitions"})
-        if extra:
-            self.note(f"{tool.name}: {', '.join(extra)} of the parameters cannot be said of tagged arguments")
-        found: list[Member] = []
-        for name, declared in properties.items():
-            begun, again = written(name, declared)
-            if begun == NOTHING and name in required:
-                self.note(f"{tool.name}: the parameter {name!r} cannot be written in this format, so no call can be")
-                return NOTHING
-            if begun == NOTHING:
-                self.note(f"{tool.name}: the parameter {name!r} cannot be written in this format")
-                continue
-            found.append(Member(name, begun, again, name in required))
-        types = types_of(beyond, schema)
-        if beyond is not False and types is not None and "string" not in types:
-            self.note(f"{tool.name}: further arguments would be read as text, and are not written")
-        elif beyond is not False:
-            self.note("arguments that no schema declares are not counted: one name may stand twice")
-            begun, again = written(tuple(properties), beyond)
-            found.append(Member("", begun, again, False))
-        return Members(tuple(found), True) if found else NOTHING
-
-    def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> Expr:
-        """One argument, from an edge that begins it to where another may come. `key` may be any but some."""
-        equations: dict[Node, dict[Node | None, Expr]] = {}
-        first = Node("", via=edge.trigger)
-        equations[first] = {Node(edge.dest): seq(Lit(edge.lead), self._key_label(edge, key))}
-        pending, order = [Node(edge.dest)], [first]
-        while pending:
-            node = pending.pop()
-            if node in equations:
-                continue
-            row: dict[Node | None, Expr] = {}
-            if node.state == waiting:
-                row[None] = EMPTY
-            else:
-                for each in self.habits.edges.get(node.state, ()):
-                    echoed = node.via == _ECHOED and isinstance(self.spec.terminals.get(each.trigger), Run)
-                    label = EMPTY if echoed else self._value_label(tool, each, key, declared)
-                    label = seq(Lit(each.lead), label)
-                    source = self.spec.states[each.source]
-                    dest = Node(each.dest, _ECHOED if source.meaning == "value" and source.echo else "")
-                    if label != NOTHING:
-                        row[dest] = choice(row[dest], label) if dest in row else label
-                        pending.append(dest)
-            equations[node] = row
-            order.append(node)
-        return _solve(equations, order, first)
-
-    def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> Expr:
-        shape = self.spec.terminals.get(edge.trigger)
-        if not isinstance(shape, Run) or edge.text.isspace():
-            return self._marker(edge)
-        if isinstance(key, str):
-            return Lit(key) if re.fullmatch(shape.pattern, key) else NOTHING
-        first, rest = characters_of(shape.first, _WORD[:52] + "_"), characters_of(rest_of(shape), _WORD)
-        return Chars(first, rest, 32, key)
-
-    def _value_label(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any) -> Expr:
-        state = self.spec.states[edge.source]
-        if state.meaning != "value":
-            if state.echo or isinstance(self.spec.terminals.get(edge.trigger), Run):
-                return self._key_label(edge, key)
-            return self._marker(edge)
-        if state.typed == "notated":
-            written = self._notated(tool, declared)
-            return written if edge.trigger == "value_end" else seq(written, self._marker(edge))
-        if edge.trigger == "value_end":
-            return self._literal(tool, declared, with_text=not self._has_text_frame())
-        if state.echo and not isinstance(key, str):
-            return NOTHING  # its closing marker repeats a key that is not known
-        name = key if isinstance(key, str) else ""
-        echoed = name if state.echo else ""  # what the marker ends with; the state behind it does not read it again
-        types = types_of(declared, tool.schema)
-        texts = types is None or "string" in types
-        if state.typed == "json":
-            literal = self._literal(tool, declared, with_text=not self._has_text_frame())
-            return seq(literal, self._marker(edge), Lit(echoed))
-        raw = self._raw(tool, name, declared, edge, echoed) if texts else NOTHING
-        if state.typed == "text" or types is None or types == TEXT_ONLY or _is_free(raw):
-            return raw
-        return choice(raw, seq(self._literal(tool, declared, with_text=False), self._marker(edge), Lit(echoed)))
-
-    def _notated(self, tool: Tool, declared: Any) -> Expr:
-        """A value in the format's own quotes; what holds others in it is JSON, which is read as well."""
-        opening, closing = self.spec.notation
-        types = types_of(declared, tool.schema)
-        options = [self._literal(tool, declared, with_text=False)]
-        if types is None or "string" in types:
-            texts = _enumerated(declared)
-            if texts is not None:
-                options += [Lit(opening + each + closing) for each in texts if closing not in each]
-            else:
-                marks = dict.fromkeys(literal_pattern(mark) for mark in (opening, closing))
-                options.append(seq(Lit(opening), Text(Forbidden(tuple(marks)), closing)))
-        if types is None or {"array", "object"} & types:
-            self.note("lists and objects are written as JSON, and not in the quotes of the format")
-        return choice(*options)
-
-    def _has_text_frame(self) -> bool:
-        return any(
-            self.spec.states[edge.source].meaning == "value" and self.spec.states[edge.source].typed in ("", "text")
-            for edges in self.habits.edges.values()
-            for edge in edges
-        )
-
-    def _literal(self, tool: Tool, declared: Any, with_text: bool) -> Expr:
-        """A value as JSON, or as Python where the format writes Python; without text, unless `with_text`."""
-        schema = declared if with_text else _without_text(declared, tool.schema)
-        if schema is False:
-            return NOTHING
-        written: Expr = Json(text_of(within(schema, tool.schema)))
-        if self.habits.python_values:
-            values = PythonValues(tool.schema, self._noting(tool))
-            start = values.value(schema)
-            written = choice(written, values.rules(start)) if start != NOTHING else written
-        return written
-
-    def _raw(self, tool: Tool, name: str, declared: Any, edge: Edge, echoed: str) -> Expr:
-        """Text as it is, up to its closing marker."""
-        texts = _enumerated(declared)
-        if texts is not None:
-            for each in texts:
-                if edge.text in each:
-                    self.note(
-                        f"{tool.name}: a value of {name!r} holds the marker that would end it, and cannot be written"
-                    )
-            return seq(choice(*(Lit(each) for each in texts if edge.text not in each)), self._marker(edge), Lit(echoed))
-        kept = sorted({"minLength", "maxLength", "pattern", "format"} & _text_keywords(declared))
-        if kept:
-            self.note(f"{tool.name}: {', '.join(kept)} of {name!r} cannot be said of raw text, and is not enforced")
-        found = []
-        for trigger in self.rows[edge.source]:
-            shape = self.spec.terminals.get(trigger)
-            if isinstance(shape, Literal):
-                found.append(literal_pattern(shape.text + echoed))
-        forbidden = Forbidden(tuple(dict.fromkeys(found)))
-        marker = self._marker(edge)
-        if isinstance(marker, Token):
-            return seq(Text(forbidden), marker, Lit(echoed))
-        return Text(forbidden, edge.text + echoed)
 
     # --- free text ------------------------------------------------------------------------------------------------
 
@@ -658,55 +488,12 @@ def _split(label: Expr) -> tuple[str, Expr]:
     return head.text, seq(*label.parts[1:])
 
 
-def _is_free(raw: Expr) -> bool:
-    head = raw.parts[0] if isinstance(raw, Seq) and raw.parts else raw
-    return isinstance(head, Text)
-
-
 def _run(shape: Run, seen: str) -> Expr:
     """A run that means nothing (a counter, say), of the kind of characters that was seen."""
-    among = "0123456789" if seen.isdigit() else _WORD
+    among = "0123456789" if seen.isdigit() else WORD
     first, rest = characters_of(shape.first, among), characters_of(rest_of(shape), among)
     most = min(shape.most, 3 if seen.isdigit() else 40)
     return Chars(first, rest, most)
-
-
-def _enumerated(schema: Any) -> list[str] | None:
-    """The texts that a value may be, where the schema lists them."""
-    if not isinstance(schema, Mapping):
-        return None
-    if "const" in schema:
-        return [schema["const"]] if isinstance(schema["const"], str) else []
-    if isinstance(schema.get("enum"), list):
-        return [each for each in schema["enum"] if isinstance(each, str)]
-    return None
-
-
-def _text_keywords(schema: Any) -> set[str]:
-    from toolgram.export.schemas import keywords
-
-    return {key for key, _ in keywords(schema)}
-
-
-def _without_text(schema: Any, root: Mapping[str, Any]) -> Any:
-    """The schema of the values that are no text; False where there are none."""
-    types = types_of(schema, root)
-    if types is None:
-        rest = ["integer", "number", "boolean", "null", "array", "object"]
-        return {**schema, "type": rest} if isinstance(schema, Mapping) and "$ref" not in schema else {"type": rest}
-    if "string" not in types:
-        return schema
-    if types == TEXT_ONLY:
-        return False
-    if "enum" in schema:
-        return {**schema, "enum": [each for each in schema["enum"] if not isinstance(each, str)]}
-    if "type" in schema:
-        return {**schema, "type": [each for each in schema["type"] if each != "string"]}
-    for key in ("anyOf", "oneOf"):
-        if key in schema:
-            kept = [each for each in (_without_text(one, root) for one in schema[key]) if each is not False]
-            return {**schema, key: kept} if kept else False
-    return schema
 
 
 def stop_tokens(spec: Spec, habits: Habits) -> frozenset[str]:
@@ -727,50 +514,3 @@ def stop_tokens(spec: Spec, habits: Habits) -> frozenset[str]:
         if trigger in spec.special_tokens and move.dest in begins and not move.actions
     }
     return frozenset(loops - {first for first, _ in habits.pairs})
-
-
-def _solve(equations: Mapping[Node, Mapping[Node | None, Expr]], order: list[Node], first: Node) -> Expr:
-    """The expression of the first state: the others are put into the places where they occur, one after the other.
-
-    Next is always the state with the fewest ways through it, so that what loops is what many ways lead through, and
-    what belongs to one function is written once.  States are numbers here, and -1 is the end.
-    """
-    numbers = {node: at for at, node in enumerate(order)}
-    rows = [{-1 if dest is None else numbers[dest]: label for dest, label in equations[node].items()} for node in order]
-    users: list[dict[int, None]] = [{} for _ in order]  # in their order, which is that of the text
-    for node in map(numbers.__getitem__, equations):
-        for dest in rows[node]:
-            if dest >= 0:
-                users[dest][node] = None
-    begin = numbers[first]
-    waiting = [node for node in range(len(order)) if node != begin]
-    while waiting:
-        node = min(waiting, key=lambda each: (len(users[each]) - (each in users[each])) * len(rows[each]))
-        waiting.remove(node)
-        _put_in(rows, users, node)
-    row = rows[begin]
-    again = row.pop(begin, None)
-    return seq(star(again), row.get(-1, NOTHING)) if again is not None else row.get(-1, NOTHING)
-
-
-def _put_in(rows: list[dict[int, Expr]], users: list[dict[int, None]], node: int) -> None:
-    """Replace a state by its equation, wherever it occurs."""
-    row = rows[node]
-    again = row.pop(node, None)
-    if again is not None:
-        row = {dest: seq(star(again), label) for dest, label in row.items()}
-    for dest in row:
-        if dest >= 0:
-            users[dest].pop(node, None)
-    for user in users[node]:
-        if user == node:
-            continue
-        here = rows[user]
-        into = here.pop(node)
-        for dest, label in row.items():
-            joined = seq(into, label)
-            if joined == NOTHING:
-                continue
-            here[dest] = choice(here[dest], joined) if dest in here else joined
-            if dest >= 0:
-                users[dest][user] = None

@@ -17,6 +17,7 @@ from toolgram.export.expressions import Forbidden, Step
 from toolgram.spec import Literal, Run, Spec, Transition, is_json_trigger
 
 BLANKS = Step(frozenset(" \t\r\n"), repeated=True)
+WORD = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"  # what names and ids are made of
 _QUOTES = frozenset("\"'")
 _ASCII = [chr(code) for code in range(9, 127)]
 

@@ -1,0 +1,57 @@
+"""Kleene's algorithm: an automaton, given as equations, becomes the expression of its first state."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
+
+from toolgram.export.expressions import NOTHING, Expr, choice, seq, star
+
+N = TypeVar("N", bound=Hashable)
+
+
+def solve(equations: Mapping[N, Mapping[N | None, Expr]], order: Sequence[N], first: N) -> Expr:
+    """The expression of the first state: the others are put into the places where they occur, one after the other.
+
+    Next is always the state with the fewest ways through it, so that what loops is what many ways lead through, and
+    what belongs to one function is written once.  States are numbers here, and -1 is the end.
+    """
+    numbers = {node: at for at, node in enumerate(order)}
+    rows = [{-1 if dest is None else numbers[dest]: label for dest, label in equations[node].items()} for node in order]
+    users: list[dict[int, None]] = [{} for _ in order]  # in their order, which is that of the text
+    for node in map(numbers.__getitem__, equations):
+        for dest in rows[node]:
+            if dest >= 0:
+                users[dest][node] = None
+    begin = numbers[first]
+    waiting = [node for node in range(len(order)) if node != begin]
+    while waiting:
+        node = min(waiting, key=lambda each: (len(users[each]) - (each in users[each])) * len(rows[each]))
+        waiting.remove(node)
+        _put_in(rows, users, node)
+    row = rows[begin]
+    again = row.pop(begin, None)
+    return seq(star(again), row.get(-1, NOTHING)) if again is not None else row.get(-1, NOTHING)
+
+
+def _put_in(rows: list[dict[int, Expr]], users: list[dict[int, None]], node: int) -> None:
+    """Replace a state by its equation, wherever it occurs."""
+    row = rows[node]
+    again = row.pop(node, None)
+    if again is not None:
+        row = {dest: seq(star(again), label) for dest, label in row.items()}
+    for dest in row:
+        if dest >= 0:
+            users[dest].pop(node, None)
+    for user in users[node]:
+        if user == node:
+            continue
+        here = rows[user]
+        into = here.pop(node)
+        for dest, label in row.items():
+            joined = seq(into, label)
+            if joined == NOTHING:
+                continue
+            here[dest] = choice(here[dest], joined) if dest in here else joined
+            if dest >= 0:
+                users[dest][user] = None
