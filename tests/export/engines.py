@@ -232,7 +232,7 @@ def sample(
     calls = {token for word in begins if (token := _token(vocab, word)) is not None}
     keys = [token for word in needed if (token := _token(vocab, word)) is not None]
     closers = [token for token in range(256, end) if _closes(vocab.tokens[token])]
-    text = b""
+    text, last = b"", -1
     for at in range(most * 60):
         allowed = set(map(int, matcher.allowed()))
         if not allowed:
@@ -244,7 +244,8 @@ def sample(
         words = sorted(token for token in allowed if token >= 256)
         starts = sorted(calls & allowed)
         if at > most:
-            token = _closing(rng, allowed, words, keys, closers)
+            behind = [each for each in _AFTER_KEYS if each in allowed] if last in keys else []
+            token = rng.choice(behind) if behind else _closing(rng, text, allowed, words, keys, closers)
         elif starts and rng.random() < 0.3:
             token = rng.choice(starts)
         elif words and rng.random() < 0.5:
@@ -257,10 +258,12 @@ def sample(
             )
             token = rng.choice(pool)
         assert matcher.take(token), (engine.target, text, token)
-        text += vocab.tokens[token]
+        text, last = text + vocab.tokens[token], token
     return None
 
 
+_BEFORE_KEYS = tuple(bytes([byte]) for byte in b"\"'(>= ")
+_AFTER_KEYS = tuple(b'"=>')
 _QUOTES, _BRACKETS, _STEPS = list(b"\"'"), list(b"}])>"), list(b"=:")
 _MARKS = frozenset(b"}])\"'>,:\n0 ")
 
@@ -269,10 +272,16 @@ def _closes(word: bytes) -> bool:
     return any(mark in word.lower() for mark in (b"/", b"end", b"eom", b"eot"))
 
 
-def _closing(rng: random.Random, allowed: set[int], words: list[int], keys: list[int], closers: list[int]) -> int:
+def _closing(
+    rng: random.Random, text: bytes, allowed: set[int], words: list[int], keys: list[int], closers: list[int]
+) -> int:
     """A token that brings the end nearer: a bracket or a closing marker mostly, a word sometimes, seldom anything."""
-    kind = rng.random()
     free = len(allowed) > 128  # the inside of a string, or raw text: what ends it is a quote or a marker
+    raw = free and ord("\n") in allowed
+    needed = [token for token in keys if token in allowed] if text[-1:] in _BEFORE_KEYS and not raw else []
+    if needed and rng.random() < 0.5:
+        return rng.choice(needed)
+    kind = rng.random()
     groups = [_QUOTES, closers, closers] if free else [_QUOTES, _BRACKETS, _STEPS, keys, closers]
     near = [found for group in groups if (found := [token for token in group if token in allowed])]
     if near and kind < (0.8 if free else 0.6):

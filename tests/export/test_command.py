@@ -33,3 +33,17 @@ def test_export(tmp_path: Path) -> None:
     assert run("export", "hermes")[0] == 2
     assert run("export", "hermes", "-t", "yacc")[0] == 2
     assert run("export", "hermes", "-t", "ebnf", "--json-schema", str(tools))[0] == 2
+
+
+def test_special_tokens(tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps(TOOLS))
+    hermes = ("export", "hermes", "-t", "xgrammar", "--tools", str(tools), "--tool-choice", "required")
+    status, out, _ = run(*hermes, "--special-token", "<tool_call>=7", "--special-token", "</tool_call>")
+    assert status == 0
+    assert "<[7]>" in out
+    assert " </tool_call>" in out
+    status, out, err = run(*hermes[:3], "ebnf", *hermes[4:], "--special-token", "<tool_call>")
+    assert status == 0
+    assert "Token(" not in out
+    assert "ebnf has no name for the token <tool_call>" in err

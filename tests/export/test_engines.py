@@ -178,7 +178,7 @@ def tool_lists(draw: st.DrawFn) -> list[dict[str, Any]]:
     return made
 
 
-@pytest.mark.parametrize("name", ["hermes", "qwen3_coder", "lfm2", "mistral_v11"])
+@pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=max(3, SAMPLES // 2), suppress_health_check=list(HealthCheck), deadline=None)
 @given(tools=tool_lists(), seed=st.integers(0, 2**32))
 def test_any_tools(name: str, tools: list[dict[str, Any]], seed: int) -> None:

@@ -105,6 +105,15 @@ def test_gbnf_has_both_forms() -> None:
     assert '"<tool_call>' not in by_name
 
 
+def test_tokens_are_triggers_as_texts_are() -> None:
+    fmt = toolgram.get_format("hermes")
+    as_text = fmt.export("gbnf", TOOLS)
+    as_token = fmt.export("gbnf", TOOLS, special_tokens=["<tool_call>", "</tool_call>"])
+    assert as_text.triggers == as_token.triggers == ("<tool_call>",)
+    assert not any("lazy" in note for note in (*as_text.notes, *as_token.notes))
+    assert any("lazy" in note for note in toolgram.get_format("gpt_oss").export("gbnf", TOOLS).notes)
+
+
 def test_an_id_is_a_number_of_the_vocabulary() -> None:
     with pytest.raises(ToolgramError, match="'<tool_call>' has -1"):
         toolgram.get_format("hermes").export("llguidance", TOOLS, special_tokens={"<tool_call>": -1})

@@ -255,6 +255,7 @@ def behind_seq(parts: tuple[Expr, ...], read: str) -> Expr:
         return behind_seq(rest, read[len(head.text) :]) if read.startswith(head.text) else NOTHING
     found = seq(behind(head, read), *rest)
     empty = isinstance(head, Star) or (isinstance(head, Choice) and EMPTY in head.options)
+    empty = empty or (isinstance(head, Text) and not head.closer)
     return choice(found, behind_seq(rest, read)) if empty else found
 
 
