@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ import toolgram
 from tests.export.measuring import TOOLS, tool
 from toolgram.export import TARGETS
 from toolgram.export.expressions import NOTHING, Lit, Star, choice, optional, seq, star
+from toolgram.export.patterns import for_engine
+from toolgram.export.schemas import explicit
 from toolgram.export.texts import first_completion, literal_pattern, text_automaton
 
 FORMATS = toolgram.format_names()
@@ -69,6 +72,65 @@ def test_the_text_does_not_depend_on_the_process() -> None:
         )
         seen.add(run.stdout)
     assert len(seen) == 1
+
+
+# --- schemas ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("schema", "wanted"),
+    [
+        ({"type": "object", "allOf": [{"required": ["a"]}, {"properties": {"a": {"type": "null"}}}]}, ["a"]),
+        ({"allOf": [{"$ref": "#/$defs/A"}], "$defs": {"A": {"type": "object", "required": ["b"]}}}, ["b"]),
+        ({"allOf": [{"allOf": [{"required": ["a"]}]}, {"required": ["b", "a"]}], "type": "object"}, ["a", "b"]),
+    ],
+)
+def test_all_of_is_one_schema(schema: dict[str, Any], wanted: list[str]) -> None:
+    made = explicit(schema, False)
+    assert "allOf" not in made
+    assert made["required"] == wanted
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [{"type": "object", "additionalProperties": False}, {"required": ["b"]}]},
+        {"allOf": [{"minimum": 3}, {"minimum": 4}], "type": "integer"},
+        {"allOf": [{"$ref": "#"}], "type": "object"},
+        {"allOf": [{"type": "object"}, {"required": ["a"]}], "properties": {"a": {"$ref": "#/allOf/0"}}},
+    ],
+)
+def test_all_of_stays_where_its_parts_differ(schema: dict[str, Any]) -> None:
+    assert "allOf" in explicit(schema, False)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "misfits"),
+    [
+        ("b", ["b", "abc"], ["", "ac"]),
+        ("^b", ["b", "bc"], ["ab"]),
+        ("b$", ["b", "ab"], ["ba"]),
+        ("^a|b$", ["ax", "xb"], ["xa", "bx"]),
+        (r"^a\$", ["a$", "a$b"], ["a"]),
+        (r"[]|]x", ["]x", "|x"], ["x"]),
+        ("^(a|b)c?$", ["a", "bc"], ["abc"]),
+    ],
+)
+def test_a_pattern_for_the_whole_text(pattern: str, fits: list[str], misfits: list[str]) -> None:
+    whole = for_engine(pattern, "xgrammar")
+    assert whole is not None
+    assert for_engine(pattern, "llguidance") == pattern
+    assert all(re.fullmatch(whole, text) for text in fits)
+    assert not any(re.fullmatch(whole, text) for text in misfits)
+    assert all(re.search(pattern, text) for text in fits)
+
+
+@pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", r"\bfoo", "(?i)a", "^a*?$", r"a(^b|c)", r"^\p{L}$"])
+def test_a_pattern_that_no_engine_takes_is_told_of(pattern: str) -> None:
+    tools = [tool("f", {"a": {"type": "string", "pattern": pattern}})]
+    for target in ("llguidance", "xgrammar", "structural_tag"):
+        notes = toolgram.get_format("hermes").export(target, tools).notes
+        assert any("does not enforce the pattern" in note for note in notes), (target, notes)
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------

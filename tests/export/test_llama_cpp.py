@@ -7,7 +7,8 @@ import random
 import pytest
 
 import toolgram
-from tests.export.measuring import SAMPLES, TOOLS, measure
+from tests.export.measuring import SAMPLES, TOOLS, measure, problem_of
+from tests.export.test_schemas import SCHEMAS
 from tests.export.test_special_tokens import FORMATS, NAMED, special_of, tokens_of
 from tests.export.writing import random_output
 from toolgram.export import expression, wish_of
@@ -27,6 +28,23 @@ def test_every_export(name: str) -> None:
     assert not figures.problems, "\n".join(figures.problems[:3])
     assert figures.counts["accepted"] == figures.counts["valid"] == SAMPLES * 4
     assert figures.counts["calls"]
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_every_kind_of_schema(kind: str) -> None:
+    from tests.export.llama_cpp_engine import LlamaCppEngines
+
+    fmt = toolgram.get_format("hermes")
+    tools = [{"type": "function", "function": {"name": "f", "parameters": SCHEMAS[kind]}}]
+    made = fmt.export("gbnf", tools)
+    engine = LlamaCppEngines().load("gbnf", made.text)
+    unescaped = any("JSON escapes" in note for note in made.notes)
+    root, _ = expression(fmt, wish_of(tools), None, lambda words: None)
+    rng = random.Random(kind)
+    for _ in range(20):
+        text = random_output(root, rng)
+        if not problem_of(fmt, text, tools) and not (unescaped and "\\" in text):
+            assert engine.accepts(text), text
 
 
 @pytest.mark.parametrize("form", ["id", "name"])

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from toolgram.export.engines import fitted
+from toolgram.export.engines import fitted, text_lengths
 from toolgram.export.expressions import Json, Token
 from toolgram.export.schemas import text_of
 from toolgram.export.writing import Note, RuleWriter, ranges
@@ -28,6 +28,10 @@ ws ::= [ \t\r\n]{0,20}
 """.strip()
 
 
+_CHARACTER = r'[^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})'
+_PATTERN = re.compile(r'Regex\(("(?:[^"\\]|\\.)*"), json_string=true\)').fullmatch
+_UNESCAPED = r'^"\\\x00-\x1f'  # the characters of a JSON string that stand for themselves
+_NEGATED = re.compile(r"\[\^((?:[^\]\\]|\\.)*)\]").sub
 _INTEGER = '"-"? ("0" | [1-9] [0-9]{0,15})'
 _PYTHON = {
     "py_string": " | ".join(
@@ -78,6 +82,9 @@ class EbnfWriter(RuleWriter):
         written = self.in_any_order(schema) if expr.any_order else None
         if written is not None:
             return written
+        lengths = text_lengths(schema)
+        if lengths is not None:
+            return self.rule(key, "text", lambda: self._counted(*lengths))
         name = self.names[key] = self.new("json")
         printed = printed_rules(text)
         if printed is None:
@@ -94,11 +101,19 @@ class EbnfWriter(RuleWriter):
         renamed = {rule: name if rule == "root" else self.spell(f"{name}_{rule}") for rule, _ in printed} | common
         for rule, body in printed:
             if rule not in common:
-                self.rules.append((renamed[rule], self.translated(_renamed(body, renamed))))
+                for inner, text in self.pattern_rules(renamed[rule], body) or [
+                    (renamed[rule], _renamed(body, renamed))
+                ]:
+                    self.rules.append((inner, self.translated(text)))
             elif ("common", rule) not in self.names:
                 self.names["common", rule] = common[rule]
                 self.rules.append((common[rule], self.translated(_renamed(body, renamed))))
         return name
+
+    def _counted(self, low: int, high: int | None) -> str:
+        """A text of so many characters, of which each may be an escape."""
+        character = self.rule("character", "character", lambda: _CHARACTER)
+        return f'"\\"" {character}{{{low},{"" if high is None else high}}} "\\""'
 
     def _is_common(self, rule: str, body: str) -> bool:
         """Whether this is one of the rules that are printed for every schema, and as it was printed before."""
@@ -106,7 +121,11 @@ class EbnfWriter(RuleWriter):
 
     def translated(self, body: str) -> str:
         """The body of a printed rule, as this target has it."""
-        return body
+        return _ESCAPE.sub(_portable, body) if "Regex(" not in body else body
+
+    def pattern_rules(self, name: str, body: str) -> list[tuple[str, str]]:
+        """The rules for a body that is a pattern, where the target has none; else nothing."""
+        return []
 
 
 class GbnfWriter(EbnfWriter):
@@ -124,8 +143,21 @@ class GbnfWriter(EbnfWriter):
         """Without lookahead, which says nothing new, and with the counts and escapes that llama.cpp knows."""
         body = _LOOKAHEAD.sub("", body)
         body = re.sub(r"\{(\d+), ?-1\}", r"{\1,}", body).replace(", ", ",") if "{" in body else body
-        body = re.sub(r"\\0(?![0-9])", r"\\x00", body)
+        body = super().translated(body)
         return _NAME.sub(lambda match: match[0] if match[0][0] in '"[' else match[0].replace("_", "-"), body)
+
+    def pattern_rules(self, name: str, body: str) -> list[tuple[str, str]]:
+        """A pattern as rules, which xgrammar prints as well: of characters that JSON does not escape."""
+        found = _PATTERN(body)
+        if found is None:
+            return []
+        pattern = json.loads(found[1])
+        printed = pattern_as_rules(pattern)
+        if any(_holds_escaped(_NEGATED("", text)) for _, text in printed):
+            self.note(f"the pattern {pattern!r} allows what JSON escapes, and is not enforced in GBNF")
+            return [(name, f"[{_UNESCAPED}]*")]
+        renamed = {rule: name if rule == "root" else self.spell(f"{name}_{rule}") for rule, _ in printed}
+        return [(renamed[rule], _NEGATED(_unescaped_too, _renamed(text, renamed))) for rule, text in printed]
 
 
 @lru_cache(maxsize=512)
@@ -153,6 +185,57 @@ def _renamed(body: str, names: dict[str, str]) -> str:
     return _NAME.sub(lambda match: match[0] if match[0][0] in '"[' else names.get(match[0], match[0]), body)
 
 
+def _unescaped_too(found: re.Match[str]) -> str:
+    return f"[{_UNESCAPED}{found[1]}]"
+
+
+def _holds_escaped(body: str) -> bool:
+    """Whether a printed rule can write a character that a JSON string escapes."""
+    for part in _NAME.findall(body):
+        if part[0] == '"':
+            codes = [(ord(char), ord(char)) for char in _read(part[1:-1])]
+        elif part[0] == "[":
+            codes = [(ord(pair[0]), ord(pair[-1])) for pair in _RANGE(_read(part[1:-1]))]
+        else:
+            continue
+        if any(low < 32 or low <= 34 <= high or low <= 92 <= high for low, high in codes):
+            return True
+    return False
+
+
+_RANGE = re.compile(r".-.|.", re.DOTALL).findall
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))", re.DOTALL)
+_SINGLE = {"0": "\0", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def _read(text: str) -> str:
+    """What xgrammar has printed with escapes."""
+    return _ESCAPE.sub(lambda found: _character(found), text)
+
+
+def _character(found: re.Match[str]) -> str:
+    code = found[1] or found[2] or found[3]
+    return chr(int(code, 16)) if code else _SINGLE.get(found[4], found[4])
+
+
+def _portable(found: re.Match[str]) -> str:
+    """An escape as all engines read it."""
+    char = _character(found)
+    if found[4] and (char in '\n\r\t"\\[]'):
+        return found[0]
+    if found[3]:
+        return found[0]
+    return f"\\u{ord(char):04x}" if not char.isalnum() or ord(char) > 127 else char
+
+
+@lru_cache(maxsize=512)
+def pattern_as_rules(pattern: str) -> tuple[tuple[str, str], ...]:
+    """The rules that xgrammar makes of a pattern."""
+    from xgrammar import Grammar
+
+    return _rules_of(str(Grammar.from_regex(pattern)).replace(r"[\0-\U0010ffff]", r"[^\0]"))
+
+
 @lru_cache(maxsize=512)
 def printed_rules(schema: str) -> tuple[tuple[str, str], ...] | None:
     """The rules that xgrammar makes of a schema; None where it is not installed."""
@@ -160,10 +243,9 @@ def printed_rules(schema: str) -> tuple[tuple[str, str], ...] | None:
         from xgrammar import Grammar
     except ImportError:
         return None
-    grammar = str(Grammar.from_json_schema(schema, strict_mode=False))
-    found = []
-    for line in grammar.splitlines():
-        name, arrow, body = line.partition(" ::= ")
-        if arrow:
-            found.append((name, body))
-    return tuple(found)
+    return _rules_of(str(Grammar.from_json_schema(schema, strict_mode=False)))
+
+
+def _rules_of(printed: str) -> tuple[tuple[str, str], ...]:
+    lines = [line.partition(" ::= ") for line in printed.splitlines()]
+    return tuple((name, body) for name, arrow, body in lines if arrow)

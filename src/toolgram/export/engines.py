@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolgram.export.patterns import for_engine
 from toolgram.export.schemas import keywords, without
 
 Note = Callable[[str], object]
@@ -44,6 +45,11 @@ def fitted(schema: Any, engine: str, note: Note) -> Any:
     if left:
         note(f"{engine} does not enforce {', '.join(left)} of a JSON Schema")
         schema = without(schema, left)
+    schema = _with_patterns(schema, engine, note)
+    if engine == "xgrammar":
+        schema = _map(schema, _spelled_out)
+        if text_lengths(schema) is None and any(key in ("minLength", "maxLength") for key, _ in keywords(schema)):
+            note("xgrammar lets nothing that JSON escapes stand in a text of limited length inside a list or an object")
     if engine == "llguidance":
         unknown = sorted({str(value) for key, value in keywords(schema) if key == "format"} - _KNOWN_FORMATS)
         if unknown:
@@ -69,6 +75,63 @@ def _map(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any
         else:
             made[key] = _map(value, change)
     return change(made)
+
+
+def _with_patterns(schema: Any, engine: str, note: Note) -> Any:
+    """Patterns as the engine takes them."""
+
+    def change(one: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(one.get("pattern"), str):
+            return one
+        taken = for_engine(one["pattern"], engine)
+        if taken is not None:
+            if engine == "xgrammar":
+                note("xgrammar lets nothing that JSON escapes stand in a text with a pattern")
+            return {**one, "pattern": taken}
+        note(f"{engine} does not enforce the pattern {one['pattern']!r}")
+        return {key: value for key, value in one.items() if key != "pattern"}
+
+    return _map(schema, change)
+
+
+def text_lengths(schema: Any) -> tuple[int, int | None] | None:
+    """The least and the greatest length of a text of which a schema says nothing else; None for any other schema.
+
+    xgrammar counts characters, but lets none stand there that JSON escapes; so writers of rules count for themselves.
+    """
+    if not isinstance(schema, Mapping) or schema.get("type") != "string" or len(schema) < 2:
+        return None
+    if not set(schema) <= {"type", "minLength", "maxLength"}:
+        return None
+    return schema.get("minLength", 0), schema.get("maxLength")
+
+
+def _spelled_out(one: dict[str, Any]) -> dict[str, Any]:
+    """Lists and objects that are the only values, as schemas of their parts: xgrammar has no blanks in a constant.
+
+    And items behind those of `prefixItems`, which may be anything: xgrammar takes none where nothing is said.
+    """
+    if "prefixItems" in one and "items" not in one:
+        return {**one, "items": {}}
+    if "const" in one and isinstance(one["const"], list | dict):
+        return _constant(one["const"])
+    if not any(isinstance(each, list | dict) for each in one.get("enum", ())):
+        return one
+    plain = [each for each in one["enum"] if not isinstance(each, list | dict)]
+    others = [_constant(each) for each in one["enum"] if isinstance(each, list | dict)]
+    return {"anyOf": [*([{"enum": plain}] if plain else []), *others]}
+
+
+def _constant(value: Any) -> dict[str, Any]:
+    """The schema of one value, part by part."""
+    if isinstance(value, dict):
+        members = {key: _constant(each) for key, each in value.items()}
+        return {"type": "object", "properties": members, "required": list(value), "additionalProperties": False}
+    if isinstance(value, list):
+        size = len(value)
+        some = {"prefixItems": [_constant(each) for each in value]} if value else {}
+        return {"type": "array", **some, "items": False, "minItems": size, "maxItems": size}
+    return {"const": value}
 
 
 def _without_formats(schema: Any) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from toolgram.export.engines import fitted
+from toolgram.export.engines import fitted, text_lengths
 from toolgram.export.expressions import (
     Break,
     Chars,
@@ -108,6 +108,11 @@ class XgrammarWriter(RuleWriter):
             written = self.in_any_order(schema)
             if written is not None:
                 return written
+        lengths = text_lengths(schema) if self.engine == "xgrammar" else None
+        if lengths is not None:
+            low, high = lengths
+            count = f"{{{low},{'' if high is None else high}}}"
+            return rf'/"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{{4}})){count}"/'
         return self.rule(("json", text_of(schema)), "json", lambda: f"%json {text_of(schema)}")
 
 

@@ -20,6 +20,7 @@ _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "conta
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _MOST_DEPTH = 64
+_UNICODE_CLASS = re.compile(r"\\[pP]\{[^}]*\}").sub  # which JSON Schema has, and Python does not know
 PLAIN_OBJECT = frozenset({"type", "properties", "required", "additionalProperties", "$defs", "definitions"})
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$schema", "$id",
@@ -98,7 +99,7 @@ def _problems(schema: Any, root: Mapping[str, Any], path: str, depth: int) -> It
             yield f"{path}/{key} is no count"
     if "pattern" in schema:
         try:
-            re.compile(schema["pattern"])
+            re.compile(_UNICODE_CLASS("x", schema["pattern"]))
         except (re.error, TypeError):
             yield f"{path}/pattern is no regular expression"
     if "$ref" in schema and resolve(schema["$ref"], root) is None:
@@ -141,25 +142,76 @@ def resolve(reference: Any, root: Mapping[str, Any]) -> Any:
 
 
 def explicit(schema: Any, strict: bool) -> Any:
-    """The schema without annotations, and with `additionalProperties` wherever an object has properties."""
+    """The schema without annotations, and with `additionalProperties` wherever an object has properties.
+
+    `allOf` becomes one schema where its parts do not contradict each other, because few engines know it.
+    """
+    return _explicit(schema, strict, schema if isinstance(schema, Mapping) else {}, frozenset())
+
+
+def _explicit(schema: Any, strict: bool, root: Mapping[str, Any], within_refs: frozenset[str]) -> Any:
     if not isinstance(schema, Mapping):
         return schema
+    if "allOf" in schema and (joined := _joined(schema, root, within_refs)) is not None:
+        schema, within_refs = joined
+
+    def inner(schema: Any) -> Any:
+        return _explicit(schema, strict, root, within_refs)
+
     made: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ANNOTATIONS:
             continue
         if key in _SCHEMAS:
-            made[key] = explicit(value, strict)
+            made[key] = inner(value)
         elif key in _LISTS and isinstance(value, list):
-            made[key] = [explicit(each, strict) for each in value]
+            made[key] = [inner(each) for each in value]
         elif key in _MAPS and isinstance(value, Mapping):
-            made[key] = {name: explicit(each, strict) for name, each in value.items()}
+            made[key] = {name: inner(each) for name, each in value.items()}
         else:
             made[key] = value
     objects = made.get("type") == "object" or (isinstance(made.get("type"), list) and "object" in made["type"])
     if (objects or "properties" in made) and "additionalProperties" not in made:
         made["additionalProperties"] = not strict
     return made
+
+
+def _joined(
+    schema: Mapping[str, Any], root: Mapping[str, Any], within_refs: frozenset[str]
+) -> tuple[Mapping[str, Any], frozenset[str]] | None:
+    """The schema with the parts of its `allOf` in it, and the references followed so far; None where parts differ."""
+    if '"#/allOf' in text_of(root):
+        return None  # references into it would lead nowhere
+    parts = [{key: value for key, value in schema.items() if key != "allOf" and key not in ANNOTATIONS}]
+    pending = list(schema["allOf"])
+    if len(pending) == 1 and not parts[0] and isinstance(pending[0], Mapping):
+        return pending[0], within_refs
+    while pending:
+        part = pending.pop(0)
+        if isinstance(part, Mapping) and set(part) - ANNOTATIONS == {"$ref"}:
+            if part["$ref"] in within_refs or len(within_refs) > _MOST_DEPTH:
+                return None  # a schema that is part of itself
+            within_refs |= {part["$ref"]}
+            part = resolve(part["$ref"], root)
+        if not isinstance(part, Mapping):
+            return None
+        pending[:0] = part.get("allOf", ())
+        parts.append({key: value for key, value in part.items() if key != "allOf" and key not in ANNOTATIONS})
+    made: dict[str, Any] = {}
+    for part in parts:
+        if part.get("additionalProperties", True) is not True and len([each for each in parts if each]) > 1:
+            return None  # it would forbid what the other parts allow
+        for key, value in part.items():
+            if key in ("properties", "$defs", "definitions") and isinstance(made.get(key, {}), Mapping):
+                known = made.get(key, {})
+                if any(known.get(name, each) != each for name, each in value.items()):
+                    return None
+                made[key] = {**known, **value}
+            elif key == "required":
+                made[key] = list(dict.fromkeys([*made.get(key, ()), *value]))
+            elif made.setdefault(key, value) != value:
+                return None
+    return made, within_refs
 
 
 def text_of(schema: Any) -> str:

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from toolgram.export.ebnf import EbnfWriter
-from toolgram.export.engines import fitted
+from toolgram.export.engines import fitted, text_lengths
 from toolgram.export.expressions import (
     EMPTY,
     Break,
@@ -76,6 +76,8 @@ class _Formats:
                 schema = fitted(json.loads(expr.schema), "xgrammar", note)
                 if expr.any_order and (members := object_members(schema)) is not None:
                     return self._embedded(members)
+                if text_lengths(schema) is not None:
+                    return self._embedded(expr)
                 return {"type": "json_schema", "json_schema": schema}
             case Text():
                 return self._text(expr)
