@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
 import toolgram
 from tests.conformance.roundtrip import by_template, read_rows, real_templates
 from tests.export.engines import Engines, import_xgrammar
-from tests.export.measuring import TOOLS, measure
+from tests.export.measuring import TOOLS, Figures, measure
 from tests.export.test_rows import probes_refused, rows_accepted
 from toolgram.export import TARGETS
 
@@ -39,19 +41,19 @@ def fingerprint() -> str:
 
 def lines(samples: int) -> Iterator[str]:
     """The table, measured."""
+    import_xgrammar()  # it prints the rules of schemas
     total: Counter[str] = Counter()
     yield f"{samples} outputs written and {samples} sampled per row; llguidance {version('llguidance')}, xgrammar "
     yield f"{version('xgrammar')}."
     yield ""
     yield "| format | target | accepted | rejected correctly | sampled valid | calls in samples | notes |"
     yield "|---|---|--:|--:|--:|--:|---|"
-    for name in toolgram.format_names():
-        fmt = toolgram.get_format(name)
-        for target in TARGETS:
-            figures = measure(fmt, target, samples)
+    jobs = [(name, target, samples) for name in toolgram.format_names() for target in TARGETS]
+    with ProcessPoolExecutor(os.cpu_count()) as workers:
+        for (name, target, _), figures in zip(jobs, workers.map(_measured, jobs), strict=True):
             total += figures.counts
             print(name, target, *figures.problems[:1], file=sys.stderr)
-            notes = "; ".join(fmt.export(target, TOOLS).notes)
+            notes = "; ".join(toolgram.get_format(name).export(target, TOOLS).notes)
             said = " | ".join(figures.said(what) for what in ("accepted", "rejected", "valid"))
             yield f"| {name} | {target} | {said} | {figures.counts['calls']} | {notes} |"
     yield ""
@@ -61,6 +63,11 @@ def lines(samples: int) -> Iterator[str]:
         f"{total['not valid']} not valid; {total['not finished']} found no end."
     )
     yield from rows()
+
+
+def _measured(job: tuple[str, str, int]) -> Figures:
+    name, target, samples = job
+    return measure(toolgram.get_format(name), target, samples)
 
 
 def rows() -> Iterator[str]:

@@ -133,6 +133,14 @@ def test_a_pattern_that_no_engine_takes_is_told_of(pattern: str) -> None:
         assert any("does not enforce the pattern" in note for note in notes), (target, notes)
 
 
+def nested(depth: int) -> list[Any]:
+    """A list in a list in a list."""
+    made: list[Any] = []
+    for _ in range(depth):
+        made = [made]
+    return made
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
@@ -150,6 +158,16 @@ def test_a_pattern_that_no_engine_takes_is_told_of(pattern: str) -> None:
         ({"tools": [tool("f", {"a": {"type": "string", "pattern": "("}})]}, "no regular expression"),
         ({"tools": [tool("f[ARGS]", {})]}, "its name holds the marker '\\[ARGS\\]'"),
         ({"tools": [tool("two words", {})]}, "cannot be called in mistral_v11: a name is"),
+        ({"tools": [tool("f", {"a": {"$ref": "#/properties/a"}})]}, "leads back to itself"),
+        ({"tools": [tool("f", {"a": {"$ref": "#"}}, allOf=[{"$ref": "#"}])]}, "leads back to itself"),
+        (
+            {"tools": [tool("f", {"a": {"type": "string", "pattern": "(" * 2000 + ")" * 2000}})]},
+            "no regular expression",
+        ),
+        ({"tools": [tool("f", {"a": {"const": nested(3000)}})]}, "nests deeper than 128"),
+        ({"tools": [tool("f", {"\ud800": {"type": "string"}})]}, "surrogates not allowed"),
+        ({"tools": [tool("f\ud800", {})]}, "half a character"),
+        ({"target": "ebnf", "tools": [tool("f", {"a": False}, ["a"])]}, "xgrammar makes no rules of the schema"),
         ({"json_schema": {"type": "strnig"}}, "json_schema: not a valid JSON Schema"),
         ({"json_schema": {"const": {1, 2}}}, "not a JSON Schema"),
     ],

@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from toolgram.errors import ToolgramError
 from toolgram.export.engines import fitted, text_lengths
 from toolgram.export.expressions import Json, Token
 from toolgram.export.schemas import text_of
@@ -243,7 +244,11 @@ def printed_rules(schema: str) -> tuple[tuple[str, str], ...] | None:
         from xgrammar import Grammar
     except ImportError:
         return None
-    return _rules_of(str(Grammar.from_json_schema(schema, strict_mode=False)))
+    try:
+        return _rules_of(str(Grammar.from_json_schema(schema, strict_mode=False)))
+    except RuntimeError as error:
+        words = str(error).strip().rpartition(": ")[2]
+        raise ToolgramError(f"xgrammar makes no rules of the schema {schema[:200]}: {words}") from None
 
 
 def _rules_of(printed: str) -> tuple[tuple[str, str], ...]:

@@ -46,6 +46,8 @@ def tools_of(tools: Sequence[Any] | None) -> list[Tool]:
             raise ToolgramError(
                 f"tools[{at}] has no name: give OpenAI tool dicts, with `function: {{name, parameters}}`"
             )
+        if not name.isascii() and any("\ud800" <= char <= "\udfff" for char in name):
+            raise ToolgramError(f"tools[{at}]: the name {name!r} holds half a character (a lone surrogate)")
         if name in found:
             raise ToolgramError(f"tools[{at}]: the function {name!r} is declared twice")
         found[name] = Tool(name, _arguments(function, f"the parameters of {name!r}"))
@@ -65,8 +67,10 @@ def _arguments(function: Mapping[str, Any], where: str) -> Mapping[str, Any]:
 
 def check_schema(schema: Any, where: str) -> Mapping[str, Any]:
     """A JSON Schema that is one. Raises ToolgramError that says where it is not."""
+    if _nests_too_deep(schema):
+        raise ToolgramError(f"{where}: not a JSON Schema: it nests deeper than {2 * _MOST_DEPTH} lists and objects")
     try:
-        json.dumps(schema, allow_nan=False)
+        json.dumps(schema, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolgramError(f"{where}: not a JSON Schema: {error}") from None
     if not isinstance(schema, Mapping):
@@ -74,6 +78,21 @@ def check_schema(schema: Any, where: str) -> Mapping[str, Any]:
     for problem in _problems(schema, schema, "#", 0):
         raise ToolgramError(f"{where}: not a valid JSON Schema: {problem}")
     return schema
+
+
+def _nests_too_deep(value: Any) -> bool:
+    """Whether anything in a schema (a constant, say) nests deeper than what is worked through."""
+    level = [value]
+    for _ in range(2 * _MOST_DEPTH):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, Mapping | list)
+            for inner in (each.values() if isinstance(each, Mapping) else each)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _problems(schema: Any, root: Mapping[str, Any], path: str, depth: int) -> Iterator[str]:
@@ -100,10 +119,12 @@ def _problems(schema: Any, root: Mapping[str, Any], path: str, depth: int) -> It
     if "pattern" in schema:
         try:
             re.compile(_UNICODE_CLASS("x", schema["pattern"]))
-        except (re.error, TypeError):
+        except (re.error, TypeError, RecursionError):
             yield f"{path}/pattern is no regular expression"
     if "$ref" in schema and resolve(schema["$ref"], root) is None:
         yield f"{path}/$ref leads nowhere: {schema['$ref']!r}"
+    elif "$ref" in schema and _is_circle(schema["$ref"], root):
+        yield f"{path}/$ref leads back to itself: {schema['$ref']!r}"
     for key in _SCHEMAS:
         if key in schema:
             yield from _problems(schema[key], root, f"{path}/{key}", depth + 1)
@@ -121,6 +142,21 @@ def _problems(schema: Any, root: Mapping[str, Any], path: str, depth: int) -> It
                 continue
             for name, each in schema[key].items():
                 yield from _problems(each, root, f"{path}/{key}/{name}", depth + 1)
+
+
+def _is_circle(reference: str, root: Mapping[str, Any]) -> bool:
+    """Whether a reference is to be read before it can be: through nothing but references and `allOf`."""
+    seen: set[str] = set()
+    pending = [reference]
+    while pending:
+        target = resolve(pending.pop(), root)
+        parts = [target, *target.get("allOf", ())] if isinstance(target, Mapping) else []
+        further = [each["$ref"] for each in parts if isinstance(each, Mapping) and isinstance(each.get("$ref"), str)]
+        if reference in further:
+            return True
+        pending += [each for each in further if each not in seen]
+        seen.update(further)
+    return False
 
 
 def resolve(reference: Any, root: Mapping[str, Any]) -> Any:

@@ -288,7 +288,9 @@ def object_members(schema: dict[str, Any]) -> Expr | None:
     found = []
     for name, declared in properties.items():
         if declared is False:
-            return None
+            if name in required:
+                return None
+            continue  # it cannot be given, and no other key has its name
         value = Json(text_of(within(declared, schema)))
         written = seq(Lit(json.dumps(name, ensure_ascii=False)), blanks, Lit(":"), blanks, value)
         found.append(Member(name, written, seq(blanks, Lit(","), blanks, written), name in required))
