@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import toolgram
-from tests.conformance.roundtrip import by_template, read_rows, real_templates
+from tests.conformance.roundtrip import by_template, read_rows, real_templates, template_text
 from tests.export.engines import Engines, import_xgrammar
 from tests.export.measuring import TOOLS, Figures, measure
 from tests.export.test_rows import probes_refused, rows_accepted
@@ -86,7 +86,9 @@ def rows() -> Iterator[str]:
     yield "|---|--:|--:|"
     for target in TARGETS:
         recorded = [rows_accepted(each, engines, target) for each in groups.values()]
-        derived = [probes_refused(template, target, engines) for template in sorted(real_templates())]
+        derived = [
+            probes_refused(template, template_text(template), target, engines) for template in sorted(real_templates())
+        ]
         said = []
         for found in (recorded, derived):
             count = sum(each for _, each in found)

@@ -80,6 +80,7 @@ class Builder:
         self.ended = {edge.source for edges in habits.edges.values() for edge in edges if self._ends(edge)}
         self.pooled = self._pool()
         self.after_calls = self._after_calls()
+        self.late = self._named_late()
         self.concerned = self._concerned()
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, Forbidden] = {}
@@ -209,10 +210,12 @@ class Builder:
             return
         spec = self.spec
         tools: list[int] = [node.tool]
-        if "name" in edge.actions:
+        early = node.tool < 0 and spec.states[edge.dest].meaning == "arguments"  # the name comes behind them
+        if "name" in edge.actions or early:
             if not self.wish.calls or node.due or (node.called and not self.wish.parallel):
                 return
-            tools = list(range(len(self.wish.tools)))
+            if node.tool < 0 or node.state not in self.late:
+                tools = list(range(len(self.wish.tools)))
         meaning = spec.states[edge.dest].meaning
         if meaning == "reasoning" and self.wish.reasoning is False:
             return
@@ -229,6 +232,8 @@ class Builder:
 
     def _enter(self, node: Node, edge: Edge, tool: int, state: str, via: str, due: bool) -> Node:
         called = node.called or "name" in edge.actions
+        if "name" in edge.actions and node.state in self.late:
+            tool = -1  # its arguments have been written
         if not self.wish.required and self.wish.parallel and self.wish.answer is None:
             called = False  # it makes no difference
         if self._is_text(state):
@@ -253,7 +258,28 @@ class Builder:
                 if not self._is_text(source):
                     found.add(source)
                     pending.append(source)
-        return found
+        return found | self.late
+
+    def _named_late(self) -> set[str]:
+        """The states behind arguments of which the name is still to come."""
+        edges = self.habits.edges
+        into = {edge.dest for some in edges.values() for edge in some if self._holds_arguments(edge.dest)}
+        pending = [edge.dest for state in into for edge in edges.get(state, ()) if not _ends_arguments(edge)]
+        found: set[str] = set()
+        named = False
+        while pending:
+            state = pending.pop()
+            if state in found or self._is_text(state):
+                continue
+            found.add(state)
+            for edge in edges.get(state, ()):
+                named = named or "name" in edge.actions
+                if not {"name", "end_call"} & set(edge.actions):
+                    pending.append(edge.dest)
+        return found if named else set()
+
+    def _holds_arguments(self, state: str) -> bool:
+        return self.spec.states[state].meaning == "arguments"
 
     def _label(self, node: Node, edge: Edge, tool: int) -> tuple[Expr, str, str]:
         """The text of a transition, where it leads, and what the state there is entered by."""
@@ -307,7 +333,7 @@ class Builder:
         dest = closing.dest
         via = "" if _ends_arguments(closing) else closing.trigger
         if spec.states[edge.dest].python:
-            body, _ = keyword_arguments(tool.schema, noting(tool, self.note))
+            body, _ = keyword_arguments(tool.schema, noting(tool, self.note), self.habits.json_words)
             return (seq(Lit("("), body, Lit(")")) if body != NOTHING else NOTHING), dest, via
         if edge.trigger.startswith("string "):
             self.note("arguments are shown as a JSON string, and exported as the object that the parser reads as well")
@@ -398,10 +424,16 @@ class Builder:
             self.alike[state] = self.representatives.setdefault(key, state)
         return self.alike[state]
 
-    def _text_moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
+    def _text_moves(self, node: Node) -> list[tuple[Expr, Node | None]]:
+        """The moves out of free text. All texts of one place end alike, so that a lexer sees no longer one."""
+        forbidden = None
+        while forbidden is not (forbidden := self._forbidden(node.state)):
+            moves = list(self._moves_behind(node, forbidden))
+        return moves
+
+    def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
         spec, wish = self.spec, self.wish
         meaning = spec.states[node.state].meaning
-        forbidden = self._forbidden(node.state)
         answering = meaning == "content" and wish.answer is not None
         edges = self._text_edges(node.state)
         for edge in edges:
@@ -418,7 +450,7 @@ class Builder:
                 elif answering:
                     yield label, dest
                 else:
-                    yield from self._until(forbidden, label, dest, meaning == "content")
+                    yield from self._until(node.state, forbidden, label, dest, meaning == "content")
         if node.due:
             return
         if meaning == "content" and not node.begun:
@@ -432,7 +464,7 @@ class Builder:
             yield Text(forbidden), None
 
     def _until(
-        self, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool
+        self, state: str, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool
     ) -> Iterator[tuple[Expr, Node | None]]:
         """Free text up to a transition: up to the character by which it cannot be text any more."""
         text = label.text if isinstance(label, Lit) else ""
@@ -463,8 +495,10 @@ class Builder:
             else:
                 if calling and dest is not None and not self._is_text(dest.state):
                     self.triggers.setdefault(text)
-                also = Forbidden((*forbidden.patterns, literal_pattern(text)))
-                yield seq(Text(also, text), rest), dest
+                # what follows may be many things, so the word itself ends the text
+                forbidden = Forbidden((*forbidden.patterns, literal_pattern(text)))
+                self.known_forbidden[state] = forbidden
+                yield seq(Text(forbidden, text), rest), dest
 
 
 def _ends_arguments(edge: Edge) -> bool:

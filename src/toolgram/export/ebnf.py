@@ -34,9 +34,10 @@ _PATTERN = re.compile(r'Regex\(("(?:[^"\\]|\\.)*"), json_string=true\)').fullmat
 _UNESCAPED = r'^"\\\x00-\x1f'  # the characters of a JSON string that stand for themselves
 _NEGATED = re.compile(r"\[\^((?:[^\]\\]|\\.)*)\]").sub
 _INTEGER = '"-"? ("0" | [1-9] [0-9]{0,15})'
+_CODE = '"x" [0-9a-f]{2} | "u" ([0-9a-ce-f] [0-9a-f] | "d" [0-7]) [0-9a-f]{2}'  # no half characters
 _PYTHON = {
     "py_string": " | ".join(
-        rf'{quote} ([^{char}\\\x00-\x1f] | "\\" [^0-7xuUN\x00-\x1f])* {quote}'
+        rf'{quote} ([^{char}\\\x00-\x1f] | "\\" ([^0-7xuUN\x00-\x1f] | {_CODE}))* {quote}'
         for char, quote in (('"', r'"\""'), ("'", '"\'"'))
     ),
     "py_integer": _INTEGER,

@@ -53,9 +53,11 @@ class Habits:
     pairs: set[tuple[str, str]] = field(default_factory=set)
     outputs: int = 0
     python_values: bool = False  # values of arguments are written as Python writes them
+    json_words: bool = False  # arguments in Python's notation have JSON's words in them
     ascii_only: bool = False  # JSON is written with `\u` escapes
 
 
+_JSON_WORD = re.compile(r"[=:,\[]\s*(?:true|false|null)\b").search
 _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 
@@ -164,10 +166,14 @@ class _Reader:
                 self.habits.texts |= {step.source, *self.left}
                 lead = ""
             elif meaning == "value" and step.trigger != END:
-                written = lead.strip()
+                written = lead.strip() or self.output[begin:end]
                 python = written in ("True", "False", "None") or written[:2] in ("{'", "['")
                 self.habits.python_values = self.habits.python_values or python
-                lead = ""
+                if step.trigger != "value_end":
+                    lead = ""
+            elif step.trigger == "object_end":
+                written = self.output[self.pos : end]
+                self.habits.json_words = self.habits.json_words or _JSON_WORD(written) is not None
             self.pos = end
             if step.trigger == TEXT:
                 self.left.append(step.source)
@@ -177,7 +183,7 @@ class _Reader:
                 continue  # its text stands in front of what comes next
             self.lead = end
             inside = self.spec.states[step.dest].meaning == "arguments" or step.trigger in ("object_end",)
-            text = "" if inside or meaning == "arguments" else self.output[begin:end]
+            text = "" if inside or meaning == "arguments" or step.trigger == "value_end" else self.output[begin:end]
             actions = self.actions.get((step.source, step.trigger), ())
             yield Edge(step.source, step.trigger, step.dest, actions, lead, text)
 
@@ -200,6 +206,8 @@ class _Reader:
                 at = pos if output.startswith(shape.text, pos) else -1
             return at, at + len(shape.text)
         if shape is not None:
+            if meaning in ("content", "reasoning"):  # where blanks are nobody's until a token follows
+                pos += len(output[pos:]) - len(output[pos:].lstrip(" \t\r\n"))
             match = re.compile(shape.pattern).match(output, pos)
             return match.span() if match else (-1, -1)
         closing = step.trigger == "object_end" or step.trigger.startswith("end_map item.")

@@ -38,7 +38,12 @@ from toolgram.export.writing import RuleWriter, ranges
 _MOST_BITS = 60
 _PYTHON = {
     # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
-    "py_string": r"""/"([^"\\\x00-\x1f]|\\[^0-7xuUN\x00-\x1f])*"|'([^'\\\x00-\x1f]|\\[^0-7xuUN\x00-\x1f])*'/""",
+    "py_string": "/"
+    + "|".join(
+        rf"{quote}([^{quote}\\\x00-\x1f]|\\[^0-7xuUN\x00-\x1f]|\\x[0-9a-f]{{2}}|\\u(?:[0-9a-ce-f][0-9a-f]|d[0-7])[0-9a-f]{{2}})*{quote}"
+        for quote in "\"'"
+    )
+    + "/",
     "py_integer": r"/-?(0|[1-9][0-9]{0,15})/",
     "py_number": r"/-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,16})?([eE][+\-]?[0-9]{1,2})?/",
 }

@@ -7,6 +7,7 @@ combinations `anyOf` and `oneOf`.  Anything else is told of, in words.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -54,15 +55,17 @@ BASE: dict[str, Expr] = {
     "pair": seq(Ref("py_string"), Lit(": "), Ref(ANY)),
     ANY: Choice(tuple(Ref(kind) for kind in ("string", "number", "boolean", "null", "array", "object"))),
 }
+_JSON_WORDS: dict[str, Expr] = {"boolean": Choice((Lit("true"), Lit("false"))), "null": Lit("null")}
 KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 
 class PythonValues:
     """Rules for the values of one schema. `value` gives a reference; `rules` is the language with all of them."""
 
-    def __init__(self, root: Mapping[str, Any], note: Note) -> None:
+    def __init__(self, root: Mapping[str, Any], note: Note, json_words: bool = False) -> None:
         self.root, self.note = root, note
-        self.made: dict[str, Expr] = dict(BASE)
+        self.json_words = json_words  # `true` and `null`, as a template writes them that prints values as JSON
+        self.made: dict[str, Expr] = BASE | (_JSON_WORDS if json_words else {})
         self.named: dict[str, str] = {}  # references that have a rule
 
     def rules(self, start: Expr) -> Rules:
@@ -92,9 +95,9 @@ class PythonValues:
         if extra:
             self.note(f"{', '.join(extra)} cannot be said of a Python value, and is not enforced")
         if "const" in schema:
-            return Lit(python_text(schema["const"]))
+            return self._constant(schema["const"])
         if "enum" in schema:
-            return choice(*(Lit(python_text(each)) for each in schema["enum"]))
+            return choice(*(self._constant(each) for each in schema["enum"]))
         for key in ("anyOf", "oneOf"):
             if key in schema:
                 return choice(*(self.value(each) for each in schema[key]))
@@ -103,6 +106,12 @@ class PythonValues:
         if "number" in kinds and "integer" in kinds:
             kinds.remove("integer")
         return choice(*(self._kind(kind, schema) for kind in kinds))
+
+    def _constant(self, value: Any) -> Expr:
+        """One value, in either kind of quotes."""
+        if self.json_words:
+            return Lit(json.dumps(value, ensure_ascii=False))
+        return choice(Lit(python_text(value)), Lit(repr(value)))
 
     def _reference(self, reference: str) -> Expr:
         if reference not in self.named:
@@ -120,7 +129,7 @@ class PythonValues:
             item = self.value(schema["items"])
             return seq(Lit("["), optional(seq(item, star(seq(Lit(", "), item)))), Lit("]"))
         if kind == "object" and ("properties" in schema or schema.get("additionalProperties") not in (None, True)):
-            body = members_in_turn(self.members(schema, _dict_key, Ref("py_string"), ": ", ", "))
+            body = members_in_turn(self.members(schema, self._constant, Ref("py_string"), ": ", ", "))
             may_be_empty = not schema.get("required")
             return seq(Lit("{"), optional(body) if may_be_empty else body, Lit("}"))
         return Ref(kind)
@@ -136,16 +145,16 @@ class PythonValues:
         return Ref(kind)
 
     def members(
-        self, schema: Mapping[str, Any], key: Callable[[str], str], other: Expr, equals: str, separator: str
+        self, schema: Mapping[str, Any], key: Callable[[str], Expr], other: Expr, equals: str, separator: str
     ) -> Members:
         """The members of an object, or the keyword arguments of a call."""
         required = set(schema.get("required", ()))
         found: list[Member] = []
         properties = dict(schema.get("properties", {}))
-        for name in required - set(properties):
+        for name in sorted(required - set(properties)):
             properties[name] = schema.get("additionalProperties", True)
         for name, declared in properties.items():
-            written = seq(Lit(key(name) + equals), self.value(declared))
+            written = seq(key(name), Lit(equals), self.value(declared))
             found.append(Member(name, written, seq(Lit(separator), written), name in required))
         beyond = schema.get("additionalProperties", True)
         if beyond is not False:
@@ -202,15 +211,11 @@ def _escape(char: str) -> str:
     return short or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
 
 
-def _dict_key(name: str) -> str:
-    return python_text(name)
-
-
-def keyword_arguments(schema: Mapping[str, Any], note: Note) -> tuple[Expr, bool]:
+def keyword_arguments(schema: Mapping[str, Any], note: Note, json_words: bool = False) -> tuple[Expr, bool]:
     """What stands between the parentheses of a call where there are arguments, and whether there may be none."""
-    values = PythonValues(schema, note)
+    values = PythonValues(schema, note, json_words)
     names = Chars(_FIRST, _FIRST + _DIGITS, 32)
-    members = values.members(schema, str, names, "=", ", ")
+    members = values.members(schema, Lit, names, "=", ", ")
     for member in members.members:
         if member.name and not member.name.isidentifier():
             note(f"the parameter {member.name!r} is no Python name, and cannot be written")
