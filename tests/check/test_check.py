@@ -147,6 +147,7 @@ def test_markers_of_which_one_begins_with_the_other_are_named() -> None:
         (r"/(?:[a-z]+)+/", "a repetition inside a repetition"),
         (r"/(?:a*b*)*c/", "a repetition inside a repetition"),
         (r"/(?:a?a?)+b/", "a repetition inside a repetition"),
+        (r"/(?:(?!b[ ]*c)[^d])+/", "a repetition inside a repetition"),  # up to 256 blanks would be near enough
         (r"/(a)b\1/", "a backreference"),
     ],
 )
