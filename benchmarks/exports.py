@@ -1,7 +1,7 @@
 """What an export costs, without the engine's own compile: every format and target, with one tool and with twenty.
 
-`python -m benchmarks.exports` prints medians in milliseconds.  The first export in a process that asks xgrammar to print
-the rules of a schema (`ebnf`, `gbnf`, `structural_tag`) also imports it, which is not counted.
+`python -m benchmarks.exports` prints medians in milliseconds.  The first export in a process that asks xgrammar to
+print the rules of a schema (`ebnf`, `gbnf`, `structural_tag`) also imports it, which is not counted.
 """
 
 from __future__ import annotations
