@@ -51,13 +51,14 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
     """Where the next marker, or what may become one, begins and ends; the symbol only of a whole one."""
     state = stream.state
-    for find in (state.find_final, state.find) if final and stream.ended else (state.find,):
-        match = find(text, pos)
+    match = (state.find_final if final and stream.ended else state.find)(text, pos)
+    assert match is not None
+    group, end = match.lastindex, match.end()
+    if final and not group:
+        match = state.find(text, pos)  # whose end may be the beginning of a marker
         assert match is not None
         group, end = match.lastindex, match.end()
-        begin = match.start(group) if group else end
-        if begin < end:
-            break
+    begin = match.start(group) if group else end
     return begin, end, state.symbols[group - 2] if group and group > 1 else None
 
 
