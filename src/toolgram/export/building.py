@@ -84,6 +84,7 @@ class Builder:
         self.concerned = self._concerned()
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, Forbidden] = {}
+        self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, beside what it must not hold
         self.tagged = TaggedArguments(spec, habits, self._marker, note)
         self.alike: dict[str, str] = {}
         self.representatives: dict[Any, str] = {}
@@ -426,10 +427,14 @@ class Builder:
 
     def _text_moves(self, node: Node) -> list[tuple[Expr, Node | None]]:
         """The moves out of free text. All texts of one place end alike, so that a lexer sees no longer one."""
-        forbidden = None
-        while forbidden is not (forbidden := self._forbidden(node.state)):
+        ends = self.ends.setdefault(node.state, {})
+        while True:
+            known, forbidden = len(ends), self._forbidden(node.state)
             moves = list(self._moves_behind(node, forbidden))
-        return moves
+            if len(ends) == known:
+                return moves
+            more = (literal_pattern(text) for text in list(ends)[known:])
+            self.known_forbidden[node.state] = Forbidden((*forbidden.patterns, *more))
 
     def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
         spec, wish = self.spec, self.wish
@@ -479,7 +484,8 @@ class Builder:
                 yield seq(Text(forbidden), label), dest
         while pending:
             text, rest, dest, depth = pending.pop()
-            at = first_completion(forbidden, text)
+            whole = [text.find(end) + len(end) for end in self.ends[state] if end in text]
+            at = min(whole) if whole else first_completion(forbidden, text)
             if not at and depth < 6 and rest == EMPTY and dest is not None and not self._is_text(dest.state):
                 further = list(self._moves(dest))
                 if further and all(_begins_fixed(each) for each, _ in further):
@@ -496,8 +502,7 @@ class Builder:
                 if calling and dest is not None and not self._is_text(dest.state):
                     self.triggers.setdefault(text)
                 # what follows may be many things, so the word itself ends the text
-                forbidden = Forbidden((*forbidden.patterns, literal_pattern(text)))
-                self.known_forbidden[state] = forbidden
+                self.ends[state][text] = None
                 yield seq(Text(forbidden, text), rest), dest
 
 
