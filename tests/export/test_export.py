@@ -141,6 +141,15 @@ def nested(depth: int) -> list[Any]:
     return made
 
 
+@pytest.mark.parametrize("name", ["hermes", "qwen3_coder"])
+def test_a_structural_tag_without_xgrammar_keeps_its_schemas(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgram.export.ebnf.printed_rules", lambda schema: None)
+    made = toolgram.get_format(name).export("structural_tag", TOOLS)
+    assert '"json_schema": {"type":' in made.text.replace('{"enum"', '{"type":')
+    assert any("xgrammar is not installed here" in note for note in made.notes)
+    assert not any("any JSON" in note for note in made.notes)
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 

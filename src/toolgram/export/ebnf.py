@@ -238,6 +238,11 @@ def pattern_as_rules(pattern: str) -> tuple[tuple[str, str], ...]:
     return _rules_of(str(Grammar.from_regex(pattern)).replace(r"[\0-\U0010ffff]", r"[^\0]"))
 
 
+def rules_are_printed() -> bool:
+    """Whether xgrammar is here to print the rules of a schema."""
+    return printed_rules('{"type":"null"}') is not None
+
+
 @lru_cache(maxsize=512)
 def printed_rules(schema: str) -> tuple[tuple[str, str], ...] | None:
     """The rules that xgrammar makes of a schema; None where it is not installed."""

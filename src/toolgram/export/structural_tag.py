@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolgram.export.ebnf import EbnfWriter
+from toolgram.export.ebnf import EbnfWriter, rules_are_printed
 from toolgram.export.engines import fitted, text_lengths
 from toolgram.export.expressions import (
     EMPTY,
@@ -74,9 +74,10 @@ class _Formats:
                 return {"type": "star", "content": self.of(expr.body)}
             case Json():
                 schema = fitted(json.loads(expr.schema), "xgrammar", note)
-                if expr.any_order and (members := object_members(schema)) is not None:
+                members = object_members(schema) if expr.any_order else None
+                if members is not None and self._can_embed("objects"):
                     return self._embedded(members)
-                if text_lengths(schema) is not None:
+                if text_lengths(schema) is not None and self._can_embed("texts"):
                     return self._embedded(expr)
                 return {"type": "json_schema", "json_schema": schema}
             case Text():
@@ -85,11 +86,20 @@ class _Formats:
                 if not _rules_can_write(expr):
                     note("arguments stand in the order of the schema, for the tokens between them go by their names")
                     return self.of(members_in_turn(expr))
+                if not self._can_embed("arguments"):
+                    return self.of(members_in_turn(expr))
                 return self._embedded(expr)
             case Chars() | Rules():
                 return self._embedded(expr)
             case Ref():
                 raise AssertionError("a rule is only known inside its language")
+
+    def _can_embed(self, what: str) -> bool:
+        """Whether there is someone to print the rules of a schema; else the schema itself will do, in its order."""
+        if rules_are_printed():
+            return True
+        self.note(f"xgrammar is not installed here, so that {what} are left to its `json_schema`, in the order of that")
+        return False
 
     def _text(self, expr: Text) -> dict[str, Any]:
         """Text by its excluded words, where they are words and the closer is one of them; else an embedded grammar."""
