@@ -284,7 +284,12 @@ class TestEvents:
         assert process.returncode == 141
 
     def test_ctrl_c(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
-        process = start(*V11, "--events")
+        # tests that run in the background of a shell ignore the signal, and so would what they start
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            process = start(*V11, "--events")
+        finally:
+            signal.signal(signal.SIGINT, before)
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"word")
