@@ -132,11 +132,16 @@ def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
 
 def gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str, Status]]]:
     """What two readings of one output must agree on: everything but how the arguments are spelled."""
-    calls = [
-        (call.name, json.dumps(json.loads(call.arguments)) if call.status == "complete" else "", call.status)
-        for call in message.tool_calls
-    ]
+    calls = [(call.name, _respelled(call.arguments), call.status) for call in message.tool_calls]
     return message.content, message.reasoning, calls
+
+
+def _respelled(arguments: str) -> str:
+    """Arguments in one spelling; those that were cut off as they are."""
+    try:
+        return json.dumps(json.loads(arguments))
+    except ValueError:
+        return arguments
 
 
 def _joined(segments: list[str]) -> str | None:
@@ -171,6 +176,7 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
     # one that nothing closes is whole only where something follows it
     cut = name == "bare_call" or (name == "open_call" and tree.meta.end_pos == len(text))
     call = ToolCall("", "", "{}", "truncated" if cut else "complete")
+    opening = {each.trigger for each in spec.transitions if cut and "open_arguments" in each.actions}
     pending: list[Node] = list(reversed(tree.children))
     members: list[str] = []
     while pending:
@@ -179,6 +185,8 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
         if isinstance(node, Token):
             if name in ("NAME", "ID"):
                 setattr(call, name.lower(), str(node))
+            elif name in opening and not members:
+                call.arguments = "{"
         elif name in ("name_field", "id_field"):
             setattr(call, name.removesuffix("_field"), json.loads(_last(node)))
         elif name == "argument":

@@ -125,7 +125,7 @@ def test_a_pattern_for_the_whole_text(pattern: str, fits: list[str], misfits: li
     assert all(re.search(pattern, text) for text in fits)
 
 
-@pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", r"\bfoo", "(?i)a", "^a*?$", r"a(^b|c)", r"^\p{L}$"])
+@pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", r"^\0$", r"\bfoo", "(?i)a", "^a*?$", r"a(^b|c)", r"^\p{L}$"])
 def test_a_pattern_that_no_engine_takes_is_told_of(pattern: str) -> None:
     tools = [tool("f", {"a": {"type": "string", "pattern": pattern}})]
     for target in ("llguidance", "xgrammar", "structural_tag"):

@@ -33,6 +33,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "constants": _object("c", "d", c={"const": {"x": [1, {"y": None}]}}, d={"enum": ["s", [1, 2], {"k": "v"}]}),
     "patterns": _object("p", "q", "r", p={**_TEXT, "pattern": "^[a-z]{2,4}$"}, q={**_TEXT, "pattern": "[0-9]"},
                         r={**_TEXT, "pattern": "^[^x]+$"}),
+    "escapes in patterns": _object("p", p={**_TEXT, "pattern": r"^(\+\d\s?)?\(?[\d']+\)?$"}),
     "lengths": _object("l", "m", l={**_TEXT, "minLength": 2, "maxLength": 5}, m={**_TEXT, "maxLength": 1}),
     "any type": {"type": "object", "properties": {"a": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}, "b": {},
                  "c": True}, "required": ["a"]},

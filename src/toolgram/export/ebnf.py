@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.errors import ToolgramError
-from toolgram.export.engines import fitted, text_lengths
+from toolgram.export.engines import fitted, tell_of_escapes, text_lengths
 from toolgram.export.expressions import Json, Token
 from toolgram.export.schemas import text_of
 from toolgram.export.writing import Note, RuleWriter, ranges
@@ -30,7 +30,7 @@ ws ::= [ \t\r\n]{0,20}
 
 
 _CHARACTER = r'[^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})'
-_PATTERN = re.compile(r'Regex\(("(?:[^"\\]|\\.)*"), json_string=true\)').fullmatch
+_PATTERN = re.compile(r'Regex\("((?:[^"\\]|\\.)*)", json_string=true\)').fullmatch
 _UNESCAPED = r'^"\\\x00-\x1f'  # the characters of a JSON string that stand for themselves
 _NEGATED = re.compile(r"\[\^((?:[^\]\\]|\\.)*)\]").sub
 _INTEGER = '"-"? ("0" | [1-9] [0-9]{0,15})'
@@ -87,6 +87,7 @@ class EbnfWriter(RuleWriter):
         lengths = text_lengths(schema)
         if lengths is not None:
             return self.rule(key, "text", lambda: self._counted(*lengths))
+        tell_of_escapes(schema, self.note)
         name = self.names[key] = self.new("json")
         printed = printed_rules(text)
         if printed is None:
@@ -153,7 +154,7 @@ class GbnfWriter(EbnfWriter):
         found = _PATTERN(body)
         if found is None:
             return []
-        pattern = json.loads(found[1])
+        pattern = _read(found[1])
         printed = pattern_as_rules(pattern)
         if any(_holds_escaped(_NEGATED("", text)) for _, text in printed):
             self.note(f"the pattern {pattern!r} allows what JSON escapes, and is not enforced in GBNF")

@@ -48,8 +48,6 @@ def fitted(schema: Any, engine: str, note: Note) -> Any:
     schema = _with_patterns(schema, engine, note)
     if engine == "xgrammar":
         schema = _map(schema, _spelled_out)
-        if text_lengths(schema) is None and any(key in ("minLength", "maxLength") for key, _ in keywords(schema)):
-            note("xgrammar lets nothing that JSON escapes stand in a text of limited length inside a list or an object")
     if engine == "llguidance":
         unknown = sorted({str(value) for key, value in keywords(schema) if key == "format"} - _KNOWN_FORMATS)
         if unknown:
@@ -85,8 +83,6 @@ def _with_patterns(schema: Any, engine: str, note: Note) -> Any:
             return one
         taken = for_engine(one["pattern"], engine)
         if taken is not None:
-            if engine == "xgrammar":
-                note("xgrammar lets nothing that JSON escapes stand in a text with a pattern")
             return {**one, "pattern": taken}
         note(f"{engine} does not enforce the pattern {one['pattern']!r}")
         return {key: value for key, value in one.items() if key != "pattern"}
@@ -104,6 +100,15 @@ def text_lengths(schema: Any) -> tuple[int, int | None] | None:
     if not set(schema) <= {"type", "minLength", "maxLength"}:
         return None
     return schema.get("minLength", 0), schema.get("maxLength")
+
+
+def tell_of_escapes(schema: Any, note: Note) -> None:
+    """Note what xgrammar does to the texts of a schema that is left to it."""
+    found = {key for key, _ in keywords(schema)}
+    if "pattern" in found:
+        note("xgrammar lets nothing that JSON escapes stand in a text with a pattern")
+    if {"minLength", "maxLength"} & found:
+        note("xgrammar lets nothing that JSON escapes stand in a text of limited length inside a list or an object")
 
 
 def _spelled_out(one: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from toolgram.export.engines import fitted, text_lengths
+from toolgram.export.engines import fitted, tell_of_escapes, text_lengths
 from toolgram.export.expressions import (
     Break,
     Chars,
@@ -118,6 +118,8 @@ class XgrammarWriter(RuleWriter):
             low, high = lengths
             count = f"{{{low},{'' if high is None else high}}}"
             return rf'/"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{{4}})){count}"/'
+        if self.engine == "xgrammar":
+            tell_of_escapes(schema, self.note)
         return self.rule(("json", text_of(schema)), "json", lambda: f"%json {text_of(schema)}")
 
 

@@ -15,12 +15,15 @@ _constants: Any = re._constants
 _parser: Any = re._parser
 
 _PLAIN = {"LITERAL", "NOT_LITERAL", "ANY", "IN", "BRANCH", "SUBPATTERN", "MAX_REPEAT", "AT"}
+_OCTAL = re.compile(r"(?<!\\)(?:\\\\)*\\[0-9]").search
 _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]|[^\\\[()|]+", re.DOTALL)
 
 
 @lru_cache(maxsize=512)
 def for_engine(pattern: str, engine: str) -> str | None:
     """The pattern as the engine reads it; None where it cannot."""
+    if _OCTAL(pattern):
+        return None  # which the engines take for a backreference
     try:
         parsed = _parser.parse(pattern)
     except (re.error, RecursionError):

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from toolgram.export.ebnf import EbnfWriter, rules_are_printed
-from toolgram.export.engines import fitted, text_lengths
+from toolgram.export.engines import fitted, tell_of_escapes, text_lengths
 from toolgram.export.expressions import (
     EMPTY,
     Break,
@@ -79,6 +79,7 @@ class _Formats:
                     return self._embedded(members)
                 if text_lengths(schema) is not None and self._can_embed("texts"):
                     return self._embedded(expr)
+                tell_of_escapes(schema, note)
                 return {"type": "json_schema", "json_schema": schema}
             case Text():
                 return self._text(expr)

@@ -57,7 +57,8 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         if not final and _may_grow(state, symbol, text, pos, end):
             stream.buffer = text[pos:]
             return WAIT
-        if final and symbol.most and end == len(text) and (_is_open(stream) or _is_key(state, symbol)):
+        run_on = final and symbol.most and end == len(text) and not stream.ended
+        if run_on and (_is_open(stream) or _is_key(state, symbol)):
             return _cut_off(stream, text, pos)
         if not symbol.special or stream.was_emitted(symbol):
             return _found(stream, symbol, text, pos, end)
