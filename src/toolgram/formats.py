@@ -14,7 +14,7 @@ from toolgram.message import Message
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.snapshots import VERSION
 from toolgram.runtime.stream import Trace
-from toolgram.spec import Spec
+from toolgram.spec import Spec, text_only
 from toolgram.spec_cache import kept_spec
 
 if TYPE_CHECKING:
@@ -84,6 +84,11 @@ class Format:
     def program(self) -> Program:
         """The compiled form that parsers run."""
         return compile_spec(self.spec)
+
+    @cached_property
+    def text_only(self) -> Format:
+        """The same format without its calls, for a request without tools: their text is content."""
+        return Format(text_only(self.spec), self._machine_text, self.report)
 
     def reference_machine(self) -> ReferenceMachine:
         """The real `transitions` machine, to drive trigger by trigger; for tests, `explain`, and callbacks."""

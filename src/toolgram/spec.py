@@ -22,7 +22,7 @@ Vocabulary of a machine file:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 MEANINGS = ("content", "reasoning", "name", "call_id", "arguments", "argument_key", "value", "ignored", "malformed")
@@ -129,6 +129,25 @@ def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
     for transition in spec.transitions:
         rows[transition.source][transition.trigger] = transition
     return rows
+
+
+_CALL_ACTIONS = frozenset({"name", "call_id", "start_call", "no_arguments", "open_arguments", "argument_key"})
+
+
+def text_only(spec: Spec) -> Spec:
+    """The same specification without its calls: a row stays where text can follow and no call has begun.
+
+    Its parsers read content and reasoning, drop the markers of both, and leave the text of a call as content. It is for
+    requests that declare no tools. The grammar is the whole one.
+    """
+    rows = [row for row in spec.transitions if not _CALL_ACTIONS & set(row.actions)]
+    useful = {name for name, state in spec.states.items() if state.meaning in ("content", "reasoning")} | {spec.final}
+    grown = True
+    while grown:
+        before = {row.source for row in rows if row.dest in useful and row.trigger != END} - useful
+        grown = bool(before)
+        useful |= before
+    return replace(spec, transitions=[row for row in rows if {row.source, row.dest} <= useful])
 
 
 def is_json_trigger(trigger: str) -> bool:

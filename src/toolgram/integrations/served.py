@@ -23,6 +23,7 @@ from toolgram.compile import StateProgram
 from toolgram.events import Content, Event, Reasoning
 from toolgram.formats import Format, get_format
 from toolgram.runtime.parser import Parser
+from toolgram.spec import TEXT
 
 AUTO = "auto"  # the format that the tokenizer itself tells
 MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
@@ -73,11 +74,14 @@ class Served:
         self.end_ids = frozenset(self.tokens[text] for text in ends if text in self.tokens)
         self.mark_ids = frozenset(self.tokens[text] for text in self.marks if text in self.tokens)
         self.ends = tuple(sorted(ends))
+        self.closing_ids = frozenset(self.tokens[text] for text in self.end_texts if text in self.tokens)
+        self._spelled_closing = tuple(sorted(text for text in self.end_texts if text not in self.tokens))
         self.counts_by_id = bool(self.marks) and all(text in self.tokens for text in self.marks)
         # A prompt is read from the last special token on that ends a turn or a message: one that the format does not
         # know, or that takes it back to its beginning. Markers of reasoning, of calls and of headers are walked past.
         initial = program.initial if program else None
-        begun_by = {trigger for state in states for trigger, move in state.row.items() if move.dest is initial}
+        beginnings = [initial, initial.row[TEXT].dest if initial and TEXT in initial.row else initial]
+        begun_by = {trigger for state in states for trigger, move in state.row.items() if move.dest in beginnings}
         inner = {text for trigger, text in literals.items() if trigger not in begun_by}
         self._boundaries = frozenset(
             number for text, number in self.tokens.items() if text not in self.marks and text not in inner
@@ -146,13 +150,18 @@ class Served:
         return "closed" if any(text in prefix for text in self.end_texts) else ""
 
     def ends_reasoning(self, token_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
-        """Whether the last tokens end reasoning, told from ids alone and in time that does not grow."""
+        """Whether the last tokens end reasoning, told from ids alone and in time that does not grow.
+
+        The engine holds what follows to a grammar. The grammar has the opening marker of a call in it, so a call that
+        begins inside a thought does not count: its marker has passed. Nor does a marker that ends every kind of message
+        (channels): what must follow it is another header, so calls are read there and not enforced.
+        """
         if self.fmt is None or not self.reasons:
             return True
         delta = list(delta_ids)
-        if not self.end_ids.isdisjoint(delta):
+        if not self.closing_ids.isdisjoint(delta):
             return True
-        spelled = [text for text in self.ends if text not in self.tokens]
+        spelled = self._spelled_closing
         if not spelled or not delta:
             return False
         before = max(map(len, spelled))
@@ -193,11 +202,17 @@ class Served:
 class Session:
     """One output, as it is read by one toolgram parser. Cheap to make: the parser comes with the first text."""
 
-    __slots__ = ("_parser", "call_ids", "failed", "last", "left", "prefix", "queue", "seen", "served", "tools")
+    __slots__ = ("_parser", "call_ids", "calls", "failed", "last", "left", "prefix", "queue", "seen", "served", "tools")
 
-    def __init__(self, served: Served, tools: Callable[[], Sequence[Mapping[str, Any]]] = tuple) -> None:
+    def __init__(
+        self,
+        served: Served,
+        tools: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
+        calls: bool = True,
+    ) -> None:
         self.served = served
         self.tools = tools
+        self.calls = calls  # False: an answer to a request without tools, in which a call is text
         self.prefix: str | None = None  # not told
         self.call_ids: CallIds | None = None
         self.queue: list[Event] | None = None  # read by one of a server's parsers, and meant for the other
@@ -209,7 +224,7 @@ class Session:
 
     def again(self) -> Session:
         """A session of its own for a whole text, with the same tools and prompt."""
-        other = Session(self.served, self.tools)
+        other = Session(self.served, self.tools, self.calls)
         other.prefix, other.call_ids, other.left = self.prefix, self.call_ids, self.left
         return other
 
@@ -252,7 +267,8 @@ class Session:
         if served.fmt is None or self.failed:
             return None
         prefix = served.default_prefix() if self.prefix is None else self.prefix
-        self._parser = served.fmt.parser(self.tools(), prefix, self.call_ids, served.special_tokens, keep_message=False)
+        fmt = served.fmt if self.calls else served.fmt.text_only
+        self._parser = fmt.parser(self.tools(), prefix, self.call_ids, served.special_tokens, keep_message=False)
         return self._parser
 
     def _fail(self, error: Exception, text: str) -> list[Event]:
@@ -452,12 +468,17 @@ def _crossing(states: list[StateProgram], inwards: bool) -> set[str]:
 
 
 def _only_about_reasoning(trigger: str, states: list[StateProgram], initial: StateProgram | None) -> bool:
-    """Whether a marker does nothing but open reasoning, from where an output begins, or close it."""
+    """Whether a marker does nothing but open reasoning, from where an output begins, or close it.
+
+    Outside reasoning a closing marker may be dropped, which changes nothing: the state stays.
+    """
     rows = [(state, state.row[trigger]) for state in states if trigger in state.row]
     opens = all(_is_reasoning(move.dest) and not _is_reasoning(state) for state, move in rows)
-    closes = all(_is_reasoning(state) and not _is_reasoning(move.dest) and move.dest.is_text for state, move in rows)
     begins = initial is not None and trigger in initial.row
-    return bool(rows) and ((opens and begins) or closes)
+    inside = [move.dest for state, move in rows if _is_reasoning(state)]
+    closes = bool(inside) and all(dest.is_text and not _is_reasoning(dest) for dest in inside)
+    dropped = all(state.is_text and move.dest is state for state, move in rows if not _is_reasoning(state))
+    return bool(rows) and ((opens and begins) or (closes and dropped))
 
 
 @lru_cache(maxsize=64)

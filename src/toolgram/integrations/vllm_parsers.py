@@ -14,7 +14,8 @@ that drives them; the same place keeps what vLLM knows and does not pass on (the
 tool parser without reasoning parser, the request of a stream that never left reasoning).  Where that does not happen,
 each of the two works alone, from the text that the other leaves.
 
-Without tools, or with tool_choice "none", whatever is not reasoning is passed through as it stands.
+Without tools, or with tool_choice "none", calls are text: what is behind the reasoning is read by a session of its own,
+whose format has no calls. Without a reasoning parser such an answer passes as it stands.
 """
 
 from __future__ import annotations
@@ -411,8 +412,15 @@ class ToolgramToolParser(ToolParser, metaclass=_Told):  # type: ignore[misc]
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """The calls of a whole answer, and its content."""
-        if _passes(request, self.tools) or self.served.fmt is None:
+        if self._is_plain(request):
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
+        if _passes(request, self.tools):
+            session = self._text_session()
+            events = session.feed(model_output, None)
+            events += session.close(_stopped(request, session))
+            delta = delta_of(events)
+            content = delta.content if delta is not None else None
+            return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=content)
         handed, self.handed = self.handed, None
         if handed is not None and handed[0] == model_output:
             events = handed[1]
@@ -451,7 +459,10 @@ class ToolgramToolParser(ToolParser, metaclass=_Told):  # type: ignore[misc]
         """What a delta makes certain."""
         if self._passes is None:
             self.request = request
-            self._passes = _passes(request, self.tools) or self.served.fmt is None
+            self._passes = self._is_plain(request)
+            if not self._passes and _passes(request, self.tools):
+                self.session.queue = None
+                self.session = self._text_session()
         if self._passes:
             self.session.queue = None
             return content_delta(delta_text) if delta_text else None
@@ -469,6 +480,16 @@ class ToolgramToolParser(ToolParser, metaclass=_Told):  # type: ignore[misc]
         if self.skip_reasoning_parsing:
             events = self._plainly(events)
         return delta_of(events) if events else None
+
+    def _is_plain(self, request: Any) -> bool:
+        """Whether an answer passes as it stands: there is no format, or no tools and nobody to take reasoning out."""
+        return self.served.fmt is None or (self.skip_reasoning_parsing and _passes(request, self.tools))
+
+    def _text_session(self) -> Session:
+        """A session for what is behind the reasoning of an answer without calls."""
+        session = Session(self.served, calls=False)
+        session.prefix = ""
+        return session
 
     def _plainly(self, events: list[Event]) -> list[Event]:
         if self._plain is None:

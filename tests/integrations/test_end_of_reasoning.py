@@ -1,0 +1,135 @@
+"""Where reasoning ends, for every shipped format and every derived fixture: without tools, forced, thinking on and off.
+
+The pair of parsers runs in the stand-in for vLLM. The engine's own gate is played as vLLM plays it: a grammar holds the
+output from the prompt on where the prompt has ended reasoning, else from the token on that ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.integrations import stand_in
+from tests.integrations.cases import TOOLS
+from tests.integrations.test_vllm_plugin import GROUPS, hear
+from tests.integrations.tokenizers_for_tests import Pieces
+from toolgram.export.habits import canonical_outputs
+
+TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
+FORMATS = toolgram.format_names()
+DERIVED = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
+# Channels: the marker that ends a thought ends every other message as well, so no marker is about reasoning alone.
+SHARED_MARKERS = ("gpt_oss", "channels", "own_messages")
+
+
+@pytest.fixture
+def vllm() -> Iterator[Any]:
+    with stand_in.installed() as module:
+        import_module("toolgram.integrations.vllm").register()
+        yield module
+
+
+@cache
+def format_of(name: str) -> toolgram.Format:
+    if name in FORMATS:
+        return toolgram.get_format(name)
+    return toolgram.derive_format((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), eos_token="</s>")
+
+
+def setting(name: str) -> tuple[Pieces, Any]:
+    """A tokenizer that has the markers as tokens, and the class that drives the pair."""
+    template = None if name in FORMATS else (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+    tokenizer = Pieces([*format_of(name).program.special.values()], chat_template=template, eos_token="</s>")
+    parser = f"toolgram_{name}" if name in FORMATS else "toolgram"
+    return tokenizer, stand_in.compose(parser, parser)
+
+
+def prompts(fmt: toolgram.Format) -> set[str]:
+    """What the generation prompts with thinking on, off and unset have written for the model."""
+    analysis = fmt.report.analysis if fmt.report else None
+    return {prompt.opened for prompt in analysis.prompts.values()} if analysis else {""}
+
+
+@pytest.mark.parametrize("name", [*FORMATS, *DERIVED])
+def test_without_tools_no_marker_is_shown(name: str, vllm: Any) -> None:
+    fmt, (tokenizer, kind) = format_of(name), setting(name)
+    served = kind(tokenizer, None).reasoning_parser.served
+    if not served.reasons:
+        outputs = {("", "It is sunny.")}
+    elif name in SHARED_MARKERS:
+        thoughts = [o for _, o, _ in canonical_outputs(fmt) if fmt.parse(o).reasoning and fmt.parse(o).content]
+        outputs = {(prefix, output.removeprefix(prefix)) for prefix in prompts(fmt) for output in thoughts}
+    else:
+        start, end = min(served.start_texts), min(served.end_texts)
+        thought = f"\nHm.\n{end}\n\n"
+        outputs = set()
+        for prefix in prompts(fmt):
+            state = served.reasoning_after([tokenizer.eos_token_id, *tokenizer.encode(prefix)])
+            before = {"open": thought, "closed": "", "": start + thought}[state]
+            outputs.add((prefix, f"{before}It is sunny."))
+    for prefix, output in outputs:
+        meant = fmt.text_only.parse(output, prefix=prefix)
+        ids = tokenizer.encode(output)
+        prompt = [tokenizer.eos_token_id, *tokenizer.encode(prefix)]
+        for request in (stand_in.request(None), stand_in.request(TOOLS, tool_choice="none")):
+            for group in GROUPS:
+                assert hear(tokenizer, kind, ids, request, prompt, group) == (meant.content, meant.reasoning, [])
+            parser = kind(tokenizer, request.tools)
+            parser.set_prompt_token_ids(prompt)
+            assert parser.parse(output, request, True, ids)[:2] == (meant.reasoning, meant.content)
+        if name not in SHARED_MARKERS:
+            assert meant.content == "It is sunny."
+
+
+@pytest.mark.parametrize("name", [*FORMATS, *DERIVED])
+def test_a_marker_of_its_own_ends_reasoning(name: str, vllm: Any) -> None:
+    tokenizer, kind = setting(name)
+    reasoning = kind(tokenizer, None).reasoning_parser
+    if reasoning.served.reasons and name not in SHARED_MARKERS:
+        assert reasoning.reasoning_end_str
+        assert reasoning.reasoning_start_str
+
+
+@pytest.mark.parametrize("name", [*FORMATS, *DERIVED])
+def test_a_forced_call_is_held_to_the_grammar_behind_the_thought(name: str, vllm: Any) -> None:
+    pytest.importorskip("tvm_ffi")  # which xgrammar stands on
+    from tests.export.engines import Xgrammar, vocabulary
+    from tests.export.test_rows import probe_tools
+
+    fmt, (tokenizer, kind) = format_of(name), setting(name)
+    engine = Xgrammar(vocabulary())
+    for prefix, output, tools in canonical_outputs(fmt):
+        tools = probe_tools() if tools else TOOLS
+        free = fmt.export("structural_tag", tools, prefix=prefix)
+        ended = next((each for each in free.stop if output.endswith(each)), "")
+        output = output.removesuffix(ended)  # a token that ends the turn is the engine's
+        if not engine.accepts(engine.compile("structural_tag", free.text), output):
+            continue  # an output that no export takes: arguments as a JSON string, another function
+        message = fmt.parse(output, tools, prefix)
+        if not message.tool_calls or message.content:
+            continue
+        request = stand_in.request(tools, tool_choice="required", parallel_tool_calls=True)
+        pair = kind(tokenizer, request.tools)
+        prompt = [tokenizer.eos_token_id, *tokenizer.encode(prefix)]
+        pair.set_prompt_token_ids(prompt)
+        if pair.tool_parser.session.prefix is None:
+            pair.tool_parser.see_prompt(prompt)
+        where = pair.tool_parser._where_the_grammar_begins(request)
+        made = fmt.export("structural_tag", tools=tools, tool_choice="required", parallel_tool_calls=True, **where)
+        held = not pair.reasoning_parser.served.reasons or pair.reasoning_parser.is_reasoning_end(prompt)
+        ids, text = tokenizer.encode(output), ""
+        for place, number in enumerate(ids):
+            if held:
+                text += tokenizer.decode([number])
+            else:
+                held = pair.reasoning_parser.is_reasoning_end_streaming(ids[: place + 1], [number])
+        if message.reasoning:
+            assert held == (name not in SHARED_MARKERS), output
+        if held:
+            assert engine.accepts(engine.compile("structural_tag", made.text), text), (prefix, output, text)
