@@ -9,7 +9,7 @@ alternations of fixed texts and bounded character runs, so their work per charac
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from toolgram.events import Content, Reasoning
@@ -89,7 +89,7 @@ class Program:
     initial: StateProgram
     final: StateProgram
     states: dict[str, StateProgram]
-    same_path: dict[str, str]
+    same_path: Mapping[str, str]
     python_json: bool
     literals: dict[str, str]  # trigger -> text
     special: dict[str, str]  # the same, of the special tokens

@@ -31,7 +31,7 @@ def unreachable(spec: Spec) -> Iterator[FormatError]:
     for name, state in spec.states.items():
         if name not in reached:
             yield FormatError(
-                spec.machine_path,
+                spec.file_of(state),
                 f"state {name} is unreachable from {spec.initial}",
                 "add a transition that leads to it, or remove it",
                 state.line,
@@ -40,7 +40,7 @@ def unreachable(spec: Spec) -> Iterator[FormatError]:
 
 def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
     """What a state must declare and does not."""
-    path, name = spec.machine_path, state.name
+    path, name = spec.file_of(state), state.name
     is_text = state.meaning in ("content", "reasoning")
     if is_text and state.held:
         yield FormatError(
@@ -50,7 +50,7 @@ def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterat
         yield FormatError(
             path,
             f"text state {name} does not say where TEXT leads",
-            f"add `- {{trigger: TEXT, source: {name}, dest: =}}`, or a dest to go to when text comes",
+            f'add `- {{trigger: TEXT, source: {name}, dest: "="}}`',
             state.line,
         )
     if state.meaning == "name" and not state.held:
@@ -95,7 +95,7 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
     """Symbols of one state of which one begins with another, without a rule for it."""
     shapes = [spec.terminals[trigger] for trigger in row if trigger in spec.terminals]
     openers = {"{": "start_map item"} if "start_map item" in row else {}
-    longest = "longest_match" in spec.machine_dict["format"]
+    longest = spec.longest_match
     for shape in shapes:
         if isinstance(shape, Run):
             pattern = re.compile(shape.first)
@@ -106,7 +106,7 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
                 )
                 if clash:
                     yield FormatError(
-                        spec.machine_path,
+                        spec.file_of(state),
                         f"in {state.name}, {shape.name} and {other.name} can begin with the same character",
                         "exclude that character from the class, split the state, or (for a fixed text) write "
                         "`longest_match: true` under `format:`, by which it comes before the class",
@@ -116,7 +116,7 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
             for other in shapes:
                 if other is not shape and isinstance(other, Literal) and other.text == shape.text:
                     yield FormatError(
-                        spec.machine_path,
+                        spec.file_of(state),
                         f"in {state.name}, {shape.name} and {other.name} are the same text",
                         "remove one of them",
                         state.line,
@@ -128,7 +128,7 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
                     and not longest
                 ):
                     yield FormatError(
-                        spec.machine_path,
+                        spec.file_of(state),
                         f"in {state.name}, {shape.name} ({shape.text!r}) is a prefix of {other.name} ({other.text!r})",
                         "write `longest_match: true` under `format:` if the longer one is to win, or "
                         "make the markers differ",
@@ -136,7 +136,7 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
                     )
             if openers and shape.text in openers:
                 yield FormatError(
-                    spec.machine_path,
+                    spec.file_of(state),
                     f"in {state.name}, {shape.name} and `start_map item` both begin with {shape.text!r}",
                     "keep one of them",
                     state.line,

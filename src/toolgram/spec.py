@@ -5,38 +5,31 @@ character class), because only for such shapes is "could the next character stil
 backtracking.  A *machine* is a `transitions` declaration in its markup form, with the meaning of each state in its
 tags.  `spec_files` reads and checks the files, `compile` turns a specification into what parsers run.
 
-Vocabulary of a machine file:
-
-* a trigger is a terminal of the grammar (upper case), a JSON event with its prefix (`map_key item.name`,
-  `start_map item`; `*` stands for a key that is a name), an island's event (`object_start`, `object_end`,
-  `object_empty`, `value_end`), the end of the output (`end`), or a recovery (`malformed`, `recovered`);
-* a tag says what text inside a state means: `content`, `reasoning`, `name`, `call_id`, `arguments`, `argument_key`,
-  `value` (of one argument), `ignored` (a JSON value that belongs to no call), `malformed`, or nothing of these for
-  structure; `held` marks a state whose text is not committed yet; `python` that its arguments are Python keyword
-  arguments; `text`, `json` and `notated` (JSON with the quotes of `format: notation:`) that a value is always that,
-  where else the parameter's type decides; `echo` that the marker after a value repeats the argument's key;
-* an action (`after`) says what a transition does with the text of its trigger: `name`, `call_id`, `start_call`,
-  `no_arguments`, `open_arguments`, `argument_key`, `unclosed_value`, `close_arguments`, `end_call`, `fail_call`.
+The words of a machine file (keys, tags, triggers, actions) are in `vocabulary`.  A specification cannot be changed: all
+parsers of a format share it.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
-MEANINGS = ("content", "reasoning", "name", "call_id", "arguments", "argument_key", "value", "ignored", "malformed")
-VALUE_TYPES = ("text", "json", "notated")
-TRAITS = ("held", "python", *VALUE_TYPES, "echo")
-TAGS = (*MEANINGS, *TRAITS)
-ACTIONS = (
-    "name", "call_id", "start_call", "no_arguments", "open_arguments", "argument_key", "unclosed_value",
-    "close_arguments", "end_call", "fail_call",
-)  # fmt: skip
-ISLAND_TRIGGERS = ("object_start", "object_end", "object_empty", "value_end")
-RECOVERY_TRIGGERS = ("malformed", "recovered")
-TEXT = "TEXT"
-END = "end"
+from toolgram import vocabulary
+from toolgram.vocabulary import END as END
+from toolgram.vocabulary import TEXT as TEXT
+
+MEANINGS = tuple(vocabulary.MEANINGS)
+VALUE_TYPES = tuple(vocabulary.VALUE_TYPES)
+TRAITS = tuple(vocabulary.TRAITS)
+TAGS = tuple(vocabulary.TAGS)
+ACTIONS = tuple(vocabulary.ACTIONS)
+ISLAND_TRIGGERS = tuple(vocabulary.ISLAND_TRIGGERS)
+RECOVERY_TRIGGERS = tuple(vocabulary.RECOVERY_TRIGGERS)
 MAX_RUN = 1024
 MAX_MARKER = 256
 
@@ -82,6 +75,7 @@ class State:
     line: int
     typed: str = ""
     echo: bool = False
+    file: str = ""  # that `line` is of, where it is another than the machine file
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,34 +87,51 @@ class Transition:
     dest: str
     actions: tuple[str, ...]
     line: int
+    file: str = ""  # that `line` is of, where it is another than the machine file
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Spec:
-    """The two files, read and checked."""
+    """The two files, read and checked. Cannot be changed."""
 
     name: str
     title: str
-    models: list[str]
+    models: tuple[str, ...]
     example: str
-    notes: list[str]
+    notes: tuple[str, ...]
     parser: str
     call_ids: str
     special_tokens: tuple[str, ...]
+    stop: tuple[str, ...] | None  # terminals that end a turn; None where the file does not say
     python_json: bool
-    same_path: dict[str, str]
+    longest_match: bool
+    same_path: Mapping[str, str]
+    notation: tuple[str, ...]  # the quotes of notated values, opening and closing
+    turn_end: str
     grammar_path: str
     grammar_text: str
     machine_path: str
-    machine_dict: dict[str, Any]
+    machine_json: str  # the machine file, as JSON
     initial: str
-    states: dict[str, State]
-    transitions: list[Transition]
-    terminals: dict[str, Literal | Run]
     final: str
-    turn_end: str = ""
-    notation: tuple[str, ...] = ()  # the quotes of notated values, opening and closing
-    import_paths: tuple[str, ...] = field(default=())
+    states: Mapping[str, State]
+    transitions: tuple[Transition, ...]
+    terminals: Mapping[str, Literal | Run]
+    import_paths: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("same_path", "states", "terminals"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def machine_dict(self) -> dict[str, Any]:
+        """The machine file, as data of your own: `format` says what it is, `machine` is the transitions markup."""
+        data: dict[str, Any] = json.loads(self.machine_json)
+        return data
+
+    def file_of(self, entry: State | Transition) -> str:
+        """The file that the line of an entry is of."""
+        return os.path.join(os.path.dirname(self.machine_path), entry.file) if entry.file else self.machine_path
 
 
 def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
@@ -147,7 +158,7 @@ def text_only(spec: Spec) -> Spec:
         before = {row.source for row in rows if row.dest in useful and row.trigger != END} - useful
         grown = bool(before)
         useful |= before
-    return replace(spec, transitions=[row for row in rows if {row.source, row.dest} <= useful])
+    return replace(spec, transitions=tuple(row for row in rows if {row.source, row.dest} <= useful))
 
 
 def is_json_trigger(trigger: str) -> bool:

@@ -9,69 +9,59 @@ hash does not fit (somebody edited a grammar) is not used, and the files are rea
 from __future__ import annotations
 
 import hashlib
-import json
-from dataclasses import asdict
+from functools import cache
 from pathlib import Path
-from typing import Any
 
-from toolgram.spec import Literal, Run, Spec, State, Transition
+from toolgram.spec import Spec
+from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
 
 _PACKAGE = Path(__file__).resolve().parent
-_READERS = ("spec.py", "spec_files.py", "faults.py")
+_READERS = (
+    "call_ids.py", "faults.py", "grammar_file.py", "machine_checks.py", "machine_file.py", "spec.py",
+    "spec_building.py", "spec_data.py", "spec_files.py", "vocabulary.py",
+)  # fmt: skip
 _HOME = _PACKAGE / "specs"
+_FROM_FILES = ("grammar_path", "grammar_text", "machine_path", "import_paths")  # what is known without reading
 
 
 def kept_spec(name: str, grammar: Path, machine: Path) -> Spec | None:
     """The specification of a shipped format as the build left it, or None if there is none for these very files."""
     try:
-        data = json.loads((_HOME / f"{name}.json").read_bytes())
-        if data.pop("hash") != _hash(grammar, machine):
+        data = unsealed((_HOME / f"{name}.json").read_text(encoding="utf-8"))
+        if data["hash"] != _hash(grammar, machine):
             return None
-        return _load(data, grammar, machine)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        paths = {"grammar_path": str(grammar), "machine_path": str(machine), "import_paths": [str(grammar.parent)]}
+        return load_spec({**data["spec"], **paths, "grammar_text": grammar.read_text(encoding="utf-8")})
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def keep_spec(spec: Spec) -> Path:
     """Write the specification of a shipped format for `kept_spec`. Returns where."""
-    grammar, machine = Path(spec.grammar_path), Path(spec.machine_path)
-    data: dict[str, Any] = {"hash": _hash(grammar, machine), **asdict(spec)}
-    for name in ("grammar_path", "grammar_text", "machine_path", "import_paths"):
+    data = dump_spec(spec)
+    for name in _FROM_FILES:
         del data[name]
-    data["states"] = [list(state.values()) for state in data["states"].values()]
-    data["transitions"] = [list(transition.values()) for transition in data["transitions"]]
-    data["terminals"] = [list(terminal.values()) for terminal in data["terminals"].values()]
     _HOME.mkdir(exist_ok=True)
     path = _HOME / f"{spec.name}.json"
-    path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+    content = {"hash": _hash(Path(spec.grammar_path), Path(spec.machine_path)), "spec": data}
+    path.write_text(sealed(content), encoding="utf-8")
     return path
-
-
-def _load(data: dict[str, Any], grammar: Path, machine: Path) -> Spec:
-    states = [State(*state) for state in data.pop("states")]
-    transitions = [
-        Transition(trigger, source, dest, tuple(actions), line)
-        for trigger, source, dest, actions, line in data.pop("transitions")
-    ]
-    terminals = [Literal(*shape) if len(shape) == 2 else Run(*shape) for shape in data.pop("terminals")]
-    return Spec(
-        **{**data, "special_tokens": tuple(data["special_tokens"]), "notation": tuple(data["notation"])},
-        grammar_path=str(grammar),
-        grammar_text=grammar.read_text(encoding="utf-8"),
-        machine_path=str(machine),
-        import_paths=(str(grammar.parent),),
-        states={state.name: state for state in states},
-        transitions=transitions,
-        terminals={terminal.name: terminal for terminal in terminals},
-    )
 
 
 def _hash(grammar: Path, machine: Path) -> str:
     """Of everything that the specification of a shipped format comes from."""
-    common = sorted((grammar.parent / "common").glob("*.lark"))
-    readers = [_PACKAGE / name for name in _READERS]
-    digest = hashlib.sha256()
-    for path in (grammar, machine, *common, *readers):
+    common = [*sorted((grammar.parent / "common").glob("*.lark")), *sorted((machine.parent / "common").glob("*.yaml"))]
+    digest = hashlib.sha256(readers_hash().encode())
+    for path in (grammar, machine, *common):
         content = path.read_bytes()
         digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+@cache
+def readers_hash() -> str:
+    """Of the code that reads and checks files."""
+    digest = hashlib.sha256()
+    for name in _READERS:
+        digest.update((_PACKAGE / name).read_bytes())
     return digest.hexdigest()

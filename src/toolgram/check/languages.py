@@ -22,8 +22,8 @@ from automata.fa.nfa import NFA
 from lark.grammar import Rule, Terminal
 
 from toolgram.errors import FormatError
+from toolgram.grammar_file import load_lark, terminal_line
 from toolgram.spec import END, TEXT, Literal, Spec, Transition, rows_of
-from toolgram.spec_files import load_lark, terminal_line
 
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
 _VALUES = {

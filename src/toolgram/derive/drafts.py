@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.faults import faults
-from toolgram.spec import MEANINGS, VALUE_TYPES, Literal, Run, Spec, State, Transition
+from toolgram.machine_file import MachineFile
+from toolgram.spec import Literal, Run, Spec
+from toolgram.spec_building import build_spec
 
 FINAL = "ALL_TOOLS_COMPLETE"
 START = "WAITING_FOR_TOOL_START"
@@ -180,59 +181,14 @@ class Draft:
 
     def spec(self, import_paths: tuple[str, ...]) -> Spec:
         """The specification, as reading the two files would give it. Raises FormatError where it cannot run."""
-        states = {name: _state(name, tags) for name, tags in self.states.items()}
-        states[FINAL] = _state(FINAL, ())
-        transitions = [
-            Transition(trigger, source, dest, actions, 0) for (source, trigger), (dest, actions) in self._in_order()
-        ]
-        used = {transition.trigger for transition in transitions}
-        about = self._about()
-        spec = Spec(
-            name=self.name,
-            title=self.title,
-            models=list(about.get("models", [])),
-            example=str(about.get("example", "")),
-            notes=list(about.get("notes", [])),
-            parser=about["parser"],
-            call_ids=str(about.get("call_ids", "call_24")),
-            special_tokens=tuple(about.get("special_tokens", ())),
-            python_json=bool(about.get("python_json", False)),
-            same_path=dict(about.get("same_path", {})),
-            turn_end=str(about.get("turn_end", "")),
-            notation=tuple(about.get("notation", ())),
-            grammar_path=f"{self.name}.lark",
-            grammar_text=self.grammar(),
-            machine_path=f"{self.name}.yaml",
-            machine_dict=self.machine_dict(),
-            initial=self.initial,
-            states=states,
-            transitions=transitions,
-            terminals={t.trigger: self.terminals[t.trigger] for t in transitions if t.trigger in self.terminals},
-            final=FINAL,
-            import_paths=import_paths,
-        )
-        assert used
-        for fault in faults(spec):
-            raise fault
-        return spec
-
-    def _in_order(self) -> list[tuple[tuple[str, str], tuple[str, tuple[str, ...]]]]:
-        """The transitions as the machine file lists them."""
-        ordered = []
-        for (trigger, dest, actions), sources in self._grouped().items():
-            for source in sources:
-                ordered.append(((source, trigger), (source if dest == "=" else dest, actions)))
-        return ordered
+        machine = MachineFile(f"{self.name}.yaml", self.machine_dict(), {})
+        known = {**dict.fromkeys(self.texts), **self.terminals}
+        shapes = {name: lambda shape=shape: shape for name, shape in known.items()}
+        return build_spec(machine, shapes, self.grammar(), f"{self.name}.lark", import_paths)
 
 
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[ .*-][A-Za-z0-9_*]+)*").fullmatch  # YAML reads it as the text that it is
 _YAML_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
-
-
-def _state(name: str, tags: Sequence[str]) -> State:
-    meaning = next((tag for tag in tags if tag in MEANINGS), None)
-    typed = next((tag for tag in tags if tag in VALUE_TYPES), "")
-    return State(name, meaning, "held" in tags, "python" in tags, 0, typed, "echo" in tags)
 
 
 def _one_or_list(values: list[str]) -> str:

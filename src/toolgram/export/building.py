@@ -540,9 +540,8 @@ def stop_tokens(spec: Spec, habits: Habits) -> frozenset[str]:
 
     Where it does not say, special tokens that change nothing in text and that nothing follows.
     """
-    declared = spec.machine_dict.get("format", {}).get("stop")
-    if declared is not None:
-        return frozenset(str(name) for name in declared)
+    if spec.stop is not None:
+        return frozenset(spec.stop)
     rows = rows_of(spec)
     begins = {spec.initial}
     begins |= {rows[state][TEXT].dest for state in begins if TEXT in rows[state]}

@@ -1,0 +1,116 @@
+"""A grammar file: its terminals and rules as Lark compiles them, and whether a terminal is of a shape that streams.
+
+Strategy: Lark reads.  What the runtime needs are the terminals that the machine names, each a fixed text or a bounded
+run of one character class (see `spec`), because only for these is it decided without backtracking whether the next
+character still belongs to them.
+"""
+
+from __future__ import annotations
+
+import re
+from re import _constants, _parser
+
+from lark.exceptions import LarkError, UnexpectedInput
+from lark.grammar import Rule
+from lark.lexer import PatternStr, TerminalDef
+from lark.load_grammar import load_grammar
+
+from toolgram.errors import FormatError
+from toolgram.spec import MAX_MARKER, MAX_RUN, Literal, Run
+
+
+def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> tuple[list[TerminalDef], list[Rule]]:
+    """The grammar's terminals and rules, as Lark compiles them. Raises FormatError."""
+    try:
+        grammar, _ = load_grammar(  # type: ignore[no-untyped-call]
+            text, path, list(import_paths), False
+        )
+        terminals, rules, _ = grammar.compile(["start"], "*")
+    except UnexpectedInput as error:
+        raise FormatError(
+            path,
+            f"not a Lark grammar: {str(error).splitlines()[0]}",
+            "mend the grammar at this place (https://lark-parser.readthedocs.io/en/stable/grammar.html)",
+            max(error.line, 0),
+            max(error.column, 0),
+        ) from None
+    except (LarkError, OSError, RecursionError, re.error, AssertionError, KeyError) as error:
+        problem = " ".join(str(error).split()) or type(error).__name__
+        raise FormatError(
+            path,
+            f"Lark refuses the grammar: {problem[:300]}",
+            "every rule and terminal must be defined, and the first rule be called `start`",
+        ) from None
+    return list(terminals), list(rules)
+
+
+def read_terminals(text: str, path: str, import_paths: tuple[str, ...]) -> dict[str, TerminalDef]:
+    """The grammar's own and imported terminals by name. Raises FormatError."""
+    terminals, _ = load_lark(text, path, import_paths)
+    return {terminal.name: terminal for terminal in terminals}
+
+
+def terminal_line(grammar_text: str, name: str) -> int:
+    """The line on which `name` is defined in the grammar, 0 where it is imported."""
+    pattern = re.compile(rf"^[ \t]*[?!]?{re.escape(name)}(?:\.\d+)?[ \t]*(?:\{{|:)")
+    for number, line in enumerate(grammar_text.splitlines(), 1):
+        if pattern.match(line):
+            return number
+    return 0
+
+
+def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
+    """The terminal as a Literal or a Run. Raises FormatError when it is neither."""
+    name, pattern = terminal.name, terminal.pattern
+    if isinstance(pattern, PatternStr):
+        if not pattern.flags and 0 < len(pattern.value) <= MAX_MARKER:
+            return Literal(name, pattern.value)
+    else:
+        run = _as_run(name, pattern.to_regexp())
+        if run is not None:
+            return run
+    raise FormatError(
+        path,
+        f"terminal {name} is too complex for a trigger: {pattern.to_regexp()}",
+        f'write it as one fixed text ("...", at most {MAX_MARKER} characters) or as one bounded run of a character '
+        f"class (/[...]{{1,64}}/ or /[...][...]{{0,63}}/, at most {MAX_RUN}), or build it from several such "
+        "terminals",
+        line,
+    )
+
+
+def _as_run(name: str, pattern: str) -> Literal | Run | None:
+    try:
+        parsed = _parser.parse(pattern)
+    except re.error:
+        return None
+    if parsed and all(op is _constants.LITERAL for op, _ in parsed):
+        return Literal(name, "".join(chr(code) for _, code in parsed))
+    if not 1 <= len(parsed) <= 2:
+        return None
+    tail, tail_argument = parsed[-1]
+    head = _class_end(pattern)
+    if len(parsed) == 2 and (parsed[0][0] not in _CLASSES or tail is not _constants.MAX_REPEAT):
+        return None
+    if tail in _CLASSES:
+        return Run(name, pattern, pattern, 1)
+    if tail is not _constants.MAX_REPEAT:
+        return None
+    least, most, inner = tail_argument
+    if len(inner) != 1 or inner[0][0] not in _CLASSES or int(most) > MAX_RUN or (least < 1 and len(parsed) == 1):
+        return None
+    return Run(name, pattern, pattern[:head], int(most) + len(parsed) - 1)
+
+
+_CLASSES = (_constants.IN, _constants.LITERAL, _constants.NOT_LITERAL)
+
+
+def _class_end(pattern: str) -> int:
+    """Where the first atom of a pattern ends: a class in brackets, an escape, or one character."""
+    if not pattern.startswith("["):
+        return 2 if pattern.startswith("\\") else 1
+    at = 2 if pattern[1:2] == "^" else 1
+    at += 1  # a bracket that comes first is an ordinary character
+    while at < len(pattern) and pattern[at] != "]":
+        at += 2 if pattern[at] == "\\" else 1
+    return at + 1

@@ -1,0 +1,180 @@
+"""Whether a machine file says only what can be said: known keys with values of their kind, known tags and actions.
+
+Strategy: walk the data beside the tables of `vocabulary`, and refuse the first difference, at its line.  A remedy is
+an entry that can be pasted; for a name that is nearly a known one it is that name.  What the entries mean together
+(does each state exist, can this order of actions work) is checked later, where it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from toolgram.machine_file import Keys, MachineFile
+from toolgram.vocabulary import (
+    ACTIONS,
+    FILE_KEYS,
+    FORMAT_KEYS,
+    KINDS,
+    MACHINE_KEYS,
+    MEANINGS,
+    STATE_KEYS,
+    TAGS,
+    TRANSITION_KEYS,
+    VALUE_TYPES,
+    Key,
+)
+
+
+def check_machine(machine: MachineFile) -> None:
+    """Check every entry of the file. Raises FormatError for the first that cannot stand there."""
+    _check_mapping(machine, (), machine.data, FILE_KEYS)
+    _check_mapping(machine, ("format",), machine.data["format"], FORMAT_KEYS)
+    _check_mapping(machine, ("machine",), machine.data["machine"], MACHINE_KEYS)
+    _check_format(machine)
+    declared = machine.data["machine"]
+    for section in ("states", "transitions"):
+        if not declared[section]:
+            keys = MACHINE_KEYS[section]
+            raise machine.error(("machine", section), f"the machine has no {section}", f"write `{keys.example}`")
+    if declared.get("auto_transitions"):
+        raise machine.error(
+            ("machine", "auto_transitions"), "the machine has auto transitions", "write `auto_transitions: false`"
+        )
+    seen: set[str] = set()
+    for index, entry in enumerate(declared["states"]):
+        _check_state(machine, ("machine", "states", index), entry, seen)
+    for index, entry in enumerate(declared["transitions"]):
+        _check_transition(machine, ("machine", "transitions", index), entry)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` is probably a misspelling of."""
+    found = get_close_matches(name[:100], list(known), 1)
+    return found[0] if found else None
+
+
+def instead(name: str, known: Collection[str], listed: str) -> str:
+    """The remedy for an unknown name: the nearest known one, or all of them."""
+    near = nearest(name, known)
+    return f"write `{near}`" if near else f"{listed}: {', '.join(known)}"
+
+
+def _check_mapping(machine: MachineFile, where: Keys, data: Mapping[Any, Any], table: Mapping[str, Key]) -> None:
+    """The keys of a mapping are those of the table, and their values of the right kind."""
+    for key, value in data.items():
+        if key not in table:
+            raise machine.error(
+                (*where, str(key)), f"unknown key `{key}`", instead(str(key), table, "the keys here are")
+            )
+        known = table[key]
+        if not _OF_KIND[known.kind](value):
+            raise machine.error(
+                (*where, key),
+                f"`{key}` is not {KINDS[known.kind]}",
+                f"write `{known.example}`, with quotes around a text that YAML takes for something else",
+            )
+        if known.one_of and value not in known.one_of:
+            raise machine.error(
+                (*where, key), f"unknown {key} `{value}`", instead(value, known.one_of, f"`{key}` is one of")
+            )
+    for key, known in table.items():
+        if known.required and key not in data:
+            raise machine.error(where, f"the key `{key}` is missing", f"add `{known.example}`")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _is_outputs(value: object) -> bool:
+    """Texts, or texts behind what the prompt has written."""
+    keys = {"prefix", "output"}
+    return isinstance(value, list) and all(
+        bool(each)
+        and (isinstance(each, str) or (isinstance(each, dict) and each.keys() <= keys and "output" in each))
+        and (isinstance(each, str) or _is_texts(list(each.values())))
+        for each in value
+    )
+
+
+_OF_KIND: Mapping[str, Callable[[object], bool]] = {
+    "text": _is_text,
+    "texts": _is_texts,
+    "text or texts": lambda value: _is_text(value) or (_is_texts(value) and bool(value)),
+    "truth": lambda value: isinstance(value, bool),
+    "text by text": lambda value: (
+        isinstance(value, dict) and all(_is_text(key) and _is_text(each) for key, each in value.items())
+    ),
+    "outputs": _is_outputs,
+    "mapping": lambda value: isinstance(value, dict),
+    "entries": lambda value: isinstance(value, list),
+}
+
+
+def _check_format(machine: MachineFile) -> None:
+    """What a table of keys cannot say about the section `format:`."""
+    about = machine.data["format"]
+    notation = about.get("notation", ["a", "b"])
+    if len(notation) != 2 or not all(notation):
+        raise machine.error(
+            ("format", "notation"), "`notation` is not two quotes", f"write `{FORMAT_KEYS['notation'].example}`"
+        )
+    if about.get("turn_end", "").strip():
+        raise machine.error(
+            ("format", "turn_end"), "`turn_end` is not blank", f"write `{FORMAT_KEYS['turn_end'].example}`"
+        )
+
+
+def _check_state(machine: MachineFile, where: Keys, entry: Any, seen: set[str]) -> None:
+    entry = {"name": entry} if isinstance(entry, str) else entry
+    if not isinstance(entry, dict):
+        raise machine.error(where, "this is not a state", "write `- {name: SOME_STATE, tags: [content]}`")
+    _check_mapping(machine, where, entry, STATE_KEYS)
+    name, tags = entry["name"], entry.get("tags", [])
+    for tag in tags:
+        if tag not in TAGS:
+            raise machine.error(where, f"state {name} has the unknown tag `{tag}`", instead(tag, TAGS, "the tags are"))
+    for several in (MEANINGS, VALUE_TYPES):
+        both = [tag for tag in tags if tag in several]
+        if len(both) > 1:
+            raise machine.error(
+                where,
+                f"state {name} means both {both[0]} and {both[1]}",
+                f"write `tags: [{both[0]}]`, and another state for {both[1]}",
+            )
+    value = [tag for tag in tags if tag in (*VALUE_TYPES, "echo")]
+    if value and "value" not in tags:
+        raise machine.error(
+            where, f"state {name} is tagged `{value[0]}` and reads no value", f"write `tags: [value, {value[0]}]`"
+        )
+    if "python" in tags and "arguments" not in tags:
+        raise machine.error(
+            where, f"state {name} is tagged `python` and reads no arguments", "write `tags: [arguments, python]`"
+        )
+    if entry.get("final") and tags:
+        raise machine.error(where, f"the final state {name} has tags", f"write `- {{name: {name}, final: true}}`")
+    if name in seen:
+        raise machine.error(where, f"state {name} is declared twice", "remove one of the two")
+    if name in ("*", "=", ""):
+        raise machine.error(where, f"`{name}` cannot be the name of a state", "write `name: SOME_STATE`")
+    seen.add(name)
+
+
+def _check_transition(machine: MachineFile, where: Keys, entry: Any) -> None:
+    if not isinstance(entry, dict):
+        raise machine.error(
+            where, "this is not a transition", "write `- {trigger: MARKER, source: A, dest: B, after: end_call}`"
+        )
+    _check_mapping(machine, where, entry, TRANSITION_KEYS)
+    after = entry.get("after", [])
+    for action in [after] if isinstance(after, str) else after:
+        if action not in ACTIONS:
+            raise machine.error(
+                (*where, "after"), f"unknown action `{action}`", instead(action, ACTIONS, "the actions are")
+            )

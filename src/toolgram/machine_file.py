@@ -1,0 +1,114 @@
+"""A machine file as data, with the file and the line of every entry of it.
+
+Strategy: one pass over YAML's events decides whether the text is small and plain enough (no aliases, so nothing can
+multiply itself); a second one builds the data and notes where each entry stands.  Nothing recurses, and nothing is
+built that was not counted before.  What the entries mean is not decided here (see `vocabulary` and `spec_files`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from toolgram.errors import FormatError
+
+Place = tuple[str, int]  # a file, and a line of it (1-based; 0 for the file as a whole)
+Keys = tuple[str | int, ...]  # the way to an entry: ("machine", "states", 3, "tags")
+
+MAX_TEXT = 1 << 18  # characters of a file
+MAX_ENTRIES = 20_000  # of a machine file
+MAX_DEPTH = 16  # of entries in entries
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFile:
+    """The data of a machine file. `places` has what is known of where its entries stand."""
+
+    path: str
+    data: Mapping[str, Any]
+    places: Mapping[Keys, Place]
+
+    def place(self, *keys: str | int) -> Place:
+        """The file and line of an entry, or of the nearest known one around it."""
+        while keys:
+            if keys in self.places:
+                return self.places[keys]
+            keys = keys[:-1]
+        return self.places.get((), (self.path, 0))
+
+    def error(self, keys: Keys, problem: str, remedy: str) -> FormatError:
+        """The FormatError that names the place of an entry."""
+        path, line = self.place(*keys)
+        return FormatError(path, problem, remedy, line)
+
+
+def load_machine(text: str, path: str) -> MachineFile:
+    """Read the text of a machine file. Raises FormatError where it is not a plain YAML mapping, or too large."""
+    try:
+        _check_events(text, path)
+        loader = _LOADER(text)
+        try:
+            root = loader.get_single_node()
+            places = _places(root, path)
+            data = loader.construct_document(root) if root is not None else None
+        finally:
+            loader.dispose()
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        raise FormatError(path, f"not valid YAML: {problem}", "correct the YAML at this place", line, column) from None
+    if not isinstance(data, dict):
+        raise FormatError(path, "the file is not a YAML mapping", "start from a shipped file in machines/")
+    return MachineFile(path, data, places)
+
+
+def _check_events(text: str, path: str) -> None:
+    """Refuse what could grow while it is built, before anything is built."""
+    if len(text) > MAX_TEXT:
+        raise FormatError(path, f"the file is longer than {MAX_TEXT} characters", "remove what no parser needs")
+    depth = entries = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.AliasEvent):
+            raise FormatError(path, f"an alias (`*{event.anchor}`) stands here", "write the entry out again", line)
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            raise FormatError(path, f"a YAML tag (`{tag}`) stands here", "write the value without it", line)
+        if isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.NodeEvent):
+            entries += 1
+            depth += isinstance(event, yaml.CollectionStartEvent)
+        if entries > MAX_ENTRIES:
+            raise FormatError(
+                path, f"the file has more than {MAX_ENTRIES} entries", "remove what no parser needs", line
+            )
+        if depth > MAX_DEPTH:
+            raise FormatError(path, f"entries are nested more than {MAX_DEPTH} deep", "write them flat", line)
+
+
+def _places(root: yaml.Node | None, path: str) -> dict[Keys, Place]:
+    """Where each entry stands. Raises FormatError for a key that stands twice in one mapping."""
+    places: dict[Keys, Place] = {}
+    waiting: list[tuple[Keys, yaml.Node]] = [((), root)] if root is not None else []
+    while waiting:
+        where, node = waiting.pop()
+        places.setdefault(where, (path, node.start_mark.line + 1))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += [((*where, index), value) for index, value in enumerate(node.value)]
+        elif isinstance(node, yaml.MappingNode):
+            seen: set[object] = set()
+            for key, value in node.value:
+                if str(key.value) in seen:
+                    line = key.start_mark.line + 1
+                    raise FormatError(path, f"the key `{key.value}` stands twice", "remove one of the two", line)
+                seen.add(str(key.value))
+                waiting.append(((*where, str(key.value)), value))
+                places[(*where, str(key.value))] = path, key.start_mark.line + 1
+    return places

@@ -1,0 +1,198 @@
+"""From a machine file that says only what can be said to a specification, and whether its names all name something.
+
+Strategy: one function builds every specification, of files and of derived formats.  The terminals come from the caller,
+since a grammar may be read (by Lark) or be known already (while it is written).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePath
+from typing import Any
+
+from toolgram.machine_checks import check_machine, instead
+from toolgram.machine_file import Keys, MachineFile
+from toolgram.spec import (
+    END,
+    ISLAND_TRIGGERS,
+    MEANINGS,
+    RECOVERY_TRIGGERS,
+    TEXT,
+    VALUE_TYPES,
+    Literal,
+    Run,
+    Spec,
+    State,
+    Transition,
+    is_json_trigger,
+)
+
+Shapes = Mapping[str, Callable[[], Literal | Run | None]]  # terminals of a grammar by name; None for free text
+
+
+def build_spec(
+    machine: MachineFile, shapes: Shapes, grammar_text: str, grammar_path: str, import_paths: tuple[str, ...]
+) -> Spec:
+    """Check a machine against the terminals of its grammar. Raises FormatError for the first fault."""
+    check_machine(machine)
+    about, declared = machine.data["format"], machine.data["machine"]
+    states = _states(machine)
+    final = _final(machine)
+    if declared["initial"] not in states:
+        raise machine.error(
+            ("machine", "initial"),
+            f"the initial state {declared['initial']} is not declared",
+            instead(declared["initial"], states, "the states are"),
+        )
+    transitions = _transitions(machine, states, final)
+    terminals = _terminals(machine, transitions, shapes, grammar_path)
+    _check_names(machine, states, transitions, terminals)
+    name = declared.get("name") or Path(machine.path).stem
+    spec = Spec(
+        name=name,
+        title=about.get("title", name),
+        models=tuple(about.get("models", ())),
+        example=about.get("example", ""),
+        notes=tuple(about.get("notes", ())),
+        parser=about.get("parser", "lalr"),
+        call_ids=about.get("call_ids", "call_24"),
+        special_tokens=tuple(about.get("special_tokens", ())),
+        stop=tuple(about["stop"]) if "stop" in about else None,
+        python_json=about.get("python_json", False),
+        longest_match=about.get("longest_match", False),
+        same_path=about.get("same_path", {}),
+        notation=tuple(about.get("notation", ())),
+        turn_end=about.get("turn_end", ""),
+        grammar_path=grammar_path,
+        grammar_text=grammar_text,
+        machine_path=machine.path,
+        machine_json=json.dumps(machine.data, ensure_ascii=False),
+        initial=declared["initial"],
+        final=final,
+        states=states,
+        transitions=transitions,
+        terminals=terminals,
+        import_paths=import_paths,
+    )
+    from toolgram.faults import faults
+
+    for fault in faults(spec):
+        raise fault
+    return spec
+
+
+def _place(machine: MachineFile, where: Keys) -> tuple[str, int]:
+    """The file and line of an entry, as a specification keeps them: nothing for the machine file itself."""
+    path, line = machine.place(*where)
+    if path == machine.path:
+        return "", line
+    home, other = PurePath(machine.path).parent, PurePath(path)
+    return (str(other.relative_to(home)) if other.is_relative_to(home) else str(Path(path).absolute())), line
+
+
+def _states(machine: MachineFile) -> dict[str, State]:
+    states: dict[str, State] = {}
+    for index, entry in enumerate(machine.data["machine"]["states"]):
+        name, tags = (entry, []) if isinstance(entry, str) else (entry["name"], entry.get("tags", []))
+        file, line = _place(machine, ("machine", "states", index))
+        meaning = next((tag for tag in tags if tag in MEANINGS), None)
+        typed = next((tag for tag in tags if tag in VALUE_TYPES), "")
+        states[name] = State(name, meaning, "held" in tags, "python" in tags, line, typed, "echo" in tags, file)
+    return states
+
+
+def _final(machine: MachineFile) -> str:
+    entries = machine.data["machine"]["states"]
+    final = [entry["name"] for entry in entries if not isinstance(entry, str) and entry.get("final")]
+    if len(final) != 1:
+        raise machine.error(
+            ("machine", "states"),
+            f"{len(final)} states are marked final, one is needed",
+            "write `- {name: ALL_TOOLS_COMPLETE, final: true}`, and no other state with `final: true`",
+        )
+    return str(final[0])
+
+
+def _transitions(machine: MachineFile, states: Mapping[str, State], final: str) -> tuple[Transition, ...]:
+    found: dict[tuple[str, str], Transition] = {}
+    for index, entry in enumerate(machine.data["machine"]["transitions"]):
+        where: Keys = ("machine", "transitions", index)
+        file, line = _place(machine, where)
+        trigger, dest, sources, after = entry["trigger"], entry["dest"], entry["source"], entry.get("after", [])
+        if sources == "*":
+            sources = [name for name in states if name != final]
+        for source in [sources] if isinstance(sources, str) else sources:
+            target = source if dest == "=" else dest
+            for key, state in (("source", source), ("dest", target)):
+                if state not in states:
+                    raise machine.error(
+                        (*where, key), f"state {state} is not declared", instead(state, states, "the states are")
+                    )
+            other = found.get((source, trigger))
+            if other is not None:
+                raise machine.error(
+                    where,
+                    f"`{trigger}` is ambiguous in {source}: it leads to {other.dest} (line {other.line}) "
+                    f"and to {target}",
+                    f"remove {source} from the sources of one of the two",
+                )
+            actions = (after,) if isinstance(after, str) else tuple(after)
+            found[source, trigger] = Transition(trigger, source, target, actions, line, file)
+    return tuple(found.values())
+
+
+def _terminals(
+    machine: MachineFile, transitions: tuple[Transition, ...], shapes: Shapes, grammar_path: str
+) -> dict[str, Literal | Run]:
+    """The terminals that the machine names."""
+    terminals: dict[str, Literal | Run] = {}
+    known = (END, *ISLAND_TRIGGERS, *RECOVERY_TRIGGERS)
+    for index, entry in enumerate(machine.data["machine"]["transitions"]):
+        trigger = entry["trigger"]
+        if trigger in known or is_json_trigger(trigger) or trigger in terminals:
+            continue
+        if trigger not in shapes:
+            raise machine.error(
+                ("machine", "transitions", index, "trigger"),
+                f"unknown trigger `{trigger}`",
+                instead(trigger, (*shapes, *known), f"the terminals of {Path(grammar_path).name} and the events are"),
+            )
+        shape = None if trigger == TEXT else shapes[trigger]()
+        if shape is not None:
+            terminals[trigger] = shape
+    return terminals
+
+
+def _check_names(
+    machine: MachineFile,
+    states: Mapping[str, State],
+    transitions: tuple[Transition, ...],
+    terminals: Mapping[str, Literal | Run],
+) -> None:
+    """Each name under `format:` names something."""
+    about: Mapping[str, Any] = machine.data["format"]
+    literals = [name for name, shape in terminals.items() if isinstance(shape, Literal)]
+    for key in ("special_tokens", "stop"):
+        for index, token in enumerate(about.get(key, ())):
+            if token not in literals:
+                raise machine.error(
+                    ("format", key, index),
+                    f"`{key}` names {token}, which is no fixed text that a transition has as its trigger",
+                    instead(token, literals, "these are"),
+                )
+    paths = {transition.trigger.split(" ")[1] for transition in transitions if transition.trigger.count(" ")}
+    for other, path in about.get("same_path", {}).items():
+        if path not in paths or not is_json_trigger(f"map_key {other}") or other in paths:
+            wrong = other if path in paths else path
+            raise machine.error(
+                ("format", "same_path", other),
+                f"`same_path` names {wrong}, which is no other spelling of a path that a transition has",
+                instead(wrong, sorted(paths), "the paths are") if wrong == path else f"remove `{other}`",
+            )
+    if "notation" in about and not any(state.typed == "notated" for state in states.values()):
+        raise machine.error(
+            ("format", "notation"),
+            "no state reads notated values",
+            "write `tags: [value, notated]` at the state that does, or remove `notation:`",
+        )

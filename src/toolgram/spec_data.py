@@ -1,0 +1,95 @@
+"""A specification as JSON-able data and back, by the names of its fields: the one way in which one is stored or sent.
+
+Strategy: the fields say it all.  Writing goes from field to field; reading asks of each value that it is of the field's
+type, so that data of another shape is refused and never becomes a specification.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from toolgram.spec import Spec
+
+
+def dump_spec(spec: Spec) -> dict[str, Any]:
+    """The specification as data; `json.dumps` takes it."""
+    data: dict[str, Any] = _dump(spec)
+    return data
+
+
+def load_spec(data: object) -> Spec:
+    """The specification that `dump_spec` made the data from. Raises ValueError for data of another shape."""
+    spec: Spec = _load(Spec, data)
+    return spec
+
+
+def sealed(content: Mapping[str, Any]) -> str:
+    """JSON with a checksum in front, for a file that may get damaged."""
+    text = json.dumps(content, ensure_ascii=True)
+    return f"{_checksum(text)}\n{text}"
+
+
+def unsealed(text: str) -> dict[str, Any]:
+    """The content of such a file. Raises ValueError where it is not what was written."""
+    checksum, _, content = text.partition("\n")
+    if checksum != _checksum(content):
+        raise ValueError("the checksum does not fit")
+    data = json.loads(content)
+    if not isinstance(data, dict):
+        raise ValueError("not a mapping")
+    return data
+
+
+def _checksum(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _dump(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _dump(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _dump(each) for key, each in value.items()}
+    return [_dump(each) for each in value] if isinstance(value, tuple) else value
+
+
+@lru_cache(maxsize=16)
+def _types(kind: type) -> dict[str, Any]:
+    """The types of a dataclass's fields."""
+    return get_type_hints(kind)
+
+
+def _load(kind: Any, data: Any) -> Any:
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = _types(kind)
+        if not isinstance(data, dict) or data.keys() != hints.keys():
+            raise ValueError(f"not the fields of {kind.__name__}")
+        return kind(**{name: _load(hint, data[name]) for name, hint in hints.items()})
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _load_union(inner, data)
+    if origin is tuple:
+        if not isinstance(data, list):
+            raise ValueError("not a list")
+        return tuple([_load(inner[0], each) for each in data])
+    if origin is not None:
+        if not isinstance(data, dict):
+            raise ValueError("not a mapping")
+        return {key: _load(inner[1], each) for key, each in data.items()}
+    if type(data) is not kind:
+        raise ValueError(f"not {kind}")
+    return data
+
+
+def _load_union(kinds: tuple[Any, ...], data: Any) -> Any:
+    for kind in kinds:
+        try:
+            return _load(kind, data)
+        except ValueError:
+            continue
+    raise ValueError("of no type that it may have")

@@ -1,0 +1,159 @@
+"""The vocabulary of a machine file: every key, tag, trigger and action, each with one line that says what it is.
+
+Strategy: one table.  Reading checks a file against it (`machine_checks`), errors suggest from it, and pages that
+explain machine files are made from it.  A key that is not here does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolgram.call_ids import STYLES
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a mapping: what it says, the kind of its value (see `KINDS`), and an entry that can be pasted."""
+
+    says: str
+    kind: str
+    example: str
+    required: bool = False
+    one_of: tuple[str, ...] = ()  # the only values
+
+
+KINDS: Mapping[str, str] = {
+    "text": "a text",
+    "texts": "a list of texts",
+    "text or texts": "a text, or a list of texts",
+    "truth": "`true` or `false`",
+    "text by text": "a mapping of texts to texts",
+    "outputs": "a list of outputs, each a text or `{prefix: ..., output: ...}`",
+    "mapping": "a mapping",
+    "entries": "a list of entries",
+}
+
+FILE_KEYS: Mapping[str, Key] = {
+    "format": Key("What the format is, for people and for the runtime.", "mapping", "format: {title: My format}", True),
+    "machine": Key(
+        "The states and transitions, as the library `transitions` declares them.", "mapping", "machine: {...}", True
+    ),
+}
+
+FORMAT_KEYS: Mapping[str, Key] = {
+    "title": Key("The name of the format for people.", "text", "title: My format"),
+    "models": Key("The models that write it.", "texts", "models: [My model]"),
+    "example": Key("An output that shows the format.", "text", "example: 'Hello.'"),
+    "notes": Key("What readers of the page should know.", "texts", "notes: ['Text before calls is kept.']"),
+    "parser": Key("The parser of Lark that reads the grammar.", "text", "parser: lalr", one_of=("lalr", "earley")),
+    "call_ids": Key("How ids are made for calls that have none.", "text", "call_ids: call_24", one_of=tuple(STYLES)),
+    "special_tokens": Key(
+        "Terminals that are special tokens of the tokenizer.", "texts", "special_tokens: [TOOL_CALL]"
+    ),
+    "stop": Key("Terminals that end a turn.", "texts", "stop: [EOS]"),
+    "canonical": Key("Outputs whose paths an exported grammar allows.", "outputs", "canonical: ['Hello.']"),
+    "python_json": Key("Whether JSON in Python's spelling is read.", "truth", "python_json: true"),
+    "longest_match": Key("Whether the longest of several markers wins.", "truth", "longest_match: true"),
+    "same_path": Key(
+        "JSON paths that stand for others.", "text by text", "same_path: {item.parameters: item.arguments}"
+    ),
+    "notation": Key(
+        "The quotes of notated values: the opening one, the closing one.", "texts", "notation: ['<q>', '</q>']"
+    ),
+    "turn_end": Key("Blanks that stand before the token that ends a turn.", "text", 'turn_end: "\\n"'),
+}
+
+MACHINE_KEYS: Mapping[str, Key] = {
+    "name": Key("The name of the format.", "text", "name: my_format"),
+    "initial": Key("The state in which an output begins.", "text", "initial: WAITING_FOR_TOOL_START", True),
+    "auto_transitions": Key(
+        "Always false: there are no transitions but those in the file.", "truth", "auto_transitions: false"
+    ),
+    "states": Key("The states.", "entries", "states: [{name: ALL_TOOLS_COMPLETE, final: true}]", True),
+    "transitions": Key("The transitions.", "entries", 'transitions: [{trigger: TEXT, source: A, dest: "="}]', True),
+}
+
+STATE_KEYS: Mapping[str, Key] = {
+    "name": Key("The state's name.", "text", "name: SOME_STATE", True),
+    "tags": Key("What text inside the state means, and what else is true of it.", "texts", "tags: [content]"),
+    "final": Key("Whether the output is over in it.", "truth", "final: true"),
+}
+
+TRANSITION_KEYS: Mapping[str, Key] = {
+    "trigger": Key("What comes: a terminal, or an event.", "text", "trigger: MARKER", True),
+    "source": Key('The states that it leaves; `"*"` for all but the final one.', "text or texts", "source: A", True),
+    "dest": Key('The state that it leads to; `"="` for the one that it leaves.', "text", 'dest: "="', True),
+    "after": Key("The actions, in order.", "text or texts", "after: end_call"),
+}  # fmt: skip
+
+MEANINGS: Mapping[str, str] = {
+    "content": "Text for the user.",
+    "reasoning": "Text of the model's reasoning.",
+    "name": "The name of a function.",
+    "call_id": "The id of a call.",
+    "arguments": "A JSON object, or Python keyword arguments.",
+    "argument_key": "The key of one argument.",
+    "value": "The value of one argument.",
+    "ignored": "A JSON value that belongs to no call.",
+    "malformed": "What is left of a call that could not be read.",
+}
+
+VALUE_TYPES: Mapping[str, str] = {
+    "text": "The value is always text.",
+    "json": "The value is always JSON.",
+    "notated": "The value is JSON with the quotes of `notation:`.",
+}
+
+TRAITS: Mapping[str, str] = {
+    "held": "What is read is not certain yet: it is sent, or becomes text, later.",
+    "python": "The arguments are Python keyword arguments.",
+    **VALUE_TYPES,
+    "echo": "The marker after the value repeats the argument's key.",
+}
+
+TAGS: Mapping[str, str] = {**MEANINGS, **TRAITS}
+
+ACTIONS: Mapping[str, str] = {
+    "name": "The text is the name of the function.",
+    "call_id": "The text is the id of the call.",
+    "start_call": "The call is certain.",
+    "no_arguments": "The arguments are `{}`.",
+    "open_arguments": "Arguments that come one by one begin.",
+    "argument_key": "The text is the key of the next argument.",
+    "unclosed_value": "The value before has no closing marker.",
+    "close_arguments": "Arguments that come one by one are over.",
+    "end_call": "The call is complete.",
+    "fail_call": "The open call, if there is one, is malformed.",
+}
+
+ISLAND_TRIGGERS: Mapping[str, str] = {
+    "object_start": "The arguments begin.",
+    "object_end": "The arguments are over.",
+    "object_empty": "The parentheses of Python arguments are empty.",
+    "value_end": "A value that ends by itself is over.",
+}
+
+RECOVERY_TRIGGERS: Mapping[str, str] = {
+    "malformed": "The text does not fit.",
+    "recovered": "What is left of a broken call is over.",
+}
+
+TEXT, END = "TEXT", "end"
+
+TRIGGERS: Mapping[str, str] = {
+    TEXT: "Free text.",
+    END: "The end of the output.",
+    **ISLAND_TRIGGERS,
+    **RECOVERY_TRIGGERS,
+    "start_map item": "The object around a call begins. `item.KEY`: an object in it.",
+    "end_map item": "The object around a call is over. `item.KEY`: an object in it, or the arguments.",
+    "map_key item.KEY": "A key of the object around a call; `item.*` for a key that is a name.",
+    "map_key": "Any other key.",
+    "string item.KEY": "A string value; `string item.KEY VALUE` for this very string.",
+    "null item.KEY": "A null value.",
+    "boolean item.KEY": "A value that is true or false.",
+    "number item.KEY": "A value that is a number.",
+    "start_array": "The list of calls begins.",
+    "end_array": "The list of calls is over.",
+}
