@@ -16,6 +16,8 @@ from toolgram.vocabulary import (
     ACTIONS,
     FILE_KEYS,
     FORMAT_KEYS,
+    FRAGMENT_FILE_KEYS,
+    FRAGMENT_KEYS,
     KINDS,
     MACHINE_KEYS,
     MEANINGS,
@@ -34,19 +36,29 @@ def check_machine(machine: MachineFile) -> None:
     _check_mapping(machine, ("machine",), machine.data["machine"], MACHINE_KEYS)
     _check_format(machine)
     declared = machine.data["machine"]
-    for section in ("states", "transitions"):
-        if not declared[section]:
-            keys = MACHINE_KEYS[section]
-            raise machine.error(("machine", section), f"the machine has no {section}", f"write `{keys.example}`")
     if declared.get("auto_transitions"):
         raise machine.error(
             ("machine", "auto_transitions"), "the machine has auto transitions", "write `auto_transitions: false`"
         )
+    _check_entries(machine, ("machine",), declared)
+
+
+def check_fragment(machine: MachineFile) -> None:
+    """Check every entry of a fragment's file. Raises FormatError for the first that cannot stand there."""
+    _check_mapping(machine, (), machine.data, FRAGMENT_FILE_KEYS)
+    _check_mapping(machine, ("fragment",), machine.data["fragment"], FRAGMENT_KEYS)
+    _check_entries(machine, (), machine.data)
+
+
+def _check_entries(machine: MachineFile, where: Keys, declared: Mapping[str, Any]) -> None:
+    """The imports, states and transitions of a machine or a fragment."""
     seen: set[str] = set()
-    for index, entry in enumerate(declared["states"]):
-        _check_state(machine, ("machine", "states", index), entry, seen)
-    for index, entry in enumerate(declared["transitions"]):
-        _check_transition(machine, ("machine", "transitions", index), entry)
+    for index, entry in enumerate(declared.get("import", ())):
+        _check_import(machine, (*where, "import", index), entry)
+    for index, entry in enumerate(declared.get("states", ())):
+        _check_state(machine, (*where, "states", index), entry, seen)
+    for index, entry in enumerate(declared.get("transitions", ())):
+        _check_transition(machine, (*where, "transitions", index), entry)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -131,12 +143,35 @@ def _check_format(machine: MachineFile) -> None:
         )
 
 
+def _check_import(machine: MachineFile, where: Keys, entry: Any) -> None:
+    names = isinstance(entry, dict) and "fragment" in entry and _OF_KIND["text by text"](entry)
+    if not names:
+        raise machine.error(
+            where, "this is not an import", "write `- {fragment: reasoning, OPEN: THINK, CLOSE: END_THINK}`"
+        )
+
+
+def names_of(entry: Any) -> list[str]:
+    """The states that one entry declares: by `name`, or several alike by `names`."""
+    if isinstance(entry, str):
+        return [entry]
+    names: list[str] = entry["names"] if "names" in entry else [entry["name"]]
+    return names
+
+
 def _check_state(machine: MachineFile, where: Keys, entry: Any, seen: set[str]) -> None:
     entry = {"name": entry} if isinstance(entry, str) else entry
     if not isinstance(entry, dict):
         raise machine.error(where, "this is not a state", "write `- {name: SOME_STATE, tags: [content]}`")
     _check_mapping(machine, where, entry, STATE_KEYS)
-    name, tags = entry["name"], entry.get("tags", [])
+    if ("name" in entry) == ("names" in entry):
+        raise machine.error(where, "a state has one of `name` and `names`", "write `name: SOME_STATE`")
+    for name in names_of(entry):
+        _check_one_state(machine, where, entry, name, seen)
+
+
+def _check_one_state(machine: MachineFile, where: Keys, entry: Any, name: str, seen: set[str]) -> None:
+    tags = entry.get("tags", [])
     for tag in tags:
         if tag not in TAGS:
             raise machine.error(where, f"state {name} has the unknown tag `{tag}`", instead(tag, TAGS, "the tags are"))

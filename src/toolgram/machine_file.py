@@ -7,8 +7,10 @@ built that was not counted before.  What the entries mean is not decided here (s
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -27,11 +29,13 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class MachineFile:
-    """The data of a machine file. `places` has what is known of where its entries stand."""
+    """The data of a machine file. `places` has what is known of where its entries stand, `fragments` the fragment of
+    each state that came with one."""
 
     path: str
     data: Mapping[str, Any]
     places: Mapping[Keys, Place]
+    fragments: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, *keys: str | int) -> Place:
         """The file and line of an entry, or of the nearest known one around it."""
@@ -45,6 +49,22 @@ class MachineFile:
         """The FormatError that names the place of an entry."""
         path, line = self.place(*keys)
         return FormatError(path, problem, remedy, line)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that is none too long, and no device that never ends."""
+    remedy = "give the paths of a .lark grammar and a .yaml machine"
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise FormatError(str(path), "cannot be read: not a regular file", remedy)
+        with path.open("rb") as file:
+            data = file.read(4 * MAX_TEXT + 1)
+        if len(data) > 4 * MAX_TEXT:
+            raise FormatError(str(path), f"the file is longer than {4 * MAX_TEXT} bytes", remedy)
+        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except (OSError, ValueError) as error:
+        reason = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", str(error))
+        raise FormatError(str(path), f"cannot be read: {reason}", remedy) from None
 
 
 def load_machine(text: str, path: str) -> MachineFile:

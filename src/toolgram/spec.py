@@ -76,6 +76,7 @@ class State:
     typed: str = ""
     echo: bool = False
     file: str = ""  # that `line` is of, where it is another than the machine file
+    fragment: str = ""  # that the state came with
 
 
 @dataclass(frozen=True, slots=True)

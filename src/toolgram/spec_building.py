@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+from toolgram.composition import compose, fragment_loader
 from toolgram.machine_checks import check_machine, instead
 from toolgram.machine_file import Keys, MachineFile
 from toolgram.spec import (
@@ -36,6 +37,7 @@ def build_spec(
 ) -> Spec:
     """Check a machine against the terminals of its grammar. Raises FormatError for the first fault."""
     check_machine(machine)
+    machine = compose(machine, fragment_loader(_homes(machine, import_paths)))
     about, declared = machine.data["format"], machine.data["machine"]
     states = _states(machine)
     final = _final(machine)
@@ -53,7 +55,7 @@ def build_spec(
         name=name,
         title=about.get("title", name),
         models=tuple(about.get("models", ())),
-        example=about.get("example", ""),
+        example=about.get("example", "") or _first_output(about),
         notes=tuple(about.get("notes", ())),
         parser=about.get("parser", "lalr"),
         call_ids=about.get("call_ids", "call_24"),
@@ -82,6 +84,16 @@ def build_spec(
     return spec
 
 
+def _first_output(about: Mapping[str, Any]) -> str:
+    """The first canonical output, where no example is given."""
+    return next((each for each in about.get("canonical", ()) if isinstance(each, str)), "")
+
+
+def _homes(machine: MachineFile, import_paths: tuple[str, ...]) -> list[Path]:
+    """Where fragments are: beside the machine, and beside the shipped ones."""
+    return [Path(machine.path).parent, *(Path(path).parent / "machines" for path in import_paths)]
+
+
 def _place(machine: MachineFile, where: Keys) -> tuple[str, int]:
     """The file and line of an entry, as a specification keeps them: nothing for the machine file itself."""
     path, line = machine.place(*where)
@@ -98,7 +110,10 @@ def _states(machine: MachineFile) -> dict[str, State]:
         file, line = _place(machine, ("machine", "states", index))
         meaning = next((tag for tag in tags if tag in MEANINGS), None)
         typed = next((tag for tag in tags if tag in VALUE_TYPES), "")
-        states[name] = State(name, meaning, "held" in tags, "python" in tags, line, typed, "echo" in tags, file)
+        fragment = machine.fragments.get(name, "")
+        states[name] = State(
+            name, meaning, "held" in tags, "python" in tags, line, typed, "echo" in tags, file, fragment
+        )
     return states
 
 

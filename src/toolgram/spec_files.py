@@ -7,20 +7,18 @@ each entry, `grammar_file` asks Lark for the terminals, `spec_building` puts bot
 
 from __future__ import annotations
 
-import stat
 from functools import partial
 from pathlib import Path
 
-from toolgram.errors import FormatError
 from toolgram.grammar_file import read_terminals, shape_of, terminal_line
-from toolgram.machine_file import MAX_TEXT, load_machine
+from toolgram.machine_file import load_machine, read_text
 from toolgram.spec import TEXT, Literal, Run, Spec
 from toolgram.spec_building import Shapes, build_spec
 
 
 def read_spec(grammar_path: Path, machine_path: Path, import_paths: tuple[str, ...]) -> Spec:
     """Read and check both files. Raises FormatError (also for a file that cannot be read)."""
-    texts = _read(grammar_path), _read(machine_path)
+    texts = read_text(grammar_path), read_text(machine_path)
     return spec_from_texts(texts[0], str(grammar_path), texts[1], str(machine_path), import_paths)
 
 
@@ -41,19 +39,3 @@ def _shapes(text: str, path: str, import_paths: tuple[str, ...]) -> Shapes:
         return None if name == TEXT else shape_of(terminals[name], path, terminal_line(text, name))
 
     return {name: partial(shape, name) for name in terminals}
-
-
-def _read(path: Path) -> str:
-    """The text of a file that is none too long, and no device that never ends."""
-    remedy = "give the paths of a .lark grammar and a .yaml machine"
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise FormatError(str(path), "cannot be read: not a regular file", remedy)
-        with path.open("rb") as file:
-            data = file.read(4 * MAX_TEXT + 1)
-        if len(data) > 4 * MAX_TEXT:
-            raise FormatError(str(path), f"the file is longer than {4 * MAX_TEXT} bytes", remedy)
-        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-    except (OSError, ValueError) as error:
-        reason = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", str(error))
-        raise FormatError(str(path), f"cannot be read: {reason}", remedy) from None

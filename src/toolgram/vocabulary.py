@@ -65,24 +65,64 @@ FORMAT_KEYS: Mapping[str, Key] = {
 }
 
 MACHINE_KEYS: Mapping[str, Key] = {
-    "name": Key("The name of the format.", "text", "name: my_format"),
-    "initial": Key("The state in which an output begins.", "text", "initial: WAITING_FOR_TOOL_START", True),
+    "name": Key("The name of the format; that of the file where it is not given.", "text", "name: my_format"),
+    "initial": Key(
+        "The state in which an output begins; WAITING_FOR_TOOL_START, of content, where it is not given.",
+        "text",
+        "initial: WAITING_FOR_TOOL_START",
+    ),
     "auto_transitions": Key(
         "Always false: there are no transitions but those in the file.", "truth", "auto_transitions: false"
     ),
-    "states": Key("The states.", "entries", "states: [{name: ALL_TOOLS_COMPLETE, final: true}]", True),
-    "transitions": Key("The transitions.", "entries", 'transitions: [{trigger: TEXT, source: A, dest: "="}]', True),
+    "import": Key(
+        "The fragments that the machine is made of: `fragment`, its markers, and new names for its states.",
+        "entries",
+        "import: [{fragment: reasoning, OPEN: THINK, CLOSE: END_THINK}]",
+    ),
+    "home": Key(
+        "The state to which a token that ends a turn leads; the initial one where it is not given.",
+        "text",
+        "home: WAITING_FOR_TOOL_START",
+    ),
+    "recovered": Key(
+        "The state behind what is left of a broken call; there is then a state for that.",
+        "text",
+        "recovered: TOOL_COMPLETE",
+    ),
+    "states": Key("The states.", "entries", "states: [{name: WAITING_FOR_TOOL_START, tags: [content]}]"),
+    "transitions": Key("The transitions.", "entries", 'transitions: [{trigger: MARKER, source: A, dest: "="}]'),
+}
+
+FRAGMENT_FILE_KEYS: Mapping[str, Key] = {
+    "fragment": Key("What the fragment is.", "mapping", "fragment: {about: A call in tags.}", True),
+    "import": MACHINE_KEYS["import"],
+    "states": Key("The states.", "entries", "states: [{name: REASONING, tags: [reasoning]}]"),
+    "transitions": MACHINE_KEYS["transitions"],
+}
+
+FRAGMENT_KEYS: Mapping[str, Key] = {
+    "about": Key("What the fragment reads, in one sentence.", "text", "about: A call in tags.", True),
+    "markers": Key("The terminals that an import may give other names.", "texts", "markers: [OPEN, CLOSE]"),
+    "exits": Key("The states to which it leads and that it does not have.", "texts", "exits: [TOOL_COMPLETE]"),
+    "recovered": Key("The state behind what is left of a broken call.", "text", "recovered: TOOL_COMPLETE"),
+    "notes": Key("What readers of a page should know.", "texts", "notes: ['Text before calls is kept.']"),
 }
 
 STATE_KEYS: Mapping[str, Key] = {
-    "name": Key("The state's name.", "text", "name: SOME_STATE", True),
+    "name": Key("The state's name.", "text", "name: SOME_STATE"),
+    "names": Key("The names of several states that are alike.", "texts", "names: [ONE_STATE, ANOTHER]"),
     "tags": Key("What text inside the state means, and what else is true of it.", "texts", "tags: [content]"),
     "final": Key("Whether the output is over in it.", "truth", "final: true"),
+    "text": Key("The state to which free text leads from it.", "text", "text: WAITING_FOR_TOOL_START"),
+    "stop": Key("Whether a token that ends a turn is one in it.", "truth", "stop: false"),
 }
 
 TRANSITION_KEYS: Mapping[str, Key] = {
-    "trigger": Key("What comes: a terminal, or an event.", "text", "trigger: MARKER", True),
-    "source": Key('The states that it leaves; `"*"` for all but the final one.', "text or texts", "source: A", True),
+    "trigger": Key("What comes: terminals, or events.", "text or texts", "trigger: MARKER", True),
+    "source": Key(
+        'The states that it leaves; a tag for all that have it, `"*"` for all but the final one.',
+        "text or texts", "source: A", True,
+    ),
     "dest": Key('The state that it leads to; `"="` for the one that it leaves.', "text", 'dest: "="', True),
     "after": Key("The actions, in order.", "text or texts", "after: end_call"),
 }  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from toolgram.derive.deriving import derive_format
 from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
 from toolgram.spec import Spec
+from toolgram.spec_data import dump_spec
 from toolgram.spec_files import spec_from_texts
 from toolgram.spec_pages import page
 
@@ -99,7 +99,7 @@ def test_it_can_be_drawn_explained_and_described_like_a_shipped_one(name: str) -
 
 
 def _without_lines(spec: Spec) -> dict[str, Any]:
-    data = asdict(spec)
+    data = dump_spec(spec)
     for part in (*data["states"].values(), *data["transitions"]):
         part["line"] = 0
     return data

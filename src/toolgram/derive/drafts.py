@@ -7,13 +7,13 @@ which would cost more than all of the analysis; that both are the same is a test
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolgram.machine_file import MachineFile
+from toolgram.machine_text import machine_text
 from toolgram.spec import Literal, Run, Spec
 from toolgram.spec_building import build_spec
 
@@ -132,21 +132,7 @@ class Draft:
 
     def machine(self) -> str:
         """The text of the .yaml file."""
-        lines = [f"# {line}".rstrip() for line in self.comment.splitlines()[:1]]
-        lines.append("format:")
-        lines += [f"  {key}: {_flow(value)}" for key, value in self._about().items()]
-        lines += ["machine:", f"  name: {_flow(self.name)}", f"  initial: {self.initial}", "  auto_transitions: false"]
-        lines.append("  states:")
-        for name, tags in self.states.items():
-            lines.append(f"    - {{name: {name}" + (f", tags: [{', '.join(tags)}]" if tags else "") + "}")
-        lines += [f"    - {{name: {FINAL}, final: true}}", "  transitions:"]
-        for (trigger, dest, actions), sources in self._grouped().items():
-            stays = sources == [dest] or dest == "="
-            line = f"    - {{trigger: {_flow(trigger)}, source: {_one_or_list(sources)}, dest: "
-            line += '"="' if stays else dest
-            line += f", after: {_one_or_list(list(actions))}" if actions else ""
-            lines.append(line + "}")
-        return "\n".join(lines) + "\n"
+        return machine_text(self.machine_dict(), self.comment.partition("\n")[0])
 
     def _about(self) -> dict[str, Any]:
         return {"title": self.title, "parser": "earley", "longest_match": True, **self.about}
@@ -185,20 +171,6 @@ class Draft:
         known = {**dict.fromkeys(self.texts), **self.terminals}
         shapes = {name: lambda shape=shape: shape for name, shape in known.items()}
         return build_spec(machine, shapes, self.grammar(), f"{self.name}.lark", import_paths)
-
-
-_BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[ .*-][A-Za-z0-9_*]+)*").fullmatch  # YAML reads it as the text that it is
-_YAML_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
-
-
-def _one_or_list(values: list[str]) -> str:
-    return values[0] if len(values) == 1 else f"[{', '.join(values)}]"
-
-
-def _flow(value: Any) -> str:
-    """A value as YAML, on one line; JSON is YAML."""
-    bare = isinstance(value, str) and _BARE(value) and value.lower() not in _YAML_WORDS
-    return str(value) if bare else json.dumps(value, ensure_ascii=False)
 
 
 def quoted(text: str) -> str:

@@ -1,0 +1,368 @@
+"""A machine file with its fragments put in and the rows written out that follow from its states.
+
+Strategy: a file says what is particular to its format.  The rest is added here, in three steps, and the result is a
+plain machine: what runs, is proved, drawn and exported.
+
+1. *Fragments.*  `import:` names fragments of `machines/common/`, each a small machine.  An entry gives the fragment's
+   markers (`OPEN: THINK`; the terminal of the same name, where it does not) and may rename any state of it
+   (`TOOL_COMPLETE: IN_LIST`).  A fragment may import others.  A state to which it leads and that nobody declares is
+   one of content, which text leaves for the initial state, or for `home:`.
+2. *Tags as sources.*  A tag in `source:` stands for all states that have it, those of fragments included.
+3. *Rows that follow from a state.*
+   - The initial state is WAITING_FOR_TOOL_START, a state of content, where `initial:` names no other. A machine has a
+     state for what is left of a broken call if it says `recovered:`, and a final state.
+   - Text stays in a state of content or reasoning, or leads to the state's `text:`.
+   - A token of `format: stop:` leads from a state of content, reasoning or malformed text to `home:` (the initial
+     state, where that is not given). `stop: false` at a state says that it does not, `stop: true` that it does.
+   - Where text does not fit, a state that is neither text nor held leads to the malformed state, and the call fails.
+   - What is left of a broken call being over, the malformed state leads to `recovered:`, which fragments say as well.
+   - At the end of the output, every state that is not held leads to the final state.
+
+A row of the file itself goes before a row of a fragment, and that before a row that follows from a state.  Each entry
+of the result keeps the file and the line from which it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from toolgram.machine_checks import check_fragment, instead, names_of
+from toolgram.machine_file import Keys, MachineFile, Place, load_machine, read_text
+from toolgram.vocabulary import END, TAGS, TEXT
+
+START = "WAITING_FOR_TOOL_START"
+FINAL = "ALL_TOOLS_COMPLETE"
+MALFORMED = "RECOVERING"
+FRAGMENTS = "common"  # the folder of fragments, beside the machines
+MAX_IMPORTS = 64  # fragments in one machine, those of fragments included
+
+_TEXT_TAGS = ("content", "reasoning")
+Load = Callable[[str], MachineFile]  # a fragment by its name; KeyError, with the names that there are, for none
+
+
+@dataclass(slots=True)
+class _State:
+    name: str
+    tags: list[str]
+    place: Place
+    final: bool = False
+    text: str = "="
+    stop: bool | None = None  # None: as its tags say
+    fragment: str = ""  # the fragment that it came with
+
+
+@dataclass(slots=True)
+class _Row:
+    trigger: str
+    sources: list[str]
+    dest: str
+    after: Any  # an action, several, or None
+    place: Place
+
+
+@dataclass(slots=True)
+class _Parts:
+    """States and rows of a file, its fragments not yet among them."""
+
+    states: list[_State] = field(default_factory=list)
+    rows: list[_Row] = field(default_factory=list)
+    exits: list[tuple[str, Place]] = field(default_factory=list)
+    recovered: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+def compose(machine: MachineFile, load: Load) -> MachineFile:
+    """The machine without imports and with all its rows. Raises FormatError where an import cannot be done."""
+    declared = machine.data["machine"]
+    own = _parts(machine, declared, ("machine",))
+    parts = _Parts()
+    budget = [MAX_IMPORTS]
+    for index, entry in enumerate(declared.get("import", ())):
+        _import(machine, ("machine", "import", index), entry, load, parts, budget)
+    states = _merged(own.states, parts.states)
+    recovered = declared.get("recovered", parts.recovered)
+    _add_states(declared, states, parts.exits, recovered, machine.place("machine"))
+    rows = _Rows(states)
+    rows.add_own(own.rows)
+    rows.add(parts.rows)
+    stop = machine.data["format"].get("stop", ())
+    rows.add(_following(_home(declared), recovered, states, stop, machine.place("machine")))
+    return _written(machine, declared, states, rows.kept, parts.notes)
+
+
+def fragment_loader(folders: Iterable[Path]) -> Load:
+    """What loads a fragment from the first of `folders` that has it.
+
+    It raises FormatError for a bad one, and KeyError with the names of all fragments where there is none.
+    """
+    places = tuple(folders)
+
+    def load(name: str) -> MachineFile:
+        for folder in places:
+            path = folder / FRAGMENTS / f"{name}.yaml"
+            if name.isidentifier() and path.is_file():
+                return _load(path, path.stat().st_mtime_ns)
+        raise KeyError(*fragment_names(places))
+
+    return load
+
+
+def fragment_names(folders: Iterable[Path]) -> list[str]:
+    """The names of all fragments in `folders`, sorted."""
+    return sorted({path.stem for folder in folders for path in (folder / FRAGMENTS).glob("*.yaml")})
+
+
+@lru_cache(maxsize=64)
+def _load(path: Path, changed: int) -> MachineFile:
+    machine = load_machine(read_text(path), str(path))
+    check_fragment(machine)
+    return machine
+
+
+# --- fragments ------------------------------------------------------------------------------------------------------
+
+
+def _parts(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> _Parts:
+    """The states and rows that a file writes itself."""
+    parts = _Parts()
+    for index, entry in enumerate(declared.get("states", ())):
+        for name in names_of(entry):
+            about = {} if isinstance(entry, str) else entry
+            parts.states.append(
+                _State(
+                    name,
+                    list(about.get("tags", ())),
+                    machine.place(*where, "states", index),
+                    bool(about.get("final")),
+                    about.get("text", "="),
+                    about.get("stop"),
+                )
+            )
+    for index, entry in enumerate(declared.get("transitions", ())):
+        source = entry["source"]
+        sources = [source] if isinstance(source, str) else list(source)
+        place = machine.place(*where, "transitions", index)
+        trigger = entry["trigger"]
+        for each in [trigger] if isinstance(trigger, str) else trigger:
+            parts.rows.append(_Row(each, list(sources), entry["dest"], entry.get("after"), place))
+    return parts
+
+
+def _import(
+    machine: MachineFile, where: Keys, entry: Mapping[str, str], load: Load, parts: _Parts, budget: list[int]
+) -> None:
+    """Put a fragment, and what it imports itself, into `parts`, under the names that `entry` gives."""
+    waiting: list[tuple[MachineFile, Keys, Mapping[str, str], list[Mapping[str, str]]]] = [(machine, where, entry, [])]
+    while waiting:
+        importer, place, given, outer = waiting.pop(0)
+        budget[0] -= 1
+        if budget[0] < 0:
+            raise machine.error(where, f"more than {MAX_IMPORTS} fragments are imported", "import each once")
+        name = given["fragment"]
+        try:
+            fragment = load(name)
+        except KeyError as error:
+            remedy = instead(name, error.args, "the fragments are")
+            raise importer.error(place, f"there is no fragment {name}", remedy) from None
+        names = {key: value for key, value in given.items() if key != "fragment"}
+        _check_names(importer, place, name, _names(fragment, load), names)
+        renames = [names, *outer]
+        found = _parts(fragment, fragment.data, ())
+        for state in found.states:
+            state.name, state.text = _renamed(state.name, renames), _renamed(state.text, renames)
+            state.fragment = name
+        for row in found.rows:
+            row.trigger, row.dest = _renamed(row.trigger, renames), _renamed(row.dest, renames)
+            row.sources = [_renamed(source, renames) for source in row.sources]
+        parts.states += found.states
+        parts.rows += found.rows
+        about = fragment.data["fragment"]
+        parts.exits += [(_renamed(exit_, renames), machine.place(*where)) for exit_ in about.get("exits", ())]
+        parts.notes += about.get("notes", ())
+        if not parts.recovered and "recovered" in about:
+            parts.recovered = _renamed(about["recovered"], renames)
+        inner = fragment.data.get("import", ())
+        waiting += [(fragment, ("import", index), each, renames) for index, each in enumerate(inner)]
+
+
+def _check_names(importer: MachineFile, place: Keys, name: str, known: Iterable[str], given: Mapping[str, str]) -> None:
+    """What an import gives is a name of the fragment."""
+    names = sorted(known)
+    for key in given:
+        if key not in names:
+            raise importer.error(
+                (*place, key), f"the fragment {name} has no {key}", instead(key, names, "its names are")
+            )
+
+
+def _names(fragment: MachineFile, load: Load) -> set[str]:
+    """The markers, states and exits of a fragment, and those of the fragments that it imports."""
+    names: set[str] = set()
+    waiting, left = [fragment], MAX_IMPORTS
+    while waiting and left:
+        here, left = waiting.pop(), left - 1
+        about = here.data["fragment"]
+        names |= {*about.get("markers", ()), *about.get("exits", ())}
+        names |= {state for entry in here.data.get("states", ()) for state in names_of(entry)}
+        for entry in here.data.get("import", ()):
+            names |= {value for key, value in entry.items() if key != "fragment"}
+            with suppress(KeyError):
+                waiting.append(load(entry["fragment"]))
+    return names
+
+
+def _renamed(name: str, renames: Iterable[Mapping[str, str]]) -> str:
+    for names in renames:
+        name = names.get(name, name)
+    return name
+
+
+def _merged(own: list[_State], imported: list[_State]) -> dict[str, _State]:
+    """All states by name. What the file declares itself stands, and belongs to the fragment all the same."""
+    states = {state.name: state for state in own}
+    for state in imported:
+        known = states.setdefault(state.name, state)
+        known.fragment = known.fragment or state.fragment
+    return states
+
+
+# --- what follows from the states -----------------------------------------------------------------------------------
+
+
+def _home(declared: Mapping[str, Any]) -> str:
+    """The state to which text behind a call leads, and a token that ends a turn."""
+    home: str = declared.get("home", declared.get("initial", START))
+    return home
+
+
+def _add_states(
+    declared: Mapping[str, Any],
+    states: dict[str, _State],
+    exits: Iterable[tuple[str, Place]],
+    recovered: str,
+    place: Place,
+) -> None:
+    """The states that nobody declares: the initial one, those to which fragments lead, the malformed, the final one."""
+    if "initial" not in declared:
+        states.setdefault(START, _State(START, ["content"], place))
+    for name, where in exits:
+        states.setdefault(name, _State(name, ["content"], where, text=_home(declared)))
+    if recovered and not any("malformed" in state.tags for state in states.values()):
+        states.setdefault(MALFORMED, _State(MALFORMED, ["malformed"], place))
+    if not any(state.final for state in states.values()):
+        states.setdefault(FINAL, _State(FINAL, [], place, final=True))
+
+
+def _following(
+    home: str, recovered: str, states: Mapping[str, _State], stop: Iterable[str], place: Place
+) -> Iterable[_Row]:
+    """The rows that follow from the states."""
+    going = [state for state in states.values() if not state.final]
+    texts = [state for state in going if set(state.tags) & {*_TEXT_TAGS}]
+    malformed = [state.name for state in going if "malformed" in state.tags]
+    for state in texts:
+        yield _Row(TEXT, [state.name], state.text, None, state.place)
+    ending = [state.name for state in going if state.stop is True]
+    ending += [state.name for state in going if state.stop is None and (state in texts or state.name in malformed)]
+    for token in stop:
+        yield _Row(token, ending, home, None, place)
+    firm = [state for state in going if "held" not in state.tags]
+    if malformed:
+        broken = [state.name for state in firm if state not in texts and state.name not in malformed]
+        yield _Row("malformed", broken, malformed[0], "fail_call", place)
+        if recovered:
+            yield _Row("recovered", malformed, recovered, None, place)
+    final = next((state.name for state in states.values() if state.final), FINAL)
+    yield _Row(END, [state.name for state in firm], final, None, place)
+
+
+class _Rows:
+    """Rows that do not contradict one another: what is added first stays."""
+
+    def __init__(self, states: Mapping[str, _State]) -> None:
+        self._states = states
+        self._taken: set[tuple[str, str]] = set()
+        self.kept: list[_Row] = []
+
+    def add_own(self, rows: Iterable[_Row]) -> None:
+        """The rows of the file itself. A state that is named goes before a tag; the rest is kept as it is written, so
+        that contradictions are found."""
+        own = list(rows)
+        named = {(source, row.trigger) for row in own for source in row.sources if not self._tagged(source)}
+        for row in own:
+            sources = [source for source in row.sources if not self._tagged(source)]
+            for tag in filter(self._tagged, row.sources):
+                sources += [name for name in self._of(tag) if (name, row.trigger) not in named and name not in sources]
+            self._keep(row, sources)
+
+    def add(self, rows: Iterable[_Row]) -> None:
+        """Further rows, from the states for which nothing was said before."""
+        for row in rows:
+            sources = [name for each in row.sources for name in (self._of(each) if self._tagged(each) else [each])]
+            self._keep(row, [name for name in dict.fromkeys(sources) if (name, row.trigger) not in self._taken])
+
+    def _keep(self, row: _Row, sources: list[str]) -> None:
+        self._taken |= {(name, row.trigger) for name in sources}
+        if sources:
+            self.kept.append(_Row(row.trigger, sources, row.dest, row.after, row.place))
+
+    def _tagged(self, source: str) -> bool:
+        return source == "*" or (source in TAGS and source not in self._states)
+
+    def _of(self, tag: str) -> list[str]:
+        """The states that a tag stands for."""
+        going = [state for state in self._states.values() if not state.final]
+        return [state.name for state in going if tag == "*" or tag in state.tags]
+
+
+# --- the result -----------------------------------------------------------------------------------------------------
+
+
+def _written(
+    machine: MachineFile,
+    declared: Mapping[str, Any],
+    states: Mapping[str, _State],
+    rows: list[_Row],
+    notes: Iterable[str],
+) -> MachineFile:
+    """The composed machine as a machine file, with the place of each entry."""
+    places = {keys: place for keys, place in machine.places.items() if keys[:2] not in _SECTIONS}
+    entries: list[dict[str, Any]] = []
+    for index, state in enumerate(states.values()):
+        entry: dict[str, Any] = {"name": state.name}
+        if state.tags:
+            entry["tags"] = state.tags
+        if state.final:
+            entry["final"] = True
+        entries.append(entry)
+        places["machine", "states", index] = state.place
+    transitions: list[dict[str, Any]] = []
+    for index, row in enumerate(rows):
+        source = row.sources[0] if len(row.sources) == 1 else row.sources
+        entry = {"trigger": row.trigger, "source": source, "dest": row.dest}
+        if row.after is not None:
+            entry["after"] = row.after
+        transitions.append(entry)
+        places["machine", "transitions", index] = row.place
+    kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered")}
+    name = Path(machine.path).stem
+    composed = {
+        "name": name,
+        "initial": START,
+        **kept,
+        "auto_transitions": False,
+        "states": entries,
+        "transitions": transitions,
+    }
+    fragments = {state.name: state.fragment for state in states.values() if state.fragment}
+    about = machine.data["format"]
+    about = {**about, "notes": list(dict.fromkeys([*about.get("notes", ()), *notes]))}
+    return MachineFile(machine.path, {"format": about, "machine": composed}, places, fragments)
+
+
+_SECTIONS = (("machine", "states"), ("machine", "transitions"), ("machine", "import"))
