@@ -73,8 +73,9 @@ conformance: $(READY) ## derive from every real chat template and read what it w
 templates: $(READY) ## fetch real chat templates for `make conformance` into tests/conformance/templates/
 	$(BIN)/python -m tests.conformance.fetch_templates
 
-lint: $(READY) ## ruff
+lint: $(READY) ## ruff, and import-linter for the layers of the package
 	$(BIN)/ruff check
+	$(BIN)/lint-imports --no-cache --no-logo
 
 types: $(READY) ## mypy, strict
 	$(BIN)/mypy

@@ -1,6 +1,6 @@
 """The grammar that makes a model unable to write what the parser would not accept, for the engines that constrain it.
 
-Strategy: a format's habits and a request make one expression (`building`), and each target has a writer that spells it
+Strategy: a format's paths and a request make one expression (`building`), and each target has a writer that spells it
 out.  Nothing here knows a format; nothing here runs a model.  Whatever a target cannot say stands in the notes.
 """
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import Literal as OneOf
 
 from toolgram.errors import ToolgramError
-from toolgram.export.building import Builder, Wish, stop_tokens
+from toolgram.export.building import Builder, ExportRequest, stop_tokens
 from toolgram.export.ebnf import EbnfWriter, GbnfWriter
 from toolgram.export.expressions import NOTHING, Export, Expr, behind
-from toolgram.export.habits import state_after
 from toolgram.export.lark import LlguidanceWriter, XgrammarWriter
+from toolgram.export.observed_paths import state_after
 from toolgram.export.schemas import Tool, check_schema, explicit, tools_of
 from toolgram.export.structural_tag import structural_tag
 from toolgram.spec import Literal
@@ -63,12 +63,12 @@ def export(
         raise ToolgramError(f"unknown target {target!r}; grammars are written for {', '.join(TARGETS)}")
     notes: dict[str, None] = {}
     tokens = _tokens(fmt, target, special_tokens or (), notes.setdefault)
-    wish = wish_of(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
-    root, triggers = expression(fmt, wish, prefix, notes.setdefault)
+    request = export_request(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
+    root, triggers = expression(fmt, request, prefix, notes.setdefault)
     text = WRITERS[target](root, notes.setdefault)
-    if target == "llguidance" and wish.calls and fmt.habits.ascii_only:
+    if target == "llguidance" and request.calls and fmt.observed_paths.ascii_only:
         notes.setdefault("this template writes JSON with \\u escapes, and llguidance lets no string hold one")
-    if target == "gbnf" and wish.calls and not triggers:
+    if target == "gbnf" and request.calls and not triggers:
         notes.setdefault(
             "no call can be the first thing here, so this grammar is for whole outputs and not for lazy use"
         )
@@ -77,7 +77,7 @@ def export(
         for token in fmt.spec.special_tokens
         if isinstance(shape := fmt.spec.terminals[token], Literal)
     }
-    stops = stop_tokens(fmt.spec, fmt.habits)
+    stops = stop_tokens(fmt.spec, fmt.observed_paths)
     stop = tuple(text for token, text in special.items() if token in stops)
     return Export(target, text, triggers, stop, tuple(special.values()), tuple(notes))
 
@@ -102,79 +102,71 @@ def _tokens(
     return {text: token for text, token in tokens.items() if text not in nameless}
 
 
-def expression(fmt: Format, wish: Wish, prefix: str | None, note: Note) -> tuple[Expr, tuple[str, ...]]:
+def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: Note) -> tuple[Expr, tuple[str, ...]]:
     """What a request allows, as an expression, and the words with which a call begins in text.
 
     Raises ToolgramError where nothing can be written that way.
     """
-    habits = fmt.habits
-    if not habits.edges:
+    paths = fmt.observed_paths
+    if not paths.edges:
         raise ToolgramError(
             f"{fmt.name} shows no output of its own, from which a grammar could be made: give its machine file an "
             "`example:`, or a list of outputs under `canonical:`"
         )
-    _check_names(fmt, wish.tools)
+    _check_names(fmt, request.tools)
     notes: list[str] = []
 
     def noted(words: str) -> None:
         notes.append(words)
         note(words)
 
-    start, begun = state_after(fmt, _prefix(fmt, wish.reasoning) if prefix is None else prefix)
-    builder = Builder(fmt.spec, habits, wish, start, noted)
+    start, begun = state_after(fmt, _prefix(fmt, request.reasoning) if prefix is None else prefix)
+    builder = Builder(fmt.spec, paths, request, start, noted)
     root = builder.build()
     markers = {shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)}
     if begun in markers and (rest := behind(root, begun)) != NOTHING:
         root = rest  # the prompt ends in a marker that may go on; the mere beginning of one is the prompt's own text
     if root == NOTHING:
         said = f" ({'; '.join(notes)})" if notes else ""
-        what = "such a call" if wish.calls else "such an output"
+        what = "such a call" if request.calls else "such an output"
         raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
     # an engine that constrains lazily begins this very grammar at such a word
-    return root, tuple(word for word in builder.triggers if wish.calls and behind(root, word) != NOTHING)
+    return root, tuple(word for word in builder.triggers if request.calls and behind(root, word) != NOTHING)
 
 
-def wish_of(
+def export_request(
     tools: Sequence[Mapping[str, Any]] | None = None,
     tool_choice: str | Mapping[str, Any] = "auto",
     parallel_tool_calls: bool = True,
     reasoning: bool | None = None,
     json_schema: Mapping[str, Any] | None = None,
     special_tokens: Mapping[str, int | None] | None = None,
-) -> Wish:
+) -> ExportRequest:
     """A request, checked. Raises ToolgramError that says what is wrong with it."""
-    return _wish(tools_of(tools), tool_choice, parallel_tool_calls, reasoning, json_schema, special_tokens or {})
-
-
-def _wish(
-    tools: list[Tool],
-    tool_choice: str | Mapping[str, Any],
-    parallel: bool,
-    reasoning: bool | None,
-    json_schema: Mapping[str, Any] | None,
-    tokens: Mapping[str, int | None],
-) -> Wish:
+    tokens = special_tokens or {}
     answer = explicit(check_schema(json_schema, "json_schema"), False) if json_schema is not None else None
-    chosen = tuple(tools)
+    chosen = declared = tuple(tools_of(tools))
     if isinstance(tool_choice, Mapping):
         function = tool_choice.get("function")
         name = function.get("name") if isinstance(function, Mapping) else None
-        chosen = tuple(tool for tool in tools if tool.name == name)
+        chosen = tuple(tool for tool in declared if tool.name == name)
         if not chosen:
             raise ToolgramError(
                 f"tool_choice names the function {name!r}, which is not declared; tools: "
-                f"{', '.join(tool.name for tool in tools) or 'none'}"
+                f"{', '.join(tool.name for tool in declared) or 'none'}"
             )
-        return Wish(chosen, True, True, False, reasoning, answer, tokens)
+        return ExportRequest(chosen, True, True, False, reasoning, answer, tokens)
     if tool_choice not in ("auto", "required", "none"):
         raise ToolgramError(
             f"unknown tool_choice {tool_choice!r}; it is auto, required, none, or "
             '{"type": "function", "function": {"name": ...}}'
         )
-    if tool_choice == "required" and not tools:
+    if tool_choice == "required" and not declared:
         raise ToolgramError("tool_choice is required, and no tools are given")
-    calls = bool(tools) and tool_choice != "none"
-    return Wish(chosen if calls else (), calls, tool_choice == "required", parallel, reasoning, answer, tokens)
+    calls = bool(declared) and tool_choice != "none"
+    return ExportRequest(
+        chosen if calls else (), calls, tool_choice == "required", parallel_tool_calls, reasoning, answer, tokens
+    )
 
 
 def _prefix(fmt: Format, reasoning: bool | None) -> str:

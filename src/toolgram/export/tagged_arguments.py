@@ -27,7 +27,7 @@ from toolgram.export.expressions import (
     choice,
     seq,
 )
-from toolgram.export.habits import Edge, Habits
+from toolgram.export.observed_paths import Edge, ObservedPaths
 from toolgram.export.python_values import PythonValues
 from toolgram.export.schemas import Tool, keywords, text_of, within
 from toolgram.export.solving import solve
@@ -52,9 +52,9 @@ class TaggedArguments:
     """Writes the tagged arguments of a format for one request. `marker` is the text or token of a transition."""
 
     def __init__(
-        self, spec: Spec, habits: Habits, marker: Callable[[Edge], Expr], note: Callable[[str], object]
+        self, spec: Spec, paths: ObservedPaths, marker: Callable[[Edge], Expr], note: Callable[[str], object]
     ) -> None:
-        self.spec, self.habits, self.marker, self.note = spec, habits, marker, note
+        self.spec, self.paths, self.marker, self.note = spec, paths, marker, note
         self.rows = rows_of(spec)
         self.known_members: dict[tuple[Any, ...], Expr] = {}
 
@@ -116,7 +116,7 @@ class TaggedArguments:
             if place.state == waiting:
                 row[None] = EMPTY
             else:
-                for each in self.habits.edges.get(place.state, ()):
+                for each in self.paths.edges.get(place.state, ()):
                     echoed = place.echoed and isinstance(self.spec.terminals.get(each.trigger), Run)
                     label = EMPTY if echoed else self._value_label(tool, each, key, declared)
                     label = seq(Lit(each.lead), label)
@@ -182,7 +182,7 @@ class TaggedArguments:
     def _has_text_frame(self) -> bool:
         return any(
             self.spec.states[edge.source].meaning == "value" and self.spec.states[edge.source].typed in ("", "text")
-            for edges in self.habits.edges.values()
+            for edges in self.paths.edges.values()
             for edge in edges
         )
 
@@ -192,7 +192,7 @@ class TaggedArguments:
         if schema is False:
             return NOTHING
         written: Expr = Json(text_of(within(schema, tool.schema)))
-        if self.habits.python_values:
+        if self.paths.python_values:
             values = PythonValues(tool.schema, noting(tool, self.note))
             start = values.value(schema)
             written = choice(written, values.rules(start)) if start != NOTHING else written

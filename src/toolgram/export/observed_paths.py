@@ -40,7 +40,7 @@ class Edge:
 
 
 @dataclass(slots=True)
-class Habits:
+class ObservedPaths:
     """What canonical outputs show: `edges` by source, and `texts`, the states in which free text was seen.
 
     `following` are the transitions seen out of a state that was entered by a trigger (`BEGIN` where outputs begin),
@@ -61,25 +61,25 @@ _JSON_WORD = re.compile(r"[=:,\[]\s*(?:true|false|null)\b").search
 _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 
-def habits_of(fmt: Format) -> Habits:
-    """The habits of a format, from all canonical outputs that there are for it."""
-    habits = Habits()
+def observe_paths(fmt: Format) -> ObservedPaths:
+    """The paths of a format, from all canonical outputs that there are for it."""
+    paths = ObservedPaths()
     seen: set[Edge] = set()
     for prefix, output, tools in canonical_outputs(fmt):
         before: Edge | None = None
-        for edge in _walk(fmt, prefix, output, tools, habits):
+        for edge in _walk(fmt, prefix, output, tools, paths):
             key = (edge.source, BEGIN)
             if before is not None:
-                habits.pairs.add((before.trigger, edge.trigger))
+                paths.pairs.add((before.trigger, edge.trigger))
                 key = (before.dest, before.trigger)
-            habits.following.setdefault(key, set()).add(edge)
+            paths.following.setdefault(key, set()).add(edge)
             before = edge
             if edge not in seen:
                 seen.add(edge)
-                habits.edges.setdefault(edge.source, []).append(edge)
-        habits.outputs += 1
-        habits.ascii_only = habits.ascii_only or _ESCAPE(output) is not None
-    return habits
+                paths.edges.setdefault(edge.source, []).append(edge)
+        paths.outputs += 1
+        paths.ascii_only = paths.ascii_only or _ESCAPE(output) is not None
+    return paths
 
 
 def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
@@ -116,8 +116,8 @@ class _Seen:
     dest: str
 
 
-def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], habits: Habits) -> Iterator[Edge]:
-    reader = _Reader(fmt.spec, output, habits)
+def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: ObservedPaths) -> Iterator[Edge]:
+    reader = _Reader(fmt.spec, output, paths)
     offset = -1
     steps: list[_Seen] = []
 
@@ -148,8 +148,8 @@ def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
 class _Reader:
     """Gives each step its text."""
 
-    def __init__(self, spec: Spec, output: str, habits: Habits) -> None:
-        self.spec, self.output, self.habits = spec, output, habits
+    def __init__(self, spec: Spec, output: str, paths: ObservedPaths) -> None:
+        self.spec, self.output, self.paths = spec, output, paths
         self.pos = 0
         self.lead = 0  # where the text in front of the next edge begins
         self.left: list[str] = []  # states that text has left since
@@ -163,17 +163,17 @@ class _Reader:
             lead = self.output[self.lead : begin]
             meaning = self.spec.states[step.source].meaning
             if meaning in ("content", "reasoning") and lead.strip():
-                self.habits.texts |= {step.source, *self.left}
+                self.paths.texts |= {step.source, *self.left}
                 lead = ""
             elif meaning == "value" and step.trigger != END:
                 written = lead.strip() or self.output[begin:end]
                 python = written in ("True", "False", "None") or written[:2] in ("{'", "['")
-                self.habits.python_values = self.habits.python_values or python
+                self.paths.python_values = self.paths.python_values or python
                 if step.trigger != "value_end":
                     lead = ""
             elif step.trigger == "object_end":
                 written = self.output[self.pos : end]
-                self.habits.json_words = self.habits.json_words or _JSON_WORD(written) is not None
+                self.paths.json_words = self.paths.json_words or _JSON_WORD(written) is not None
             self.pos = end
             if step.trigger == TEXT:
                 self.left.append(step.source)
