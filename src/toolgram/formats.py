@@ -181,7 +181,7 @@ class Format:
     ) -> Export:
         """The grammar that keeps a model to what this format's parser reads as complete, valid calls.
 
-        `target` is `llguidance`, `xgrammar` (Lark), `structural_tag` (JSON, for xgrammar and vLLM), `gbnf` or `ebnf`.
+        `target` is one of `toolgram.export.TARGETS`, such as `llguidance`, `structural_tag` (for vLLM) or `gbnf`.
         `tools` are OpenAI tool dicts, and arguments follow their schemas; `tool_choice` is `auto`, `required`, `none`
         or `{"type": "function", "function": {"name": ...}}`. With `reasoning=True` there must be some, with False there
         must be none. `json_schema` binds the text of the answer. `prefix` is what the prompt has already written for

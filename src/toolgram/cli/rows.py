@@ -28,7 +28,7 @@ class BadRow(Exception):
 
 
 def print_rows(reading: Reading, files: list[str], chunk: int | None, field: str) -> int:
-    """Answer every row of every file. Nothing usable is: no row could be read, or a file could not."""
+    """Answer every row of every file. The exit status is 1 where a file, or no row at all, could be read."""
     status, read, bad = USABLE, 0, 0
     with _progress(files) as advance:
         for path in files:
@@ -107,7 +107,7 @@ def _lines(path: str, advance: Advance) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def _progress(files: list[str]) -> Iterator[Advance]:
-    """A bar on standard error, unless rows scroll by on the same terminal or nobody is watching."""
+    """A progress bar on standard error, unless that is no terminal or rows are printed on the same one."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda size: None
         return

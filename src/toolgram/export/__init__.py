@@ -1,50 +1,26 @@
-"""The grammar that makes a model unable to write what the parser would not accept, for the engines that constrain it.
+"""Grammars for constrained decoding: with them a model can only write what the format's parser reads as valid calls.
 
-Strategy: a format's paths and a request make one expression (`building`), and each target has a writer that spells it
-out.  Nothing here knows a format; nothing here runs a model.  Whatever a target cannot say stands in the notes.
+Strategy: a format's observed paths and a request give one expression (`building`).  Each target (`targets`) has a
+writer that turns the expression into its own notation.  Nothing here knows a format, and nothing here runs a model.
+The notes of the result say what a target cannot express.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
-from typing import Literal as OneOf
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder, ExportRequest, stop_tokens
-from toolgram.export.ebnf import EbnfWriter, GbnfWriter
 from toolgram.export.expressions import NOTHING, Export, Expr, behind
-from toolgram.export.lark import LlguidanceWriter, XgrammarWriter
 from toolgram.export.observed_paths import state_after
 from toolgram.export.schemas import Tool, check_schema, explicit, tools_of
-from toolgram.export.structural_tag import structural_tag
+from toolgram.export.targets import TARGETS, ExportTarget, Note
 from toolgram.spec import Literal
 
 if TYPE_CHECKING:
     from toolgram.formats import Format
-
-Target: TypeAlias = OneOf["llguidance", "xgrammar", "structural_tag", "gbnf", "ebnf"]
-Note: TypeAlias = Callable[[str], object]
-
-WRITERS: dict[str, Callable[[Expr, Note], str]] = {
-    "llguidance": lambda root, note: LlguidanceWriter(note).write(root),
-    "xgrammar": lambda root, note: XgrammarWriter(note).write(root),
-    "structural_tag": structural_tag,
-    "gbnf": lambda root, note: GbnfWriter(note).write(root),
-    "ebnf": lambda root, note: EbnfWriter(note).write(root),
-}
-TARGETS = tuple(WRITERS)
-
-# whether a target has a name for a special token with this text
-_BRACKETED = re.compile(r"<[^<>\[\]\s]+>").fullmatch
-_NAMES: dict[str, Callable[[str], object]] = {
-    "llguidance": _BRACKETED,
-    "xgrammar": _BRACKETED,
-    "structural_tag": bool,
-    "gbnf": _BRACKETED,
-    "ebnf": lambda text: False,
-}
 
 
 def export(
@@ -59,19 +35,18 @@ def export(
     special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
 ) -> Export:
     """See `Format.export`."""
-    if target not in WRITERS:
-        raise ToolgramError(f"unknown target {target!r}; grammars are written for {', '.join(TARGETS)}")
+    if target not in TARGETS:
+        raise ToolgramError(f"unknown target {target!r}; the targets are {', '.join(TARGETS)}")
+    chosen = TARGETS[target]
     notes: dict[str, None] = {}
     tokens = _tokens(fmt, target, special_tokens or (), notes.setdefault)
     request = export_request(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
-    text = WRITERS[target](root, notes.setdefault)
-    if target == "llguidance" and request.calls and fmt.observed_paths.ascii_only:
-        notes.setdefault("this template writes JSON with \\u escapes, and llguidance lets no string hold one")
-    if target == "gbnf" and request.calls and not triggers:
-        notes.setdefault(
-            "no call can be the first thing here, so this grammar is for whole outputs and not for lazy use"
-        )
+    text = chosen.write(root, notes.setdefault)
+    if request.calls and fmt.observed_paths.ascii_only and chosen.note_on_escaped_json:
+        notes.setdefault(chosen.note_on_escaped_json)
+    if request.calls and not triggers and chosen.note_without_triggers:
+        notes.setdefault(chosen.note_without_triggers)
     special = {
         token: shape.text
         for token in fmt.spec.special_tokens
@@ -92,7 +67,9 @@ def _tokens(
             raise ToolgramError(f"special_tokens maps texts to ids, which are 0 or more; {text!r} has {token}")
     markers = {shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)}
     nameless = [
-        text for text, token in tokens.items() if token is None and text in markers and not _NAMES[target](text)
+        text
+        for text, token in tokens.items()
+        if token is None and text in markers and not TARGETS[target].can_name_token(text)
     ]
     if nameless:
         note(
@@ -198,4 +175,4 @@ def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
                 )
 
 
-__all__ = ["TARGETS", "Export", "Target", "export"]
+__all__ = ["TARGETS", "Export", "ExportTarget", "export"]
