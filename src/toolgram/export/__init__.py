@@ -60,7 +60,7 @@ def export(
 def _tokens(
     fmt: Format, target: str, given: Mapping[str, int | None] | Collection[str], note: Note
 ) -> Mapping[str, int | None]:
-    """The markers that the target can write as tokens. Raises ToolgramError for what is no id and no name."""
+    """The markers that the target can write as tokens. Raises ToolgramError for an invalid id."""
     tokens: dict[str, int | None] = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
     for text, token in tokens.items():
         if token is not None and token < 0:
@@ -82,13 +82,13 @@ def _tokens(
 def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: Note) -> tuple[Expr, tuple[str, ...]]:
     """What a request allows, as an expression, and the words with which a call begins in text.
 
-    Raises ToolgramError where nothing can be written that way.
+    Raises ToolgramError where no output can fit the request.
     """
     paths = fmt.observed_paths
     if not paths.edges:
         raise ToolgramError(
-            f"{fmt.name} shows no output of its own, from which a grammar could be made: give its machine file an "
-            "`example:`, or a list of outputs under `canonical:`"
+            f"{fmt.name} has no example output, which an export needs: add `example:`, or a list of outputs under "
+            "`canonical:`, to its machine file"
         )
     _check_names(fmt, request.tools)
     notes: list[str] = []
@@ -102,12 +102,14 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
     root = builder.build()
     markers = {shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)}
     if begun in markers and (rest := behind(root, begun)) != NOTHING:
-        root = rest  # the prompt ends in a marker that may go on; the mere beginning of one is the prompt's own text
+        root = (
+            rest  # the prompt ends in a marker that may continue; the mere beginning of a marker is text of the prompt
+        )
     if root == NOTHING:
         said = f" ({'; '.join(notes)})" if notes else ""
         what = "such a call" if request.calls else "such an output"
         raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
-    # an engine that constrains lazily begins this very grammar at such a word
+    # an engine that constrains lazily starts this grammar at such a word
     return root, tuple(word for word in builder.triggers if request.calls and behind(root, word) != NOTHING)
 
 
@@ -147,7 +149,7 @@ def export_request(
 
 
 def _prefix(fmt: Format, reasoning: bool | None) -> str:
-    """What the chat template writes in front of an output, where it is known."""
+    """What the chat template writes before an output, where it is known."""
     analysis = fmt.report.analysis if fmt.report is not None else None
     if analysis is None:
         return ""
@@ -157,7 +159,7 @@ def _prefix(fmt: Format, reasoning: bool | None) -> str:
 
 
 def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
-    """Every name must be one that the parser reads as a name. Raises ToolgramError for the first that is not."""
+    """Check that the parser reads every name as a name. Raises ToolgramError for the first one that it does not."""
     shapes = {each.trigger for each in fmt.spec.transitions if "name" in each.actions}
     runs = [shape for trigger in shapes if (shape := fmt.spec.terminals.get(trigger)) is not None]
     for tool in tools:
@@ -166,7 +168,7 @@ def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
             special = literal.name in fmt.spec.special_tokens or not text.isalnum()
             if isinstance(literal, Literal) and len(text) > 1 and special and text in tool.name:
                 raise ToolgramError(
-                    f"the function {tool.name!r} cannot be called in {fmt.name}: its name holds the marker {text!r}"
+                    f"the function {tool.name!r} cannot be called in {fmt.name}: its name contains the marker {text!r}"
                 )
         for run in runs:
             if not isinstance(run, Literal) and not re.fullmatch(run.pattern, tool.name):

@@ -1,10 +1,10 @@
-"""From a format's paths and a request to one expression: every output that the model may write.
+"""From a format's observed paths and a request to one expression: every output that the model may write.
 
-Strategy: the transitions that were seen are an automaton already.  Its states are copied per function from the name on,
-so that arguments follow that function's own schema, and per progress of the output (is there a call yet, is thinking
-still due), so that what the request demands is a matter of where an output may end.  Free text is one symbol up to the
-first character by which it becomes something else.  The automaton is then solved for its first state, state after state
-(Kleene); ways that lead nowhere drop out by themselves.
+Strategy: the observed transitions are an automaton.  From the name of a call on, its states are copied for each
+function, so that arguments follow the schema of that function.  States are also copied for the progress of the output
+(whether there is a call yet, whether reasoning must still begin), so that the request decides where an output may end.
+Free text is one symbol, up to the first character that makes it something else.  Kleene's algorithm turns the automaton
+into an expression, state by state; paths without an end disappear on the way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """What a request asks of an output."""
+    """What a request demands of an output."""
 
     tools: tuple[Tool, ...]
     calls: bool  # whether there may be any
@@ -50,15 +50,15 @@ class ExportRequest:
     parallel: bool
     reasoning: bool | None
     answer: Mapping[str, Any] | None  # the schema of the text
-    tokens: Mapping[str, int | None]  # markers that are tokens, with their ids where they are known
+    tokens: Mapping[str, int | None]  # markers that are special tokens, with their ids where these are known
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state of the automaton: of the machine, how it was entered, for which function, how far the output is.
+    """A state of the automaton: a state of the machine, how it was entered, for which function, and the progress.
 
-    `begun` is False where an output begins, `called` says that there is a call, `due` that thinking has yet to begin,
-    `inside` that this is the place between two tagged arguments.
+    `begun` is False at the beginning of an output. `called` says that there is a call, `due` that reasoning must still
+    begin, `inside` that this is the place between two tagged arguments.
     """
 
     state: str
@@ -86,7 +86,9 @@ class Builder:
         self.concerned = self._concerned()
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, Forbidden] = {}
-        self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, beside what it must not hold
+        self.ends: dict[
+            str, dict[str, None]
+        ] = {}  # words that end the text of a state, in addition to what it must not contain
         self.tagged = TaggedArguments(spec, paths, self._marker, note)
         self.alike: dict[str, str] = {}
         self.representatives: dict[Any, str] = {}
@@ -96,10 +98,10 @@ class Builder:
     def build(self) -> Expr:
         """The expression of whole outputs."""
         if self.start not in self.paths.edges and not self._is_text(self.start) and TEXT in self.rows[self.start]:
-            self.start = self.rows[self.start][TEXT].dest  # the prompt has said something before
+            self.start = self.rows[self.start][TEXT].dest  # the prompt has written something before
         thinks = self.spec.states[self.start].meaning == "reasoning"
         if self.request.reasoning is True and not thinks and not self._can_think():
-            self.note("the format shows no reasoning, so none is demanded")
+            self.note("no output of this format has reasoning, so none is demanded")
         due = self.request.reasoning is True and not thinks and self._can_think()
         if thinks and self.request.reasoning is False:
             self.note("the prompt has opened reasoning already, so it is not forbidden")
@@ -130,11 +132,11 @@ class Builder:
         return edge.trigger == END or edge.trigger in self.stops
 
     def _is_text(self, state: str) -> bool:
-        """Whether free text may stand in a state: where it was seen."""
+        """Whether free text may stand in a state: whether it was observed there."""
         return self.spec.states[state].meaning in ("content", "reasoning") and state in self.paths.texts
 
     def _pool(self) -> list[Edge]:
-        """The ways out of free text, wherever they were seen."""
+        """The transitions out of free text, from all states."""
         found: list[Edge] = []
         for source, edges in self.paths.edges.items():
             if self._is_text(source) and self.spec.states[source].meaning == "content":
@@ -142,7 +144,7 @@ class Builder:
         return found
 
     def _after_calls(self) -> dict[str, list[Edge]]:
-        """What was seen behind a call, for every state that is entered by the end of one."""
+        """The transitions observed after a call, for every state that the end of a call enters."""
         states = {
             edge.dest: None
             for edges in self.paths.edges.values()
@@ -174,7 +176,7 @@ class Builder:
         return found
 
     def _edges(self, node: Node) -> list[Edge]:
-        """The transitions to consider in a state that is no free text."""
+        """The transitions to consider in a state that is not free text."""
         edges = self.after_calls.get(node.state) or self.paths.edges.get(node.state, [])
         if node.via and not node.inside:
             seen = self.paths.following.get((node.state, node.via), set())
@@ -182,7 +184,7 @@ class Builder:
         return edges
 
     def _answers(self, edge: Edge) -> bool:
-        """Whether an edge opens a frame for the text of an answer, which may come wherever the machine takes it."""
+        """Whether an edge opens a frame for the text of an answer. It may come wherever the machine accepts it."""
         return self.spec.states[edge.dest].meaning == "content" and edge.trigger in self.spec.special_tokens
 
     # --- the moves ------------------------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ class Builder:
         return not node.due and (node.called or not self.request.required)
 
     def _step(self, node: Node, edge: Edge, lead: str) -> Iterator[tuple[Expr, Node | None]]:
-        """One transition that was seen, as this request has it."""
+        """One observed transition, as this request allows it."""
         if self._ends(edge):
             return
         spec = self.spec
@@ -244,7 +246,7 @@ class Builder:
         return Node(state, via, tool if state in self.concerned else -1, True, called, due)
 
     def _concerned(self) -> set[str]:
-        """The states in which it matters which function is called: its arguments, or its name again, are to come."""
+        """The states in which it matters which function is called: its arguments or its name come later."""
         found: set[str] = set()
         behind: dict[str, set[str]] = {}
         for source, edges in self.paths.edges.items():
@@ -264,7 +266,7 @@ class Builder:
         return found | self.late
 
     def _named_late(self) -> set[str]:
-        """The states behind arguments of which the name is still to come."""
+        """The states after arguments whose name comes later."""
         edges = self.paths.edges
         into = {edge.dest for some in edges.values() for edge in some if self._holds_arguments(edge.dest)}
         pending = [edge.dest for state in into for edge in edges.get(state, ()) if not _ends_arguments(edge)]
@@ -285,7 +287,7 @@ class Builder:
         return self.spec.states[state].meaning == "arguments"
 
     def _label(self, node: Node, edge: Edge, tool: int) -> tuple[Expr, str, str]:
-        """The text of a transition, where it leads, and what the state there is entered by."""
+        """The text of a transition, its destination, and the trigger by which that state is entered."""
         spec, trigger = self.spec, edge.trigger
         via = "" if _ends_arguments(edge) else trigger
         shape = spec.terminals.get(trigger)
@@ -306,7 +308,7 @@ class Builder:
         return self._marker(edge), edge.dest, via
 
     def _marker(self, edge: Edge) -> Expr:
-        """The text of a transition, or the token that it is."""
+        """The text of a transition, or its special token."""
         if edge.trigger in self.spec.special_tokens and edge.text in self.request.tokens:
             return Token(edge.text, self.request.tokens[edge.text])
         return Lit(edge.text)
@@ -328,7 +330,7 @@ class Builder:
     # --- arguments as one value -----------------------------------------------------------------------------------
 
     def _arguments(self, edge: Edge, tool: Tool) -> tuple[Expr, str, str]:
-        """The whole arguments of a call, and the state behind them."""
+        """The whole arguments of a call, and the state after them."""
         spec = self.spec
         closing = next(iter(self.paths.edges.get(edge.dest, ())), None)
         if closing is None:
@@ -339,13 +341,15 @@ class Builder:
             body, _ = keyword_arguments(tool.schema, noting(tool, self.note), self.paths.json_words)
             return (seq(Lit("("), body, Lit(")")) if body != NOTHING else NOTHING), dest, via
         if edge.trigger.startswith("string "):
-            self.note("arguments are shown as a JSON string, and exported as the object that the parser reads as well")
+            self.note(
+                "this format writes arguments as a JSON string; they are exported as an object, which is read as well"
+            )
         return Json(text_of(tool.schema), any_order=True), dest, via
 
     # --- arguments one by one -------------------------------------------------------------------------------------
 
     def _argument_moves(self, node: Node, edges: list[Edge]) -> Iterator[tuple[Expr, Node | None]]:
-        """From in front of the first argument to behind the last."""
+        """From before the first argument to after the last one."""
         opening = [edge for edge in edges if "open_arguments" in edge.actions]
         tool = self.request.tools[node.tool]
         waiting = self._waiting()
@@ -365,7 +369,7 @@ class Builder:
             yield self.tagged.members(tool, rest, later_edges, waiting), inside
 
     def _waiting(self) -> str | None:
-        """The state between two arguments: the one that closing leaves."""
+        """The state between two arguments: the one from which the arguments are closed."""
         for source, edges in self.paths.edges.items():
             if any("close_arguments" in edge.actions for edge in edges):
                 return source
@@ -390,7 +394,7 @@ class Builder:
             beyond = self.rows[state][TEXT].dest
             found = list(patterns_of(self.spec, self.rows, self.rows[beyond], beyond))
             if "start_map item" in self.rows[beyond]:
-                self.note("calls are bare JSON, so text holds no object with a quoted key")
+                self.note("calls are bare JSON, so text must not contain an object with a quoted key")
             for trigger in self.rows[state]:
                 shape = self.spec.terminals.get(trigger)
                 if isinstance(shape, Literal) and trigger not in self.rows[beyond] and len(shape.text) > 2:
@@ -399,7 +403,7 @@ class Builder:
         return self.known_forbidden[state]
 
     def _text_edges(self, state: str) -> list[Edge]:
-        """The ways out of free text in a state: those that were seen there, and in other content if they fit."""
+        """The transitions out of free text in a state: those observed there, and those of other content that fit."""
         edges = list(self.paths.edges.get(state, ()))
         if self.spec.states[state].meaning == "content":
             row = self.rows[state]
@@ -415,7 +419,7 @@ class Builder:
         return self.spec.states[state].meaning == "content" or state in self.ended
 
     def _like(self, state: str) -> str:
-        """The first state of free text with the same ways out as this one."""
+        """The first state of free text with the same transitions as this one."""
         if state not in self.alike:
             ways = sorted((edge.trigger, edge.text, edge.dest) for edge in self._text_edges(state))
             key = (
@@ -428,7 +432,7 @@ class Builder:
         return self.alike[state]
 
     def _text_moves(self, node: Node) -> list[tuple[Expr, Node | None]]:
-        """The moves out of free text. All texts of one place end alike, so that a lexer sees no longer one."""
+        """The moves out of free text. All texts of one place end alike, so that a lexer finds no longer match."""
         ends = self.ends.setdefault(node.state, {})
         while True:
             known, forbidden = len(ends), self._forbidden(node.state)
@@ -473,7 +477,7 @@ class Builder:
     def _until(
         self, state: str, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool
     ) -> Iterator[tuple[Expr, Node | None]]:
-        """Free text up to a transition: up to the character by which it cannot be text any more."""
+        """Free text up to a transition: up to the character from which it can no longer be text."""
         text = label.text if isinstance(label, Lit) else ""
         pending: list[tuple[str, Expr, Node | None, int]] = [(text, EMPTY, dest, 0)] if text else []
         if not text:
@@ -530,7 +534,7 @@ def _split(label: Expr) -> tuple[str, Expr]:
 
 
 def _run(shape: Run, seen: str) -> Expr:
-    """A run that means nothing (a counter, say), of the kind of characters that was seen."""
+    """A run without meaning (such as a counter), of the kind of characters that was observed."""
     among = "0123456789" if seen.isdigit() else WORD
     first, rest = characters_of(shape.first, among), characters_of(rest_of(shape), among)
     most = min(shape.most, 3 if seen.isdigit() else 40)
@@ -538,9 +542,9 @@ def _run(shape: Run, seen: str) -> Expr:
 
 
 def stop_tokens(spec: Spec, paths: ObservedPaths) -> frozenset[str]:
-    """The terminals that end a turn: as the machine file says under `stop:`.
+    """The terminals that end a turn: `stop:` of the machine file.
 
-    Where it does not say, special tokens that change nothing in text and that nothing follows.
+    Without it: the special tokens that have no effect in text and that nothing follows.
     """
     if spec.stop is not None:
         return frozenset(spec.stop)

@@ -1,10 +1,9 @@
-"""How a format is written: the transitions that its own outputs take, and the text of each.
+"""The transitions that a format's own outputs take, and the text of each.
 
-Strategy: a machine takes far more than a model should write: keys in any order, blanks anywhere, closers that are
-missing.  What should be written is shown, not said: outputs in their canonical form (`canonical:` or `example:` of the
-machine file, the probes of a derived format) are read by the format's own parser, one character at a time, and what it
-did at which character tells the path and, between two transitions, the text.  An exporter then writes no other paths
-than these.
+Strategy: a machine accepts far more than a model should write: keys in any order, blanks anywhere, missing closers.
+What a model should write is shown by example: outputs in their canonical form (`canonical:` or `example:` of the
+machine file, or the probes of a derived format).  The format's own parser reads them, one character at a time.  The
+trace gives the path and, between two transitions, the text.  An exporter writes no other paths.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _SKIPPED = re.compile(r"[\s,:]*")
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]+', re.DOTALL)
 _BRACKETS = {"start_map": "{", "end_map": "}", "start_array": "[", "end_array": "]"}
 _REFUTED = "refuted"
-BEGIN = "begin"  # by which the state is entered in which an output begins
+BEGIN = "begin"  # the trigger of the state in which an output begins
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A transition as it was seen: `lead` is the text in front of its own, since the transition before."""
+    """An observed transition: `text` is its own text, `lead` the text between the transition before and it."""
 
     source: str
     trigger: str
@@ -41,10 +40,10 @@ class Edge:
 
 @dataclass(slots=True)
 class ObservedPaths:
-    """What canonical outputs show: `edges` by source, and `texts`, the states in which free text was seen.
+    """What canonical outputs show: `edges` by source, and `texts`, the states in which free text occurred.
 
-    `following` are the transitions seen out of a state that was entered by a trigger (`BEGIN` where outputs begin),
-    `pairs` triggers in turn.
+    `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
+    `pairs` are triggers that follow each other.
     """
 
     edges: dict[str, list[Edge]] = field(default_factory=dict)
@@ -62,7 +61,7 @@ _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 
 def observe_paths(fmt: Format) -> ObservedPaths:
-    """The paths of a format, from all canonical outputs that there are for it."""
+    """The paths of a format, from all its canonical outputs."""
     paths = ObservedPaths()
     seen: set[Edge] = set()
     for prefix, output, tools in canonical_outputs(fmt):
@@ -83,7 +82,7 @@ def observe_paths(fmt: Format) -> ObservedPaths:
 
 
 def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
-    """Outputs in the form in which a model should write, each with what the prompt has written, and its tools."""
+    """Outputs in the form in which a model should write, each with its prefix and its tools."""
     about = fmt.machine_dict.get("format", {})
     shown = about.get("canonical") or ([fmt.example] if fmt.example else [])
     for each in shown:
@@ -103,7 +102,7 @@ def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
 
 
 def state_after(fmt: Format, prefix: str) -> tuple[str, str]:
-    """The state in which an output begins behind `prefix`, and what of that may begin a marker, still undecided."""
+    """The state in which an output begins after `prefix`, and the end of the prefix that may begin a marker."""
     snapshot = fmt.parser(prefix=prefix).snapshot()
     return str(snapshot["state"]), str(snapshot.get("buffer") or "")
 
@@ -134,7 +133,7 @@ def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: Observ
 
 
 def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
-    """The steps without those of a call that was none after all."""
+    """The steps without those of rejected candidate calls."""
     kept: list[_Seen] = []
     for step in steps:
         if step.trigger == _REFUTED:
@@ -146,13 +145,13 @@ def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
 
 
 class _Reader:
-    """Gives each step its text."""
+    """Finds the text of each step."""
 
     def __init__(self, spec: Spec, output: str, paths: ObservedPaths) -> None:
         self.spec, self.output, self.paths = spec, output, paths
         self.pos = 0
-        self.lead = 0  # where the text in front of the next edge begins
-        self.left: list[str] = []  # states that text has left since
+        self.lead = 0  # where the lead of the next edge begins
+        self.left: list[str] = []  # states that text has left since then
         self.actions = {(each.source, each.trigger): each.actions for each in spec.transitions}
 
     def edges(self, steps: list[_Seen]) -> Iterator[Edge]:
@@ -180,7 +179,7 @@ class _Reader:
                 continue
             self.left.clear()
             if self._blank(step.trigger) and step.source == step.dest:
-                continue  # its text stands in front of what comes next
+                continue  # its text belongs to the lead of the next edge
             self.lead = end
             inside = self.spec.states[step.dest].meaning == "arguments" or step.trigger in ("object_end",)
             text = "" if inside or meaning == "arguments" or step.trigger == "value_end" else self.output[begin:end]
@@ -206,7 +205,7 @@ class _Reader:
                 at = pos if output.startswith(shape.text, pos) else -1
             return at, at + len(shape.text)
         if shape is not None:
-            if meaning in ("content", "reasoning"):  # where blanks are nobody's until a token follows
+            if meaning in ("content", "reasoning"):  # here blanks are not emitted until a token follows
                 pos += len(output[pos:]) - len(output[pos:].lstrip(" \t\r\n"))
             match = re.compile(shape.pattern).match(output, pos)
             return match.span() if match else (-1, -1)
@@ -228,7 +227,7 @@ class _Reader:
         at = skipped.end()
         event = step.trigger.partition(" ")[0]
         if event == "end_array" and not self.output.startswith("]", at):
-            return self.pos, self.pos  # an object that stood for a list of one
+            return self.pos, self.pos  # an object in place of a list with one element
         if self.spec.states[step.source].meaning in ("content", "reasoning"):
             at = self.output.rfind(_BRACKETS.get(event, "{"), self.pos, step.offset + 1)
         if event in _BRACKETS:
