@@ -91,7 +91,8 @@ def test_recursion_outside_values_is_refused_by_name(tmp_path: Path) -> None:
 
 def changed(transitions: Callable[[list[Transition]], list[Transition]] = list, **states: State) -> Spec:
     spec = toolgram.get_format("mistral_v11").spec
-    return dataclasses.replace(spec, transitions=tuple(transitions([*spec.transitions])), states={**spec.states, **states})
+    rows = tuple(transitions([*spec.transitions]))
+    return dataclasses.replace(spec, transitions=rows, states={**spec.states, **states})
 
 
 def lone(name: str, meaning: str | None = None, held: bool = False) -> State:
