@@ -124,8 +124,8 @@ def _json_event_in_words(spec: Spec, trigger: str) -> str:
 
 def visible(text: str) -> str:
     """The text of a marker, with visible blanks and control characters."""
-    spelled = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-    return spelled if spelled.strip() == spelled else spelled.replace(" ", "\N{SYMBOL FOR SPACE}")
+    escaped = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return escaped if escaped.strip() == escaped else escaped.replace(" ", "\N{SYMBOL FOR SPACE}")
 
 
 def _only_blanks(run: Run) -> bool:

@@ -122,9 +122,9 @@ def test_a_held_state_without_release_is_named() -> None:
     assert "held state LIMBO has no release" in problem
 
 
-def test_a_state_that_swallows_text_is_named() -> None:
-    swallow = Transition("TEXT", "MUTE", "MUTE", (), 9)
-    problems = list(sanity.nothing_swallowed(changed(lambda found: [*found, swallow], MUTE=lone("MUTE"))))
+def test_a_state_that_loses_text_is_named() -> None:
+    lost = Transition("TEXT", "MUTE", "MUTE", (), 9)
+    problems = list(sanity.no_lost_text(changed(lambda found: [*found, lost], MUTE=lone("MUTE"))))
     assert "MUTE takes TEXT and gives it no meaning" in problems[0]
     assert "MUTE says nothing about text that does not fit" in problems[1]
 

@@ -46,7 +46,7 @@ _SANITY: list[tuple[str, Callable[[Spec], Iterator[str]], str]] = [
     ("the end of the output is final", sanity.end_is_final, "every `end` leads to {final}"),
     ("no trigger is ambiguous", sanity.unambiguous, "{transitions} transitions, one per state and trigger"),
     ("every held state has a release", sanity.released, "{held} held states, each with a way to be committed"),
-    ("no state swallows text", sanity.nothing_swallowed, "text has a meaning, is dropped as a marker, or is malformed"),
+    ("no state loses text", sanity.no_lost_text, "text has a meaning, is dropped as a marker, or is malformed"),
     (
         "markers are prefix-safe",
         sanity.prefix_safe,

@@ -71,7 +71,7 @@ def released(spec: Spec) -> Iterator[str]:
             )
 
 
-def nothing_swallowed(spec: Spec) -> Iterator[str]:
+def no_lost_text(spec: Spec) -> Iterator[str]:
     """States that read free text and do not declare what it means."""
     for transition in spec.transitions:
         state = spec.states[transition.source]

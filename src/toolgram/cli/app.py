@@ -66,7 +66,7 @@ def toolgram_command(
     toolgram formats                                what can be read
     toolgram parse --format mistral_v11 output.txt  one output as JSON
     """
-    # A locale that lacks a character must not end the program: the character is spelled out.
+    # A character that the locale lacks is escaped, so that it does not end the program.
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")

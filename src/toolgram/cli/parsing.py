@@ -1,7 +1,7 @@
-"""One output at a time: its message, its events as they happen, or its text coloured.
+"""`toolgram parse`: the message of an output, its events as they happen, or its text in colour.
 
-Strategy: the three views share one loop. Text is fed as it arrives, events come back, the view is told of each one,
-and a verdict watches whether anything came out that a program could use.
+Strategy: the three views share one loop.  It feeds text as it arrives, passes each event to the view, and keeps a
+verdict: whether the output contains anything that a program can use.
 """
 
 from __future__ import annotations

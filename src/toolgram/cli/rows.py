@@ -1,7 +1,7 @@
-"""Many outputs: JSON lines in, JSON lines out, in the same order.
+"""`toolgram parse --jsonl`: JSON lines in, JSON lines out, in the same order.
 
-Strategy: a row is answered before the next one is read, so the command works as a filter and in constant memory. A
-row that cannot be read is answered with its error in its place: line numbers stay aligned with the input.
+Strategy: each row is answered before the next one is read, so the command works as a filter and in constant memory.
+The answer to a row that cannot be read is its error, so that line numbers stay aligned with the input.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SKIPPED = re.compile(r"[\s,:]*")
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]+', re.DOTALL)
 _BRACKETS = {"start_map": "{", "end_map": "}", "start_array": "[", "end_array": "]"}
-_REFUTED = "refuted"
+_REJECTED = "refuted"
 BEGIN = "begin"  # the trigger of the state in which an output begins
 
 
@@ -50,7 +50,6 @@ class ObservedPaths:
     texts: set[str] = field(default_factory=set)
     following: dict[tuple[str, str], set[Edge]] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
-    outputs: int = 0
     python_values: bool = False  # values of arguments are written as Python writes them
     json_words: bool = False  # arguments in Python's notation have JSON's words in them
     ascii_only: bool = False  # JSON is written with `\u` escapes
@@ -76,7 +75,6 @@ def observe_paths(fmt: Format) -> ObservedPaths:
             if edge not in seen:
                 seen.add(edge)
                 paths.edges.setdefault(edge.source, []).append(edge)
-        paths.outputs += 1
         paths.ascii_only = paths.ascii_only or _ESCAPE(output) is not None
     return paths
 
@@ -136,7 +134,7 @@ def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
     """The steps without those of rejected candidate calls."""
     kept: list[_Seen] = []
     for step in steps:
-        if step.trigger == _REFUTED:
+        if step.trigger == _REJECTED:
             while kept and spec.states[kept[-1].dest].held:
                 kept.pop()
         else:
