@@ -11,7 +11,7 @@ WORKERS ?= 2
 
 .PHONY: help demo test test-deep test-compiled test-vllm test-vllm-if-built test-llama-cpp conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table docs docs-check wheel-check ci clean
 
-help: ## what there is to make
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # pyproject.toml is all that the environment depends on; the stamp is written last, so half an install is redone.
@@ -22,7 +22,7 @@ $(READY): pyproject.toml tests/export/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/export/requirements.txt
 	@touch $@
 
-demo: $(READY) ## watch every format stream through the parser
+demo: $(READY) ## stream an output of every format through the parser
 	@$(BIN)/python examples/demo.py
 
 test: $(READY) ## all tests
@@ -61,36 +61,37 @@ $(LLAMA)/.ready: $(READY) tests/export/llama-cpp-requirements.txt
 		--requirement tests/export/llama-cpp-requirements.txt
 	@touch $@
 
-vllm-table: $(VLLM)/.installed ## what vLLM's own parsers make of the same cases; writes the table in docs/vllm.md
+vllm-table: $(VLLM)/.installed ## run vLLM's own parsers on the same cases and write the table in docs/vllm.md
 	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM)/bin/python -m tests.integrations.compare --write docs/vllm.md
 
 export-table: $(READY) ## run every export in its engine and write the table in docs/export.md; SAMPLES=200 for more
 	$(BIN)/python -m tests.export.table --write docs/export.md --samples $(or $(SAMPLES),100)
 
-conformance: $(READY) ## derive from every real chat template and read what it wrote; writes docs/conformance.md
+conformance: $(READY) ## derive from every real chat template, parse its recorded outputs and write docs/conformance.md
 	$(BIN)/python -m tests.conformance.roundtrip --write docs/conformance.md $(ARGS)
 
 templates: $(READY) ## fetch real chat templates for `make conformance` into tests/conformance/templates/
 	$(BIN)/python -m tests.conformance.fetch_templates
 
-lint: $(READY) ## ruff
+lint: $(READY) ## ruff, and import-linter for the layers of the package
 	$(BIN)/ruff check
+	$(BIN)/lint-imports --no-cache --no-logo
 
 types: $(READY) ## mypy, strict
 	$(BIN)/mypy
 
-format: $(READY) ## ruff: mend and lay out
+format: $(READY) ## fix and format the code with ruff
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(READY) ## measure against peers and write benchmarks/RESULTS.md; QUICK=1 for a minute's worth, not written
+bench: $(READY) ## measure against peers and write benchmarks/RESULTS.md; QUICK=1 takes a minute and writes nothing
 	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
 	@if [ -e $(VLLM)/.installed ]; then $(MAKE) --no-print-directory bench-vllm; fi
 
-bench-vllm: $(VLLM)/.installed ## what the plug-in costs inside vLLM's serving layer, beside a parser that does nothing
+bench-vllm: $(VLLM)/.installed ## measure the plug-in inside vLLM's serving layer, against a parser that does nothing
 	@VLLM_LOGGING_LEVEL=CRITICAL $(VLLM)/bin/python -m benchmarks.vllm_layer $(if $(QUICK),--quick)
 
-bench-check: $(READY) ## is anything slower than benchmarks/baseline.json says?
+bench-check: $(READY) ## fail if anything is slower than benchmarks/baseline.json
 	$(BIN)/python -m benchmarks.check
 
 bench-baseline: $(READY) ## write benchmarks/baseline.json
@@ -107,7 +108,7 @@ docs: $(READY) ## write the pages about the formats and build the site into site
 	$(BIN)/toolgram docs --embed README.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-docs-check: $(READY) ## are the pages current, and does the site build?
+docs-check: $(READY) ## fail if the pages are out of date or the site does not build
 	$(BIN)/toolgram docs --embed README.md --check
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir "$$scratch/site"
 
@@ -123,6 +124,6 @@ wheel-check: $(READY) ## build the wheel, install it into an empty environment a
 
 ci: lint types test test-vllm-if-built docs-check wheel-check demo bench-check ## everything a change must pass
 
-clean: ## remove everything that make made
+clean: ## remove everything that make created
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

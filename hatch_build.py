@@ -1,9 +1,9 @@
-"""Part of the build: what is made once from the source tree, and goes into the wheel.
+"""Part of the build: files that are made from the source tree and go into the wheel.
 
 * The shipped formats are read and checked here, and their specifications kept (see `toolgram.spec_cache`). An editable
-  install gets them too; they are used as long as nobody has edited a format.
-* With TOOLGRAM_COMPILED=1 in the environment, the modules that run for every delta are compiled by mypyc. The source is
-  the same and stays in the wheel; `make test-compiled` runs all tests on such a wheel.
+  install gets them too; they are used until a format is edited.
+* With TOOLGRAM_COMPILED=1 in the environment, mypyc compiles the modules that run for every delta. The source is the
+  same and stays in the wheel; `make test-compiled` runs all tests on such a wheel.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Has a change made toolgram slower? A handful of workloads, as ratios to the floor, against committed ones.
+"""Has a change made toolgram slower? A few workloads are measured as ratios to the floor and compared with committed
+ratios.
 
 `make bench-check` measures and compares with `baseline.json`; `make bench-baseline` writes that file.  Ratios hardly
-depend on the machine, but they do depend on what else it does: a workload that seems too slow is measured again before
-it counts, and the least of its figures is taken, since nothing makes code run faster than it is.
+depend on the machine, but they do depend on its other load.  So a workload that seems too slow is measured again, and
+the smallest of its figures counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an export costs, without the engine's own compile: every format and target, with one tool and with twenty.
+"""The cost of an export, without the engine's own compilation: every format and target, with one tool and with twenty.
 
 `python -m benchmarks.exports` prints medians in milliseconds.  The first export in a process that asks xgrammar to
 print the rules of a schema (`ebnf`, `gbnf`, `structural_tag`) also imports it, which is not counted.

@@ -1,7 +1,7 @@
-"""What toolgram costs besides deltas: parsers, whole texts, start-up, many streams at once.
+"""The costs of toolgram besides deltas: making parsers, whole texts, start-up, many streams at once.
 
-`python -m benchmarks.further` prints the figures as JSON; the runner starts it as one more process of its own and puts
-them into its tables.  Everything is the median of rounds in which the things to compare take turns.
+`python -m benchmarks.further` prints the figures as JSON.  The runner starts it in a process of its own and adds the
+figures to its tables.  Every figure is the median over rounds in which the things to compare take turns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SAMPLE = 0.05  # seconds, at least
 PARSERS = 10_000
 WHOLE_LENGTH = 16_000
 MANY_LENGTH = 250  # characters that each of the many parsers is fed
-TEXTS = 100  # different ones among them
+TEXTS = 100  # different streams among them
 
 NOTHING = "pass"
 LARK = "import lark"
@@ -63,7 +63,7 @@ def medians(rounds: int, measures: dict[str, Callable[[], float]]) -> dict[str, 
 
 
 def seconds_per_call(function: Callable[[], object]) -> float:
-    """The mean of calls, as streams without deltas whose end is the call. (`timeit` turns garbage collection off.)"""
+    """The mean over calls. Each call is timed as the end of a stream without deltas; `timeit` would turn off the GC."""
     [seconds] = seconds_per_stream([(lambda: (str, function), [()])], SAMPLE)
     return seconds
 
@@ -75,7 +75,7 @@ def parser_microseconds(format_name: str) -> float:
 
 
 def parser_bytes(format_name: str) -> float:
-    """What one parser adds to the memory in use: itself and what it alone owns."""
+    """The memory of one parser, with everything that only it owns."""
     fmt = toolgram.get_format(format_name)
     fmt.parser()
     parsers: list[toolgram.Parser | None] = [None] * PARSERS
@@ -97,7 +97,7 @@ def whole_nanoseconds(workload: Workload) -> float:
 
 
 def many_ratio(workload: Workload) -> float:
-    """Streams that take turns, delta by delta, against streams one after the other."""
+    """The cost of streams that take turns, delta by delta, relative to streams one after the other."""
     open_stream = prepare(workload, workload.format).open
     texts = [workload.deltas(MANY_LENGTH, 4, seed) for seed in range(TEXTS)]
     [one] = seconds_per_stream([(open_stream, texts)], SAMPLE)

@@ -1,13 +1,13 @@
-"""How long streams take, next to a floor.
+"""How long streams take, relative to a floor.
 
 The floor is the least that any parser must do: a method call that makes one event and returns it in a list.  It is
-measured in the same process, on the same deltas, in turns with the parser, a slice of the stream at a time, and every
-ratio is to it: a machine that is slow or busy for a moment changes both.  The clock is the thread's processor time:
-parsers wait for nothing, and time that the machine gave to others is not theirs.
+measured in the same process and on the same deltas.  Floor and parser take turns, a slice of the stream at a time, so a
+slow or busy machine changes both.  All figures are ratios to the floor.  The clock is the processor time of the thread,
+so time that the machine gave to others does not count.
 
-A stream's cost is that of all its deltas and of its end.  Opening it is not timed.  Results are dropped, as a server
-drops what it has sent.  Garbage is collected as Python does by default.  A short stream is repeated until a sample has
-run for a while: the resolution of the timer and a cold interpreter would show otherwise.
+The cost of a stream is that of all its deltas and of its end, without making the parser.  Results are dropped, as a
+server drops what it has sent.  Garbage is collected as Python does by default.  A short stream is repeated until a
+sample is long enough; otherwise the resolution of the timer and a cold interpreter would dominate.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from toolgram import Content, Event
 
 WARM_UP = 1_000  # characters: the length of the stream that warms up, and that is checked
 SLICE = 1_000  # deltas
-SLOW = 4  # times the floor: then as many streams as fill a sample are too few for the floor
+SLOW = 4  # times the floor: above this, the streams of one sample are too few to measure the floor
 VARIED = 32_000  # characters of different texts per sample, in as many streams as that takes
 MOST_TEXTS = 64
 
-# One of those who take turns: a function that opens a stream, and the deltas of different streams.
+# One side: a function that opens a stream, and the deltas of different streams.
 Side: TypeAlias = tuple[Callable[[], Stream], Sequence[Sequence[Any]]]
 
 
@@ -59,7 +59,7 @@ class Sample:
 
 
 class Floor:
-    """A parser that says of every delta that it is content."""
+    """A parser that returns every delta as content."""
 
     def feed(self, delta: str) -> list[Event]:
         """One event, in a list."""
@@ -77,7 +77,7 @@ def open_floor() -> Stream:
 
 
 def feed_all(streams: list[tuple[Stream, Sequence[Any]]]) -> float:
-    """Seconds that it takes to feed each stream its deltas, one stream after the other."""
+    """The seconds to feed each stream its deltas, one stream after the other."""
     begin = time.thread_time()
     for (feed, _), deltas in streams:
         for delta in deltas:
@@ -94,9 +94,9 @@ def close_all(streams: list[tuple[Stream, Sequence[Any]]]) -> float:
 
 
 def timed(sides: Sequence[Side], number: int) -> list[float]:
-    """Seconds of some streams of each side, opened beforehand.
+    """The seconds of some streams of each side, which are opened before.
 
-    The sides take turns, slice by slice, and turns at being first: whoever is finds the deltas out of the cache.
+    The sides take turns, slice by slice. They also take turns at being first, because the first one has a cold cache.
     """
     opened = [[(open_stream(), texts[at % len(texts)]) for at in range(number)] for open_stream, texts in sides]
     seconds = [0.0 for _ in sides]
@@ -122,7 +122,7 @@ def seconds_per_stream(sides: Sequence[Side], at_least: float) -> list[float]:
 
 
 def is_right(contender: Contender, workload: Workload, size: int, reads: str) -> bool:
-    """Warms up with one short stream, and says whether it gave what had been said."""
+    """Warm up with one short stream, and tell whether its result is right."""
     prepared = contender(workload, reads)
     feed, close = prepared.open()
     results = [feed(delta) for delta in prepared.encode(workload.deltas(WARM_UP, size, 0, reads))]

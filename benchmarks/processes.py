@@ -1,7 +1,7 @@
-"""The runner's side of the workers: start one per contender, ask it for samples, survive it.
+"""The runner's side of the workers: it starts one process per contender, asks for samples and handles failures.
 
-A peer may die, or never answer (a regular expression that backtracks for hours is a real case): it is given a time
-limit, killed when that is over, and started anew for the next job.
+A peer may die or never answer (a regular expression that backtracks for hours is a real case).  So a job has a time
+limit.  A process that exceeds it is killed and started again for the next job.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Worker:
         return {"late": True}
 
     def _line(self, limit: float) -> dict[str, Any] | None:
-        """One line, or None where none comes. The pipe is unbuffered, and a line is all that is ever in it."""
+        """One line, or None after the time limit. The pipe is unbuffered and never holds more than one line."""
         assert self.process is not None
         assert self.process.stdout is not None
         readable, _, _ = select.select([self.process.stdout], [], [], limit)

@@ -1,4 +1,4 @@
-"""How much of what real models wrote is usable: one row per folder file and format.
+"""How many recorded outputs of a real model give usable calls.
 
 Reads `../shared/data/real-outputs/pythonic.jsonl` (500 outputs of Llama 3 asked for pythonic calls) and prints a table
 that the README quotes. Run it with `python benchmarks/real_outputs.py`.

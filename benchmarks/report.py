@@ -1,4 +1,4 @@
-"""Tables of a run: in the terminal the main ones and the targets, in `RESULTS.md` all, and what explains them."""
+"""Tables of a run: the main ones and the targets in the terminal, all of them with explanations in `RESULTS.md`."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ deltas at a time, and is toolgram's own class in all of them. A stream's cost is
 and of its end, without opening it. Texts differ from round to round, short ones from stream to stream. Every figure is
 the median of up to {rounds} rounds, in which the contenders take turns, cell by cell.
 
-- `length` is the size of what is said in characters; markers and envelopes come on top; markers are never cut
+- `length` is the size of the answer in characters, without markers and envelopes; a marker is never split
 - `-` left out: a stream was predicted, from the shorter ones, to take more than a few seconds
 - `--` no answer within the time limit, or the process died; it was started anew (longer texts are then `-`)
 - `!` the contender raised an exception; see the notes
-- `†` what the contender read is not what was said, on a text of 1 000 characters: a cost without a result
+- `†` the contender read a text of 1 000 characters wrongly: a cost without a result
 - an empty field: the contender does not read this format or this kind of text"""
 
 
@@ -66,12 +66,12 @@ class Section:
 
 
 def number(value: float) -> str:
-    """As many digits as mean something."""
+    """A figure with as many digits as are significant."""
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
 
 
 def field(results: Results, cell: Cell) -> str:
-    """A ratio to the floor; for a text in one piece, nanoseconds per character, as one call is no floor for it."""
+    """A ratio to the floor; for a text in one piece nanoseconds per character, because the floor is per delta."""
     figure = results.figure(cell)
     if figure is None:
         return GAPS[results.gaps[cell]] if cell in results.gaps else ""
@@ -179,7 +179,7 @@ def whole_section(further: Further) -> Section:
 
 
 def targets_section(results: Results) -> Section:
-    """Verdicts, all computed."""
+    """The targets, with computed verdicts."""
 
     def row(target: Target) -> list[str]:
         figure = "" if target.figure is None else f"{number(target.figure)} {target.unit}"
@@ -194,7 +194,7 @@ def targets_section(results: Results) -> Section:
 
 
 def notes(results: Results) -> Iterator[str]:
-    """Versions, who was left out and why, what a contender was given, what it raised."""
+    """Versions, skipped contenders and the reason, notes on contenders, and exceptions."""
     for name, entry in CONTENDERS.items():
         if name in results.skipped:
             yield f"- {entry.title}: skipped. {results.skipped[name]}"
@@ -211,7 +211,7 @@ def notes(results: Results) -> Iterator[str]:
 
 
 def further_text(further: Further) -> str:
-    """What the start-up figures are."""
+    """An explanation of the start-up figures."""
     return (
         "A parser's size is what one adds to the memory in use, over 10 000 of them. `10,000 in turn` is the cost of a "
         "delta when as many streams of 250 characters take turns, against streams one after the other. Start: a fresh "

@@ -1,4 +1,4 @@
-"""What was measured: cells, their samples, and the medians that tables and targets are made of."""
+"""The measurements: cells, their samples, and the medians for tables and targets."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Figure(NamedTuple):
     microseconds: float  # per delta of the floor
     floor: float  # microseconds per delta
     nanoseconds: float  # per character
-    right: bool  # what was read is what was said
+    right: bool  # the result is right
 
 
 @dataclass
 class Results:
-    """Everything that one run of the benchmarks knows."""
+    """All measurements of one run."""
 
     samples: dict[Cell, list[Sample]] = field(default_factory=dict)
     gaps: dict[Cell, Gap] = field(default_factory=dict)

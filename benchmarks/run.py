@@ -1,10 +1,10 @@
-"""`make bench`: every contender on every workload, as ratios to a floor, into one table and `benchmarks/RESULTS.md`.
+"""`make bench`: every contender on every workload, as ratios to a floor, in tables and in `benchmarks/RESULTS.md`.
 
-Each contender is a process of its own, and the contenders take turns, cell by cell and round by round: whatever else
-the machine does hits all of them alike, and medians over the rounds are taken.  A cell that is predicted to take too
-long is left out; one that has had its share of time is not measured again.
+Each contender is a process of its own.  The contenders take turns, cell by cell and round by round, so that other load
+on the machine affects all of them alike; the results are medians over the rounds.  A cell that is predicted to take
+too long is left out.  A cell that has used up its time is not measured again.
 
-With `--quick` there are fewer lengths, deltas of 4 characters only, and nothing is written.
+With `--quick` there are fewer lengths and only deltas of 4 characters, and nothing is written.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Plan:
     other_rounds: int  # of everything else
     further_rounds: int
     sample: float  # at least, of a contender and the floor together
-    budget: float  # of one stream of a peer: what is predicted to take longer is left out
-    share: float  # of one cell of everything else: what has used it up is not measured again
+    budget: float  # of one stream of a peer; longer ones are left out
+    share: float  # of one cell of everything else; after that it is not measured again
     patience: float  # with a worker that does not answer
 
 

@@ -1,7 +1,6 @@
-"""The targets that toolgram is held to, and whether the figures of a run meet them.
+"""The targets for toolgram's speed, and whether the figures of a run meet them.
 
-Every line is one demand, the worst figure of the run that it speaks of, and where that was measured.  Nothing here is
-known beforehand but the limits.
+Each line is one target, the worst figure of the run for it, and where that was measured.  Only the limits are fixed.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ MANY_LIMIT = 2.0
 
 @dataclass(frozen=True)
 class Target:
-    """A demand, and the figure that comes closest to breaking it. No figure: it was not measured."""
+    """A target, and its worst figure; None where nothing was measured."""
 
     what: str
     limit: float

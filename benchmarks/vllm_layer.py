@@ -1,12 +1,13 @@
-"""What the plug-in costs inside vLLM's real serving layer: microseconds per delta, beside parsers that do nothing.
+"""The cost of the plug-in inside vLLM's real serving layer: microseconds per delta, compared with parsers that do
+nothing.
 
     make bench-vllm
 
-A call of `write_file(path, content)` with 250 to 64 000 characters of content, in deltas of four characters, through
-vLLM's `ChatStreamProcessor`. Two parsers that read nothing and remember nothing stand beside toolgram, both third-party
-and engine-based as it is: one forwards each delta as content, one as arguments of a call, which is the message that a
-call needs. The ratio is to the latter. Runs are interleaved, and of each delta the fastest is taken: what a busy
-machine adds to one delta or another is not the parser's.
+The workload is a call of `write_file(path, content)` with 250 to 64 000 characters of content, in deltas of four
+characters, through vLLM's `ChatStreamProcessor`. Two third-party, engine-based parsers that read nothing are measured
+too: one forwards each delta as content, the other as arguments of a call, which is the message that a call needs. The
+ratio is to the second one. Runs are interleaved, and the fastest time of each delta counts, so that other load on the
+machine does not.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LINE = "    total = add(first, second)  # {so} it goes\n"
 
 
 def register_idle() -> None:
-    """The two that do nothing, by the names "idle_text" and "idle_call"."""
+    """Register the two parsers that do nothing, as "idle_text" and "idle_call"."""
     from toolgram.integrations.vllm_surface import (
         DeltaFunctionCall,
         DeltaMessage,

@@ -1,8 +1,8 @@
-"""Where the time goes: what one delta of each sort costs, `python -m benchmarks.where`.
+"""Where the time goes: the cost of one delta of each kind. `python -m benchmarks.where` prints it.
 
-A stream is brought to a place, and one delta is fed there; the median over many streams is printed as a ratio to the
-floor (one event in a list), measured in turn with it.  Sums of these figures explain what a workload costs: most deltas
-take a short way, and the few around the beginning and the end of a call take the long one.
+A stream is brought to a place, and one delta is fed there.  The median over many streams is printed as a ratio to the
+floor (one event in a list), which is measured in turn with it.  Sums of these figures explain the cost of a workload:
+most deltas take the fast path, and the few around the beginning and the end of a call take the slow one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PLACES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
 
 
 def once(feed: object, delta: str) -> float:
-    """Seconds that one delta takes."""
+    """The seconds of one delta."""
     assert callable(feed)
     begin = time.perf_counter()
     feed(delta)

@@ -1,7 +1,7 @@
-"""One contender in a process of its own: `python -m benchmarks.worker NAME`, driven by the runner over pipes.
+"""One contender in a process of its own: `python -m benchmarks.worker NAME`. The runner drives it over pipes.
 
-It first writes a line that says which versions it has, or why it cannot be imported; then, for every line that it reads
-(a job), one line with a sample, or with what went wrong.  Standard output belongs to this protocol: whatever a peer
+The first line that it writes has its versions, or the reason why it cannot be imported.  For every line that it reads
+(a job), it writes one line with a sample or an error.  Standard output belongs to this protocol.  Whatever a peer
 prints goes to standard error.
 """
 

@@ -1,15 +1,15 @@
-"""What is streamed: answers of nine kinds, written in each format that can say them, and cut into deltas.
+"""The workloads: answers of nine kinds, written in each format that has them, and split into deltas.
 
-A workload is a *kind* (what the model says: prose, reasoning, one call with many small values) in a *format* (how a
-family of models writes that down).  The two are apart so that the same answer, of the same size, can be written for any
-contender, openai-harmony's token channels and a bare JSON object included, and so that a new format is one more entry
-of `FORMATS`.  `length` is the size of what is said, in characters; markers and envelopes come on top.
+A workload is a *kind* (prose, reasoning, one call with many small values) in a *format* (the notation of a family of
+models).  The two are separate, so that the same answer, of the same size, can be written for any contender, including
+openai-harmony's token channels and a bare JSON object.  A new format is one more entry of `FORMATS`.  `length` is the
+size of the answer in characters, without markers and envelopes.
 
-Texts are made of words drawn by chance, frequent ones often and rare ones rarely, and every `seed` gives another one.
-A short text repeated for a million characters would have a few hundred different deltas, and a parser (or a processor)
-that remembers what it has seen would look better than on anything a model writes.
+Texts consist of random words, frequent and rare ones, and every `seed` gives another text.  A short text repeated for
+a million characters would have only a few hundred different deltas.  A parser (or a processor) with a cache would then
+look faster than on the output of a model.
 
-Markers are never cut: an engine delivers a special token whole.  Everybody gets the same deltas.
+Markers are never split, because an engine delivers a special token whole.  All contenders get the same deltas.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model says, before anyone writes it down."""
+    """The content of an answer, in no format."""
 
     reasoning: str = ""
     content: str = ""
@@ -87,7 +87,7 @@ class Answer:
 
 
 def draw(random: Random, number: int) -> list[str]:
-    """Words, the n-th of them n times as rare as the first (Zipf)."""
+    """Random words; the n-th is n times as rare as the first (Zipf)."""
     return random.choices(WORDS, [1 / rank for rank in range(1, len(WORDS) + 1)], k=number)
 
 
@@ -102,7 +102,7 @@ def _from_patterns(patterns: tuple[str, ...], random: Random) -> str:
 
 @cache
 def pool(sort: Literal["prose", "code", "brackets"]) -> str:
-    """A long text of one sort, the same in every process."""
+    """A long text of one kind, the same in every process."""
     random = Random(sort)
     if sort == "code":
         return _from_patterns(CODE_LINES, random)
@@ -163,14 +163,14 @@ def two_calls(length: int, seed: int) -> Answer:
 
 
 def reasoning_and_content(length: int, seed: int) -> Answer:
-    """Half thought, half said."""
+    """Half reasoning, half content."""
     half = length // 2
     return Answer(reasoning=piece("prose", half, seed), content=piece("prose", half, seed + 1))
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One thing that models say. `family` is what a target is set for; None stands for the family of the format."""
+    """One kind of answer. Targets are set per `family`; None stands for the family of the format."""
 
     title: str
     answer: Callable[[int, int], Answer]  # of a length and a seed
@@ -290,7 +290,7 @@ def write_arguments(answer: Answer) -> str:
 
 @dataclass(frozen=True)
 class Written:
-    """How answers are written: the writer, its special tokens, and the family that its calls are held to."""
+    """How answers are written: the writer, its special tokens, and the family of its calls."""
 
     write: Callable[[Answer], str]
     family: Family
@@ -317,7 +317,7 @@ FOREIGN: dict[str, Written] = {
 
 @dataclass(frozen=True)
 class Workload:
-    """A kind in a format. `name` is what worker processes are sent."""
+    """A kind in a format. Worker processes get the `name`."""
 
     kind: str
     format: str
@@ -333,7 +333,7 @@ class Workload:
 
     @property
     def family(self) -> Family:
-        """What the targets say about it."""
+        """The family whose targets apply."""
         return KINDS[self.kind].family or FORMATS[self.format].family
 
     @property
@@ -342,7 +342,7 @@ class Workload:
         return declared_tools(KINDS[self.kind].tools)
 
     def answer(self, length: int, seed: int) -> Answer:
-        """What is said."""
+        """The answer."""
         return KINDS[self.kind].answer(length, seed)
 
     def deltas(self, length: int, size: int, seed: int = 0, written_as: str | None = None) -> list[str]:

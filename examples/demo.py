@@ -1,7 +1,7 @@
 """Stream bundled outputs of every shipped format through the parser and watch the events come out.
 
-Each line is one delta, as a server would receive it: on the left what the model wrote, on the right what the parser
-said at once. An empty right side means that these characters may still turn out to be something else.
+Each line is one delta, as a server would receive it: on the left the text of the model, on the right the events
+of the parser. An empty right side means that the text is held, because its meaning is not certain yet.
 
     make demo
 """
@@ -56,7 +56,7 @@ def _stream(console: Console, fmt: toolgram.Format, text: str) -> Text:
 
 
 def _deltas(text: str) -> Iterator[str]:
-    """Cut the text without regard to what it means, as tokens do."""
+    """Split the text without regard to its meaning, as tokens do."""
     start = 0
     for size in cycle(DELTA_SIZES):
         if start >= len(text):
@@ -72,7 +72,7 @@ def _line(delta: str, events: list[Event]) -> Text:
 
 
 def _said(event: Event) -> Text:
-    """The event in a few characters: what it is, and what it carries."""
+    """The event in a few characters: its kind and its contents."""
     match event.type:
         case "content" | "reasoning" | "malformed":
             said = f"{event.type} {json.dumps(event.text, ensure_ascii=False)}"

@@ -35,7 +35,7 @@ MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 
 
 class Letters:
-    """A tokenizer made of nothing: the markers are tokens, and so is every other character."""
+    """A minimal tokenizer: each marker is a token, and so is every other character."""
 
     is_fast = False
     chat_template = None

@@ -21,7 +21,7 @@ import toolgram
 from toolgram.cli.app import app
 from toolgram.cli.rows import BadRow, output_text
 from toolgram.cli.source import cut, pieces
-from toolgram.cli.terminal import COMMANDING, spelled_out
+from toolgram.cli.terminal import CONTROLS, spelled_out
 
 CALL = '[TOOL_CALLS]add[ARGS]{"a": 3}'
 OUTPUT = f"[THINK]easy[/THINK]Adding.{CALL}"
@@ -188,7 +188,7 @@ class TestExitStatus:
         ("arguments", "why"),
         [
             (("parse",), "say how to read the output"),
-            (("parse", "--format", "mistral_v11", "--grammar", "x.lark"), "say how to read the output"),
+            (("parse", "--format", "mistral_v11", "--grammar", "x.lark"), "choose one"),
             (("parse", "--grammar", "x.lark"), "a format is two files"),
             (("parse", "--machine", "x.yaml"), "a format is two files"),
             (("parse", "--format", "mistral_v99"), "unknown format 'mistral_v99'"),
@@ -379,7 +379,7 @@ class TestTerminalSafety:
     def test_nothing_commands_the_terminal(self, mode: tuple[str, ...]) -> None:
         text = f'{HOSTILE}[TOOL_CALLS]add[ARGS]{{"a": "\x9b2J"}}'
         shown = run(*V11, *mode, text=text).stdout
-        assert COMMANDING.search(shown) is None
+        assert CONTROLS.search(shown) is None
         assert "bidi" in shown
 
     def test_colour_is_ours_alone(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:

@@ -17,10 +17,10 @@ from typer.testing import CliRunner, Result
 import toolgram
 from tests.derive.turns import TEMPLATES
 from toolgram.cli.app import app
-from toolgram.cli.deriving import Wish
-from toolgram.cli.survey import COLUMNS, Entry
+from toolgram.cli.deriving import DeriveOptions
+from toolgram.cli.template_table import COLUMNS, Entry
 from toolgram.cli.templates import Source, name_for
-from toolgram.cli.terminal import COMMANDING
+from toolgram.cli.terminal import CONTROLS
 from toolgram.derive.report import DeriveReport, Probe
 
 HERMES = """\
@@ -122,7 +122,7 @@ class TestReport:
             "{%- for call in",
             "{%- if message.tool_calls and message.content is none %}{{ 1 / 0 }}{% endif %}{%- for call in",
         )
-        assert "tried, and refused by the template" in run("-", "--report", text=template).stdout
+        assert "refused by the template" in run("-", "--report", text=template).stdout
 
     def test_warnings_come_to_those_who_do_not_ask_for_the_report(self) -> None:
         result = run("-", text=NO_TOOLS)
@@ -136,7 +136,7 @@ class TestReport:
     def test_hostile_text_is_spelled_out(self, options: tuple[str, ...]) -> None:
         result = run("-", *options, text=HOSTILE)
         assert result.exit_code == 0
-        assert not COMMANDING.search(result.output)
+        assert not CONTROLS.search(result.output)
         if options:
             assert r"\x1b[31m" in result.stdout
             assert "[red]" in result.stdout
@@ -145,7 +145,7 @@ class TestReport:
         result = run("-", text="{{ raise_exception('no \x1b[31m [red]') }}")
         assert result.exit_code == 1
         assert r"no \x1b[31m [red]" in result.stderr
-        assert not COMMANDING.search(result.output)
+        assert not CONTROLS.search(result.output)
 
     def test_in_colour_on_a_terminal(self, hermes: Path) -> None:
         shown = on_terminal("derive", str(hermes), "--report")
@@ -175,11 +175,11 @@ class TestReport:
         told = run(hermes, "--report")
         assert r"FAIL one call, thinking on" in told.stdout
         assert "\nwarnings\n  odd\n\n" in told.stdout
-        assert not COMMANDING.search(told.output)
+        assert not CONTROLS.search(told.output)
         asked = run(hermes)
         assert asked.stderr.splitlines() == [
             "toolgram: warning: odd",
-            f"toolgram: 1 of {len(probes)} probes did not come back exactly; --report shows them",
+            f"toolgram: 1 of {len(probes)} probes were not read back exactly; --report shows them",
         ]
 
     def test_strict(self, hermes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,8 +293,8 @@ def test_a_file_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([], "either TEMPLATE, or --table DIR"),
-        (["x", "--table", "y"], "either TEMPLATE, or --table DIR"),
+        ([], "either TEMPLATE or --table DIR"),
+        (["x", "--table", "y"], "either TEMPLATE or --table DIR"),
         (["--table", "y", "-o", "z"], "--table prints rows"),
         (["--table", "y", "--report"], "--table prints rows"),
         (["x", "--kwarg", "a"], "write it as key=json"),
@@ -366,7 +366,7 @@ class TestTable:
 
 
 def test_tokens_of_the_command_line_come_first(asked: list[dict[str, Any]]) -> None:
-    Wish("<a>", None).derive(Source(HERMES, None, "<b>", "<c>"))
+    DeriveOptions("<a>", None).derive(Source(HERMES, None, "<b>", "<c>"))
     assert (asked[0]["bos_token"], asked[0]["eos_token"]) == ("<a>", "<c>")
 
 

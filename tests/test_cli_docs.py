@@ -46,8 +46,8 @@ def test_diagram_draws_into_a_file_whose_ending_says_how(tmp_path: Path, ending:
     [
         (["diagram"], "say what to draw"),
         (["diagram", "nobody"], "unknown format 'nobody'"),
-        (["diagram", "mistral_v11", "-o", "x.png"], "the ending says what to draw"),
-        (["diagram", "mistral_v11", "-o", "x"], "the ending says what to draw"),
+        (["diagram", "mistral_v11", "-o", "x.png"], "the ending chooses the kind"),
+        (["diagram", "mistral_v11", "-o", "x"], "the ending chooses the kind"),
         (["diagram", "mistral_v11", "--grammar", "x", "--machine", "y"], "choose one"),
         (["diagram", "--grammar", "x"], "go together"),
         (["diagram", "--grammar", "x", "--machine", "y"], "cannot be read"),
@@ -93,7 +93,7 @@ def test_docs_check_names_a_changed_and_a_missing_page_and_writes_nothing(tmp_pa
     result = run("docs", "-o", tmp_path, "--check")
     assert result.exit_code == 1
     assert [line.partition(": ")[2] for line in result.stderr.splitlines()] == [
-        f"{place}: not current; run toolgram docs" for place in (changed, missing)
+        f"{place}: out of date; run toolgram docs" for place in (changed, missing)
     ]
     assert changed.read_text(encoding="utf-8") == "changed"
     assert not missing.exists()
@@ -107,7 +107,7 @@ def test_docs_keeps_embedded_diagrams_current(tmp_path: Path) -> None:
     assert run("docs", "mistral_v3", "-o", tmp_path).exit_code == 0
     stale = run(*command, "--check")
     assert stale.exit_code == 1
-    assert "README.md: not current" in stale.stderr
+    assert "README.md: out of date" in stale.stderr
     assert run(*command).exit_code == 0
     assert run(*command, "--check").exit_code == 0
     assert "stateDiagram-v2" in readme.read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 import toolgram
 from toolgram.cli import explaining, paint
 from toolgram.cli.app import app
-from toolgram.cli.terminal import COMMANDING
+from toolgram.cli.terminal import CONTROLS
 
 V3_CALL = '[TOOL_CALLS] [{"name": "add", "arguments": {"a": 1}}]'
 V11_CALL = '[TOOL_CALLS]add[ARGS]{"a": 1}'
@@ -32,7 +32,7 @@ def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
     assert lines[0] == (
         "No call was found. It reads like another format: `toolgram parse --format mistral_v3` finds 1 call in it."
     )
-    for heading in ("who owns", "the way through", "held back", "anomalies", "what other formats"):
+    for heading in ("the event that", "the path through", "held back", "anomalies", "what other formats"):
         assert any(line.startswith(heading) for line in lines), heading
     assert "[malformed]  ␤[TOOL_CALLS]".replace("␤", " ") in lines
     assert any(line.split()[:3] == ["17", "TOOL_CALLS", "WAITING_FOR_TOOL_KEY"] for line in lines)
@@ -71,7 +71,7 @@ def test_json_is_the_explanation_itself() -> None:
             del call["id"]
     assert document == explained
     assert len(result.output.splitlines()) == 1
-    assert not COMMANDING.search(result.output)
+    assert not CONTROLS.search(result.output)
 
 
 def test_from_a_file_with_tools_and_a_finish_reason(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tail", ["", V11_CALL, '{"name": "\x1b[2J\\n", "parameters": {"a\x1b": 1}}', "[f(a='\x9b')]"])
 def test_the_terminal_is_never_commanded(name: str, tail: str) -> None:
     result = run("-f", name, text=HOSTILE + tail + HOSTILE)
-    assert not COMMANDING.search(result.output)
+    assert not CONTROLS.search(result.output)
 
 
 def test_colours_where_there_are_colours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,8 +58,8 @@ def test_a_page_is_the_same_every_time(fmt: toolgram.Format) -> None:
     assert page(fmt, agreed) == page(fmt, agreed)
 
 
-def test_every_character_of_the_example_has_one_owner(fmt: toolgram.Format) -> None:
-    rows = table(page(fmt, agreed), "An output, and who owns each character")
+def test_every_character_of_the_example_has_one_event(fmt: toolgram.Format) -> None:
+    rows = table(page(fmt, agreed), "An output, and the event of each character")
     assert "".join(characters for characters, owner, _ in rows if characters != "none") == fmt.example
     message = fmt.parse(fmt.example)
     for number, call in enumerate(message.tool_calls, 1):

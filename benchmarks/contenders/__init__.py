@@ -17,7 +17,7 @@ from benchmarks.workloads import KINDS, WORKLOADS, Answer, Workload
 
 CALLS = frozenset({"string", "members", "nested", "code"})
 
-# One stream: what takes a delta, and what is told that there are no more.
+# One stream: a function that takes a delta, and one that ends the stream.
 Stream: TypeAlias = tuple[Callable[[Any], object], Callable[[], object]]
 
 

@@ -1,4 +1,4 @@
-"""What servers do who have no streaming parser of JSON: parse the growing buffer anew at every delta."""
+"""What servers without a streaming parser of JSON do: they parse the growing buffer again at every delta."""
 
 from __future__ import annotations
 

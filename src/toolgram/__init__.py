@@ -24,6 +24,7 @@ from toolgram.events import (
     ToolCallStart,
 )
 from toolgram.formats import Format, format_names, get_format, load_format
+from toolgram.late_imports import late_import
 from toolgram.message import Anomaly, Message, ToolCall
 from toolgram.runtime.parser import Parser
 
@@ -35,9 +36,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     if name == "derive_format":  # which needs jinja2, and loads when it is asked for
-        from toolgram.derive.deriving import derive_format
-
-        return derive_format
+        return late_import(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,21 +1,20 @@
-r"""The machine of a format as a picture: Mermaid, Graphviz's dot language, or SVG.
+r"""The machine of a format as a diagram: Mermaid, Graphviz's dot language, or SVG.
 
-Strategy: `transitions` draws.  The declaration is first *condensed* to what a reader can take in, and the condensed
-machine is handed to the library's own `GraphMachine`; nothing here lays out a node or writes a line of either dialect,
-but for the escapes that the library does not know about (markers are full of brackets, quotes and semicolons).
+Strategy: `transitions` draws.  The machine is first *condensed* to a size that a reader can take in.  The condensed
+machine goes to the library's own `GraphMachine`.  This module only adds escapes that the library lacks, because markers
+are full of brackets, quotes and semicolons.
 
-What is condensed, and how it shows:
+How the machine is condensed:
 
-* the colour of a state says what text means in it; a dashed border that the text is *held*, not committed yet;
-* several triggers between two states share one edge, and a trigger that leads back to its own state is written into the
-  state, after a turning arrow;
-* the end of the output leads from almost everywhere to the final state.  Those states have a thick border instead of
-  an edge; only an end that does something (`after`) is drawn;
-* recoveries, where text does not fit, are thin and grey (Mermaid has one kind of edge, so there they are told by their
-  words).
+* the colour of a state shows what text in it means; a dashed border shows that the text is *held*;
+* several triggers between two states share one edge; a trigger that leads back to its own state is written into the
+  state, after a circular arrow;
+* the end of the output leads from almost every state to the final state; these states have a thick border in place of
+  an edge, and only an end with an action (`after`) is drawn;
+* recoveries, where text does not fit, are thin and grey (Mermaid has one kind of edge, so there only words differ).
 
-Triggers are shown as a model writes them (`[TOOL_CALLS]`, `key "name"`) by `trigger_in_words`, never by their symbols.
-The transition table of a format's page has all of it, end by end.
+Triggers are shown as a model writes them (`[TOOL_CALLS]`, `key "name"`), not by the names of their symbols.  The
+transition table on a format's page has every transition.
 """
 
 from __future__ import annotations
@@ -75,11 +74,11 @@ def diagram(spec: Spec, kind: Kind = "mermaid") -> str:
     return _mermaid(picture) if kind == "mermaid" else _graphviz(picture, as_svg=kind == "svg")
 
 
-# --- what triggers are called -------------------------------------------------------------------------------------
+# --- triggers in words --------------------------------------------------------------------------------------------
 
 
 def trigger_in_words(spec: Spec, transition: Transition) -> str:
-    """What a reader of an output sees where this transition fires: a marker's text, a key, a bracket."""
+    """What a model writes where this transition fires: the text of a marker, a key, a bracket."""
     trigger = transition.trigger
     terminal = spec.terminals.get(trigger)
     if isinstance(terminal, Marker):
@@ -90,7 +89,7 @@ def trigger_in_words(spec: Spec, transition: Transition) -> str:
         return _WORDS[trigger]
     if trigger.startswith("object_"):
         python = spec.states[transition.source].python or spec.states[transition.dest].python
-        # Empty arguments need not lead to a state that reads any: the format as a whole tells how they are written.
+        # Empty arguments need not lead to a state that reads arguments: the whole format decides their notation.
         python = python or (trigger == "object_empty" and any(state.python for state in spec.states.values()))
         return dict(zip(_OBJECT, ("(", ")", "()") if python else ("{", "}", "{}"), strict=True))[trigger]
     return _json_event_in_words(spec, trigger)
@@ -124,9 +123,9 @@ def _json_event_in_words(spec: Spec, trigger: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A marker's text such that blanks and control characters in it are seen."""
-    spelled = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-    return spelled if spelled.strip() == spelled else spelled.replace(" ", "\N{SYMBOL FOR SPACE}")
+    """The text of a marker, with visible blanks and control characters."""
+    escaped = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return escaped if escaped.strip() == escaped else escaped.replace(" ", "\N{SYMBOL FOR SPACE}")
 
 
 def _only_blanks(run: Run) -> bool:
@@ -134,12 +133,12 @@ def _only_blanks(run: Run) -> bool:
     return not any(pattern.match(chr(code)) for code in range(0x21, 0x250) if not chr(code).isspace())
 
 
-# --- from a declaration to what can be taken in -------------------------------------------------------------------
+# --- condensing ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A state: its name, the triggers that lead back to it, how it looks."""
+    """A state: its name, the triggers that lead back to it, and its style."""
 
     name: str
     loops: tuple[str, ...]
@@ -158,7 +157,7 @@ class _Edge:
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """A condensed machine. Nodes and edges go by names that both dialects take without quotes."""
+    """A condensed machine. The names of nodes and edges need no quotes in either language."""
 
     title: str
     initial: str
@@ -193,7 +192,7 @@ def _add(words: list[str], word: str) -> None:
 
 
 def _loops_in_words(spec: Spec, loops: list[Transition]) -> tuple[str, ...]:
-    """What leads back to its own state; a key and its value are told as one: `"id": "..."`."""
+    """The triggers that lead back to their own state; a key and its value are one entry: `"id": "..."`."""
     paths = {loop: loop.trigger.partition(" ")[2].partition(" ")[0] for loop in loops}
     keys = {paths[loop] for loop in loops if loop.trigger.startswith("map_key ")}
     values = {
@@ -211,7 +210,7 @@ def _loops_in_words(spec: Spec, loops: list[Transition]) -> tuple[str, ...]:
     return tuple(words)
 
 
-# A word that begins a statement of Mermaid's is no name there, in any case of letters.
+# Mermaid does not accept the first word of a statement as a name, in upper or lower case.
 _NOT_A_NAME = re.compile(r"(?:as|class|classdef|click|default|direction|end|hide|note|scale|state|style)(?:_|$)", re.I)
 
 
@@ -221,13 +220,13 @@ def _plain_name(name: str, index: int) -> str:
 
 
 def _style(node: _Node) -> str:
-    """The name of its looks: `name_held`, `content_end`."""
+    """The name of its style: `name_held`, `content_end`."""
     end = "_end" if node.may_end or node.final else ""
     return f"{node.state.meaning or 'structure'}{'_held' if node.state.held else ''}{end}"
 
 
 def _lines(node: _Node) -> list[str]:
-    """What is written into a state."""
+    """The lines of text in a state."""
     lines = _wrapped_name(node.name)
     if node.loops:
         loops = [f"{AGAIN} {node.loops[0]}", *node.loops[1:]]
@@ -249,7 +248,7 @@ def _wrapped_name(name: str) -> list[str]:
 
 
 def _filled(words: Iterable[str], width: int) -> list[str]:
-    """Words side by side until a line is full; none is broken in two."""
+    """Words on lines of limited width; no word is broken."""
     lines: list[str] = []
     for word in words:
         if lines and len(lines[-1]) + len(word) + 3 <= width:
@@ -259,11 +258,11 @@ def _filled(words: Iterable[str], width: int) -> list[str]:
     return lines
 
 
-# --- the two dialects ---------------------------------------------------------------------------------------------
+# --- the two languages --------------------------------------------------------------------------------------------
 
 
 class _Machine(GraphMachine):
-    """The condensed machine, with what the library's graphs ask their machine for: labels and styles."""
+    """The condensed machine, with the labels and styles that the library's graphs ask for."""
 
     def __init__(self, picture: _Picture, widest: int) -> None:
         self.labels = {name: "\n".join(_lines(node)) for name, node in picture.nodes.items()}
@@ -286,7 +285,7 @@ class _Machine(GraphMachine):
         )
 
     def draw(self, graph_class: type[BaseGraph], picture: _Picture, title: str) -> Any:
-        """The library's drawing of it, every state and edge in its style."""
+        """The library's drawing, with a style for every state and edge."""
         graph: Any = graph_class(self)
         for name, node in picture.nodes.items():
             graph.set_node_style(name, _style(node))
@@ -296,9 +295,9 @@ class _Machine(GraphMachine):
 
 
 class _MermaidGraph(MermaidGraph):
-    """Labels as Mermaid reads them: any character but the plainest as `#code;`.
+    """Labels for Mermaid: all but letters, digits and a few other characters become `#code;`.
 
-    A label covers its edge, so a single bracket gets blanks around it, or it would look like a part of the line.
+    A label covers its edge. A single bracket gets blanks around it, or it would look like a part of the line.
     """
 
     def _convert_state_attributes(self, state: dict[str, Any]) -> str:
@@ -310,7 +309,7 @@ class _MermaidGraph(MermaidGraph):
 
 
 class _GraphvizGraph(GraphvizGraph):
-    """Labels as dot reads them: no HTML, no escape sequences, no entities."""
+    """Labels for dot, without HTML, escape sequences or entities."""
 
     def _convert_state_attributes(self, state: dict[str, Any]) -> str:
         return _dot_text(self.machine.labels[state["name"]])

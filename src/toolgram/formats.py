@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.compile import Program, compile_spec
 from toolgram.errors import ToolgramError, UnknownFormat
+from toolgram.late_imports import late_import
 from toolgram.message import Message
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.snapshots import VERSION
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from toolgram.diagrams import Kind
     from toolgram.explain import Explanation
     from toolgram.export import Export
-    from toolgram.export.habits import Habits
+    from toolgram.export.observed_paths import ObservedPaths
     from toolgram.reference import ReferenceMachine
 
 
@@ -76,9 +77,8 @@ class Format:
 
         Raises ToolgramError for another kind, and where `dot` or `svg` need Graphviz and it is not there.
         """
-        from toolgram.diagrams import diagram
-
-        return diagram(self.spec, kind)
+        drawn: str = late_import("diagram")(self.spec, kind)
+        return drawn
 
     @cached_property
     def program(self) -> Program:
@@ -92,25 +92,22 @@ class Format:
 
     def reference_machine(self) -> ReferenceMachine:
         """The real `transitions` machine, to drive trigger by trigger; for tests, `explain`, and callbacks."""
-        from toolgram.reference import ReferenceMachine
-
-        return ReferenceMachine(self.spec)
+        machine: ReferenceMachine = late_import("reference_machine")(self.spec)
+        return machine
 
     @cached_property
     def reference_grammar(self) -> Lark:
         """The grammar as Lark builds it (LALR or Earley), for tests and checks."""
-        from toolgram.reference import reference_grammar
-
-        return reference_grammar(self.spec)
+        grammar: Lark = late_import("reference_grammar")(self.spec)
+        return grammar
 
     def reference_parse(self, text: str) -> Message:
         """The message of a complete, well-formed output, by Lark's own parse of it. Slow; for tests.
 
         Raises ToolgramError where the grammar does not accept the text.
         """
-        from toolgram.reference import reference_parse
-
-        return reference_parse(self.spec, self.reference_grammar, text)
+        message: Message = late_import("reference_parse")(self.spec, self.reference_grammar, text)
+        return message
 
     def parser(
         self,
@@ -162,16 +159,14 @@ class Format:
     ) -> Explanation:
         """Why `parse` reads an output as it does: who owns each character, the path through the machine, what was held
         back and why it was let go, and which other format would have read more. Never raises on any text."""
-        from toolgram.explain import explain
-
-        return explain(self, text, tools, prefix, finish_reason)
+        explanation: Explanation = late_import("explain")(self, text, tools, prefix, finish_reason)
+        return explanation
 
     @cached_property
-    def habits(self) -> Habits:
-        """How the format is written, where it could be read in many ways: what its own outputs show."""
-        from toolgram.export.habits import habits_of
-
-        return habits_of(self)
+    def observed_paths(self) -> ObservedPaths:
+        """The transitions that the format's own example outputs take. Exports write these and no others."""
+        paths: ObservedPaths = late_import("observe_paths")(self)
+        return paths
 
     def export(
         self,
@@ -186,7 +181,7 @@ class Format:
     ) -> Export:
         """The grammar that keeps a model to what this format's parser reads as complete, valid calls.
 
-        `target` is `llguidance`, `xgrammar` (Lark), `structural_tag` (JSON, for xgrammar and vLLM), `gbnf` or `ebnf`.
+        `target` is one of `toolgram.export.TARGETS`, such as `llguidance`, `structural_tag` (for vLLM) or `gbnf`.
         `tools` are OpenAI tool dicts, and arguments follow their schemas; `tool_choice` is `auto`, `required`, `none`
         or `{"type": "function", "function": {"name": ...}}`. With `reasoning=True` there must be some, with False there
         must be none. `json_schema` binds the text of the answer. `prefix` is what the prompt has already written for
@@ -197,9 +192,7 @@ class Format:
         Raises ToolgramError for an unknown target, an invalid schema, a function that cannot be called in this format,
         and a choice of one that is not declared.
         """
-        from toolgram.export import export
-
-        return export(
+        grammar: Export = late_import("export")(
             self,
             target,
             tools,
@@ -210,6 +203,7 @@ class Format:
             prefix,
             special_tokens,
         )
+        return grammar
 
     def restore(
         self,

@@ -1,14 +1,13 @@
-"""The slow, obvious reading of a format's two files: Lark parses the text, `transitions` runs the machine.
+"""The reference reading of a format's two files: Lark parses the text, `transitions` runs the machine.
 
-Strategy: use the libraries as they are, and interpret nothing twice.  The reference parser turns Lark's tree of a
-*complete, well-formed* output into a message; the reference machine is the real `transitions` machine, whose actions
-only leave a record.  Neither is used to serve text: both are what the default driver is compared with, by the property
-tests and by `toolgram check`.
+Strategy: use the libraries as they are.  The reference parser turns Lark's tree of a *complete, well-formed* output
+into a message.  The reference machine is the real `transitions` machine; its actions only record their names.  Both
+are slow. The property tests and `toolgram check` compare the default driver with them.
 
-A tree is read by names: `text` and the terminal TEXT are content, THOUGHT is reasoning, `call`, `bare_call`,
-`open_call`, `function`, `envelope` and `bare_envelope` are calls; inside a call, `NAME` or `name_field` is its name,
-`arguments` or `arguments_field` its arguments, `ID` or `id_field` its id, and in each `argument` a `KEY` stands before
-its value.  Everything else is structure, and makes a seam.
+A tree is read by names.  `text` and the terminal TEXT are content, THOUGHT is reasoning.  `call`, `bare_call`,
+`open_call`, `function`, `envelope` and `bare_envelope` are calls.  Inside a call, `NAME` or `name_field` is its name,
+`arguments` or `arguments_field` its arguments, and `ID` or `id_field` its id; in each `argument`, a `KEY` stands before
+its value.  Everything else is structure and makes a seam.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class _TaggedMachine(MarkupMachine):
 class ReferenceMachine:
     """The real `transitions` machine of a format, as a model that can be driven trigger by trigger.
 
-    `state` is where it stands, `actions` what its transitions have asked for. `trigger` raises
+    `state` is its state, `actions` the actions that its transitions have named. `trigger` raises
     `transitions.MachineError` (or AttributeError) where the machine has no such transition. Costs ~1 ms to make and
     ~13 us per trigger.
     """
@@ -59,11 +58,11 @@ class ReferenceMachine:
         self.machine = _TaggedMachine(model=self, **{**markup, "auto_transitions": False})
 
     def set_state(self, state: str) -> None:
-        """Stand in `state`: what a refuted region does, which no transition can say."""
+        """Go to `state`, as after a rejected candidate, for which there is no transition."""
         self.machine.set_state(state, self)
 
     def triggers(self) -> list[str]:
-        """The triggers that lead on from here."""
+        """The triggers of the current state."""
         return list(self.machine.get_triggers(self.state))
 
     def trigger(self, name: str) -> bool:  # replaced by transitions on the instance; here for readers and type checkers
@@ -75,7 +74,7 @@ del ReferenceMachine.trigger
 
 
 def reference_grammar(spec: Spec) -> Lark:
-    """The grammar as Lark itself builds it. Earley grammars are slow: keep texts short."""
+    """The grammar as Lark builds it. Earley grammars are slow, so keep texts short."""
     options: dict[str, Any] = {"parser": spec.parser, "propagate_positions": True, "maybe_placeholders": False}
     path = Path(spec.grammar_path)
     return Lark(
@@ -86,7 +85,7 @@ def reference_grammar(spec: Spec) -> Lark:
 def may_end_here(spec: Spec, grammar: Lark, text: str) -> bool:
     """Whether Lark's interactive parser, stepped token by token through `text`, could end there (LALR grammars only).
 
-    Raises ToolgramError where it refuses a token: the text is no beginning of any output.
+    Raises ToolgramError where it refuses a token: no output begins with this text.
     """
     parser = grammar.parse_interactive(text)
     try:
@@ -131,13 +130,13 @@ def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
 
 
 def gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str, Status]]]:
-    """What two readings of one output must agree on: everything but how the arguments are spelled."""
+    """What two readings of one output must agree on: all but the notation of the arguments."""
     calls = [(call.name, _respelled(call.arguments), call.status) for call in message.tool_calls]
     return message.content, message.reasoning, calls
 
 
 def _respelled(arguments: str) -> str:
-    """Arguments in one spelling; those that were cut off as they are."""
+    """Arguments in one notation; those that were cut off stay as they are."""
     try:
         return json.dumps(json.loads(arguments))
     except ValueError:
@@ -167,13 +166,13 @@ def _pieces(spec: Spec, tree: Tree[Token], text: str) -> Iterator[tuple[str, str
 
 
 def _short(name: str) -> str:
-    """A rule's or terminal's own name, without what an import puts before it."""
+    """The name of a rule or terminal, without the prefix of its import."""
     return str(name).rpartition("__")[2]
 
 
 def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
     name = _short(tree.data)
-    # one that nothing closes is whole only where something follows it
+    # a call without a closer is complete only where something follows it
     cut = name == "bare_call" or (name == "open_call" and tree.meta.end_pos == len(text))
     call = ToolCall("", "", "{}", "truncated" if cut else "complete")
     opening = {each.trigger for each in spec.transitions if cut and "open_arguments" in each.actions}
@@ -211,7 +210,7 @@ _TYPES: dict[str, frozenset[str] | None] = {
 
 
 def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
-    """Tagged arguments as members of a JSON object, read as if no types were declared."""
+    """Tagged arguments as members of a JSON object, as if no types were declared."""
     key = ""
     for node in tree.children:
         name = _short(node.type if isinstance(node, Token) else node.data)

@@ -1,11 +1,11 @@
-"""The page of a format, written from its two files: `toolgram docs`.
+"""The page of a format, made from its two files: `toolgram docs`.
 
-Strategy: a page says nothing that the files, the parser and `toolgram check` do not say, so it cannot be wrong for
-longer than a commit.  It is a pure function of the format: no dates, no timings, no paths, no random ids; the same
-format gives the same bytes, and `stale_pages` compares bytes.  It is plain Markdown with tables and a Mermaid fence,
-which GitHub and MkDocs render alike; where the two would read a cell of model text differently, it is spelled in HTML.
+Strategy: a page contains only what the files, the parser and `toolgram check` say, so it is always current.  It is a
+pure function of the format, without dates, timings, paths or random ids: the same format gives the same bytes, and
+`stale_pages` compares bytes.  It is plain Markdown with tables and a Mermaid fence, which GitHub and MkDocs render
+alike. Where the two would read model text in a table cell differently, the text is escaped as HTML.
 
-A diagram may also stand in any other Markdown file, between two comments that `refreshed` looks for:
+A diagram can also be part of any other Markdown file, between two comments that `refreshed` looks for:
 
     <!-- toolgram diagram mistral_v11 -->
     <!-- /toolgram diagram -->
@@ -25,7 +25,7 @@ from toolgram.events import Event
 from toolgram.formats import Format, format_names, get_format
 from toolgram.spec import END, Spec, State, Transition
 
-# What text inside a state is taken for; None is structure.
+# What text in a state means; None is structure.
 MEANINGS: dict[str | None, str] = {
     "content": "content",
     "reasoning": "reasoning",
@@ -43,7 +43,7 @@ DRAWN_BLANKS = DRAWN | {ord(" "): "\N{SYMBOL FOR SPACE}"}
 
 
 class Finding(Protocol):
-    """What `toolgram check` found out about one thing."""
+    """One result of `toolgram check`."""
 
     name: str
     ok: bool
@@ -54,12 +54,12 @@ Prove = Callable[[Format], Sequence[Finding]]
 
 
 def proved(fmt: Format) -> Sequence[Finding]:
-    """What `toolgram check` finds. Raises ToolgramError where the automata library it needs is missing."""
+    """The results of `toolgram check`. Raises ToolgramError where the automata library is missing."""
     try:
         from toolgram.check import check_format
     except ModuleNotFoundError as error:
         raise ToolgramError(
-            f'a page says what check proved, and check needs {error.name}\n  remedy: pip install "toolgram[check]"'
+            f'a page lists what check proved, and check needs {error.name}\n  remedy: pip install "toolgram[check]"'
         ) from None
     return check_format(fmt).findings
 
@@ -79,7 +79,7 @@ def page(fmt: Format, prove: Prove = proved) -> str:
 
 
 def page_name(fmt: Format) -> str:
-    """The file that the page of a format belongs into."""
+    """The file name of the page of a format."""
     return f"{fmt.name}.md"
 
 
@@ -95,7 +95,7 @@ def write_pages(formats: Iterable[Format], folder: Path, prove: Prove = proved) 
 
 
 def stale_pages(formats: Iterable[Format], folder: Path, prove: Prove = proved) -> list[Path]:
-    """The pages that are missing, or are not what would be written now."""
+    """The pages that are missing or out of date."""
     return [
         folder / page_name(fmt)
         for fmt in formats
@@ -114,9 +114,9 @@ _EMBEDDED = re.compile(r"(<!-- toolgram diagram (\w+) -->\n).*?(<!-- /toolgram d
 
 
 def refreshed(text: str) -> str:
-    """A Markdown text, each diagram of a shipped format between comments as it is now.
+    """A Markdown text, with the current diagram in each place for one.
 
-    Raises UnknownFormat, and ToolgramError where there is no such place.
+    Raises UnknownFormat, and ToolgramError where the text has no such place.
     """
     if not _EMBEDDED.search(text):
         raise ToolgramError(
@@ -146,18 +146,18 @@ def _head(fmt: Format) -> Iterator[str]:
 
 
 def _ships(fmt: Format) -> bool:
-    """Whether its page stands beside the one that explains pages."""
+    """Whether its page is in the folder of the README that explains pages."""
     return fmt.name in format_names() and get_format(fmt.name) is fmt
 
 
 def _example(fmt: Format) -> Iterator[str]:
     if not fmt.example:
         return
-    yield "## An output, and who owns each character"
+    yield "## An output, and the event of each character"
     yield ""
     yield _lined(_fenced(fmt.example, "text"))
     yield ""
-    yield "| characters | belong to | and give |"
+    yield "| characters | event | a program gets |"
     yield "|---|---|---|"
     for owner, source, given in _stretches(fmt):
         cells = (
@@ -169,7 +169,7 @@ def _example(fmt: Format) -> Iterator[str]:
 
 
 def _stretches(fmt: Format) -> list[tuple[str, str, str]]:
-    """(owner, characters, what a program gets), neighbours of one owner joined."""
+    """(kind, characters, what a program gets) of each event; neighbours of one kind are joined."""
     parser = fmt.parser(call_ids=random_call_ids(fmt.spec.call_ids, seed=0))
     stretches: list[tuple[str, str, str]] = []
     for event in parser.feed(fmt.example) + parser.close():
@@ -212,8 +212,8 @@ def _machine(fmt: Format) -> Iterator[str]:
     yield ""
     yield (
         "Green is content, violet reasoning, blue a name, turquoise a call id, yellow arguments, grey a value that no "
-        "call needs, red malformed text, white structure. A dashed border is a held state. From a thick border, the "
-        f"end of the output leads to `{spec.final}`."
+        "call needs, red malformed text, white structure. A dashed border is a held state. From a state with a thick "
+        f"border, the end of the output leads to `{spec.final}`."
     )
     yield ""
     yield "| state | text in it is | held | on | symbol | leads to | does |"
@@ -223,7 +223,7 @@ def _machine(fmt: Format) -> Iterator[str]:
 
 
 def _rows(spec: Spec, state: State) -> Iterator[str]:
-    """The transitions of a state, those that do the same in one row; what they have in common in the first."""
+    """The transitions of a state; those with the same destination and actions share a row."""
     rows: dict[tuple[str, tuple[str, ...]], list[Transition]] = {}
     for transition in spec.transitions:
         if transition.source == state.name:
@@ -244,13 +244,11 @@ def _held(spec: Spec) -> Iterator[str]:
     yield "## Where text is held back"
     yield ""
     if not held:
-        yield (
-            "Only the beginning of a marker that may still become one, and blanks that may turn out to stand at a seam."
-        )
+        yield "Only what may be the beginning of a marker, and blanks that may stand at a seam."
         return
     yield (
-        "Everywhere: the beginning of a marker that may still become one, and blanks that may turn out to stand at a "
-        "seam. A candidate call is held from here on:"
+        "Everywhere: what may be the beginning of a marker, and blanks that may stand at a seam. "
+        "A candidate call is held from:"
     )
     yield ""
     for source, transitions in _by_source(spec, lambda source, dest: not source.held and dest.held):
@@ -265,7 +263,7 @@ def _held(spec: Spec) -> Iterator[str]:
         yield f"| `{state.name}` | {_listed(spec, waits)} | {_listed(spec, commits)} |"
     yield ""
     yield (
-        "Anything else refutes the candidate: its characters become text of the state in which holding began. So does "
+        "Anything else rejects the candidate: its characters become text of the state in which holding began. So does "
         "the end of the output, where it is not listed."
     )
 
@@ -279,12 +277,12 @@ def _by_source(spec: Spec, wanted: Callable[[State, State], bool]) -> list[tuple
 
 
 def _notes(fmt: Format) -> Iterator[str]:
-    yield "## Deviations that are read all the same"
+    yield "## Deviations that are accepted"
     yield ""
     for note in fmt.notes:
         yield f"* {note}"
     if not fmt.notes:
-        yield "None is declared."
+        yield "None are declared."
 
 
 def _findings(spec: Spec, findings: Sequence[Finding]) -> Iterator[str]:
@@ -310,7 +308,7 @@ def _listed(spec: Spec, transitions: Iterable[Transition]) -> str:
 
 
 def _in_words(spec: Spec, transition: Transition) -> str:
-    """What a trigger is called; as code where it is what the model writes."""
+    """A trigger in words; as code where it is text of the model."""
     words = trigger_in_words(spec, transition)
     key = words.removeprefix("key ")
     if key != words:
@@ -320,7 +318,7 @@ def _in_words(spec: Spec, transition: Transition) -> str:
 
 
 def _drawn(text: str, owner: str) -> str:
-    """Text with its blanks to be seen: line ends always, all of them where they are dropped or at an edge."""
+    """Text with visible line ends, and with visible blanks where they are dropped or at an edge."""
     unseen = text.isspace() or owner in ("marker", "syntax", "whitespace at a seam") or text != text.strip()
     return text.translate(DRAWN_BLANKS if unseen else DRAWN)
 
@@ -333,7 +331,7 @@ def _code(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text for people, in which only pairs of backticks are Markdown."""
+    """Prose in which only pairs of backticks are Markdown."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return _spelled(text)

@@ -91,9 +91,8 @@ def test_recursion_outside_values_is_refused_by_name(tmp_path: Path) -> None:
 
 def changed(transitions: Callable[[list[Transition]], list[Transition]] = list, **states: State) -> Spec:
     spec = toolgram.get_format("mistral_v11").spec
-    return dataclasses.replace(
-        spec, transitions=tuple(transitions([*spec.transitions])), states={**spec.states, **states}
-    )
+    rows = tuple(transitions([*spec.transitions]))
+    return dataclasses.replace(spec, transitions=rows, states={**spec.states, **states})
 
 
 def lone(name: str, meaning: str | None = None, held: bool = False) -> State:
@@ -123,9 +122,9 @@ def test_a_held_state_without_release_is_named() -> None:
     assert "held state LIMBO has no release" in problem
 
 
-def test_a_state_that_swallows_text_is_named() -> None:
-    swallow = Transition("TEXT", "MUTE", "MUTE", (), 9)
-    problems = list(sanity.nothing_swallowed(changed(lambda found: [*found, swallow], MUTE=lone("MUTE"))))
+def test_a_state_that_loses_text_is_named() -> None:
+    lost = Transition("TEXT", "MUTE", "MUTE", (), 9)
+    problems = list(sanity.no_lost_text(changed(lambda found: [*found, lost], MUTE=lone("MUTE"))))
     assert "MUTE takes TEXT and gives it no meaning" in problems[0]
     assert "MUTE says nothing about text that does not fit" in problems[1]
 

@@ -376,10 +376,10 @@ def page(results: Sequence[Result]) -> str:
 
 def derive_from_all(folder: Path) -> int:
     """Without rows: a row of findings per template, and whether its own probes came back."""
-    from toolgram.cli.deriving import Wish
-    from toolgram.cli.survey import print_survey
+    from toolgram.cli.deriving import DeriveOptions
+    from toolgram.cli.template_table import print_template_table
 
-    return print_survey(str(folder), Wish("<s>", "</s>"))
+    return print_template_table(str(folder), DeriveOptions("<s>", "</s>"))
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -30,7 +30,7 @@ FORMATS = {
 }
 
 # The decision page for these rows; each maps to the message that holds here instead.
-DECISION = "docs/decisions/0007-rows-judged-wrong.md"
+DECISION = "docs/decisions/0007-test-cases-judged-differently.md"
 JUDGED_WRONG: dict[str, dict[str, Any]] = {
     # A call cut at its 22nd argument is a truncated call like any other, not text.
     "pyth-011": {

@@ -16,7 +16,7 @@ import jsonschema
 import toolgram
 from tests.export.engines import Engine, Engines, sample
 from tests.export.writing import mutated, random_output
-from toolgram.export import expression, wish_of
+from toolgram.export import export_request, expression
 from toolgram.spec import Literal
 
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
@@ -116,7 +116,7 @@ def measure(
     figures = Figures()
     rng = random.Random(f"{fmt.name} {target}")
     prefix = request.pop("prefix", None)
-    root, _ = expression(fmt, wish_of(tools, **request), prefix, lambda words: None)
+    root, _ = expression(fmt, export_request(tools, **request), prefix, lambda words: None)
     _written(fmt, engine, root, samples, tools, prefix or "", rng, figures)
     _sampled(fmt, engine, made.triggers, samples, tools, prefix or "", rng, figures)
     return figures

@@ -14,7 +14,7 @@ import toolgram
 from tests.export.engines import Engines, sample
 from tests.export.measuring import SAMPLES, TOOLS, measure, problem_of, required_of, tool, words_of
 from tests.export.writing import random_output
-from toolgram.export import TARGETS, expression, wish_of
+from toolgram.export import TARGETS, export_request, expression
 
 for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
@@ -184,7 +184,7 @@ def tool_lists(draw: st.DrawFn) -> list[dict[str, Any]]:
 def test_any_tools(name: str, tools: list[dict[str, Any]], seed: int) -> None:
     fmt = toolgram.get_format(name)
     rng = random.Random(seed)
-    root, triggers = expression(fmt, wish_of(tools), None, lambda words: None)
+    root, triggers = expression(fmt, export_request(tools), None, lambda words: None)
     engines = Engines(words_of(fmt, tools, triggers))
     outputs = [random_output(root, rng) for _ in range(3)]
     for target in TARGETS:

@@ -11,7 +11,7 @@ from tests.export.measuring import SAMPLES, TOOLS, measure, problem_of
 from tests.export.test_schemas import SCHEMAS
 from tests.export.test_special_tokens import FORMATS, NAMED, special_of, tokens_of
 from tests.export.writing import random_output
-from toolgram.export import expression, wish_of
+from toolgram.export import export_request, expression
 
 for package in ("llama_cpp", "gguf", "jsonschema"):
     pytest.importorskip(package, reason="llama.cpp is not here: make test-llama-cpp builds it")
@@ -39,7 +39,7 @@ def test_every_kind_of_schema(kind: str) -> None:
     made = fmt.export("gbnf", tools)
     engine = LlamaCppEngines().load("gbnf", made.text)
     unescaped = any("JSON escapes" in note for note in made.notes)
-    root, _ = expression(fmt, wish_of(tools), None, lambda words: None)
+    root, _ = expression(fmt, export_request(tools), None, lambda words: None)
     rng = random.Random(kind)
     for _ in range(20):
         text = random_output(root, rng)
@@ -59,7 +59,7 @@ def test_special_tokens(name: str, form: str) -> None:
     ids = {text: 256 + at for at, text in enumerate(special)}
     made = fmt.export("gbnf", TOOLS, special_tokens=ids if form == "id" else special)
     engine = LlamaCppEngines(special=special).load("gbnf", made.text)
-    root, _ = expression(fmt, wish_of(TOOLS), None, lambda words: None)
+    root, _ = expression(fmt, export_request(TOOLS), None, lambda words: None)
     rng = random.Random(name)
     for _ in range(30):
         text = random_output(root, rng)
@@ -76,7 +76,7 @@ def test_a_lazy_grammar_begins_with_its_trigger(name: str) -> None:
     fmt = toolgram.get_format(name)
     made = fmt.export("gbnf", TOOLS)
     engine = LlamaCppEngines().load("gbnf", made.text)
-    root, _ = expression(fmt, wish_of(TOOLS, reasoning=False), None, lambda words: None)
+    root, _ = expression(fmt, export_request(TOOLS, reasoning=False), None, lambda words: None)
     rng = random.Random(name)
     begun = 0
     for _ in range(60):

@@ -17,7 +17,7 @@ import toolgram
 from tests.export.engines import Llguidance, Vocabulary
 from tests.export.measuring import SAMPLES, tool
 from tests.export.writing import mutated, random_output
-from toolgram.export import expression, wish_of
+from toolgram.export import export_request, expression
 
 pytest.importorskip("llguidance")
 factories = pytest.importorskip("mistral_common.guidance.grammar_factory")
@@ -71,7 +71,7 @@ def tokens_of(text: str) -> list[int]:
 def outputs(seed: int, tools: list[dict[str, Any]], **request: Any) -> Iterator[str]:
     """What our grammar writes, and the same with something wrong."""
     rng = random.Random(seed)
-    root, _ = expression(toolgram.get_format("mistral_v11"), wish_of(tools, **request), None, lambda words: None)
+    root, _ = expression(toolgram.get_format("mistral_v11"), export_request(tools, **request), None, lambda words: None)
     for _ in range(SAMPLES * 4):
         text = random_output(root, rng)
         yield text

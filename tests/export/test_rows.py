@@ -108,10 +108,10 @@ def test_real_templates_export(template: str) -> None:
         assert not refused, (target, refused[0])
 
 
-# What an export writes in another way than the template does, which its notes say: template -> words of the note.
+# What an export writes differently from the template: template -> words of the note that says so.
 WRITTEN_OTHERWISE = {
-    "arguments_as_string": "arguments are shown as a JSON string",
-    "openai_objects": "arguments are shown as a JSON string",
+    "arguments_as_string": "writes arguments as a JSON string",
+    "openai_objects": "writes arguments as a JSON string",
     "own_nesting": "lists and objects are written as JSON",
 }
 FIXTURES = sorted(TEMPLATES.glob("*.jinja"))

@@ -11,7 +11,7 @@ import toolgram
 from tests.export.engines import Engines, sample
 from tests.export.measuring import DEEP, problem_of, tool, words_of
 from tests.export.writing import random_output
-from toolgram.export import TARGETS, expression, wish_of
+from toolgram.export import TARGETS, export_request, expression
 
 for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
@@ -64,7 +64,7 @@ def test_every_kind_of_schema(name: str, kind: str) -> None:
         notes = fmt.export("xgrammar", tools).notes
         assert any("cannot be written" in note for note in notes), notes
         return
-    root, _ = expression(fmt, wish_of(tools), None, lambda words: None)
+    root, _ = expression(fmt, export_request(tools), None, lambda words: None)
     rng = random.Random(f"{name} {kind}")
     outputs = [text for _ in range(8) if not problem_of(fmt, text := random_output(root, rng), tools)]
     required = parameters.get("required", ["a"])

@@ -13,7 +13,7 @@ from tests.export.engines import Engines
 from tests.export.measuring import TOOLS
 from tests.export.writing import random_output
 from toolgram.errors import ToolgramError
-from toolgram.export import expression, wish_of
+from toolgram.export import export_request, expression
 from toolgram.spec import Literal
 
 for engine in ("llguidance", "tvm_ffi", "numpy"):
@@ -50,7 +50,7 @@ def accepts_only_tokens(name: str, target: str, given: Mapping[str, int] | Seque
     ids = {text: 256 + at for at, text in enumerate(special)}
     made = fmt.export(target, TOOLS, special_tokens=given)
     engine = Engines(special=special).load(target, made.text)
-    root, _ = expression(fmt, wish_of(TOOLS), None, lambda words: None)
+    root, _ = expression(fmt, export_request(TOOLS), None, lambda words: None)
     rng = random.Random(name)
     marked = 0
     for _ in range(30):

@@ -152,13 +152,13 @@ def problem(heard: Heard, trial: Trial) -> str:
             wrong.append("wrong arguments")
         elif status != "complete" and is_whole(arguments):
             wrong.append("cut-off call looks complete")
-    for part, got, wished in (
+    for part, got, intended in (
         ("content", heard.content, trial.content),
         ("reasoning", heard.reasoning, trial.reasoning),
     ):
-        if bare(got) == bare(wished):
+        if bare(got) == bare(intended):
             continue
-        if len(bare(got)) < len(bare(wished)):
+        if len(bare(got)) < len(bare(intended)):
             wrong.append(f"{part} lost")
         else:
             wrong.append(f"markup in {part}" if any(mark in bare(got) for mark in "<[{") else f"{part} differs")

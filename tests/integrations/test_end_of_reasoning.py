@@ -19,7 +19,7 @@ from tests.integrations import stand_in
 from tests.integrations.cases import TOOLS
 from tests.integrations.test_vllm_plugin import GROUPS, hear
 from tests.integrations.tokenizers_for_tests import Pieces
-from toolgram.export.habits import canonical_outputs
+from toolgram.export.observed_paths import canonical_outputs
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
 FORMATS = toolgram.format_names()

@@ -1,4 +1,4 @@
-"""Proving what can be proved of a format: `toolgram check`.
+"""`toolgram check`: what can be proved about a format.
 
 * `languages`: the machine accepts exactly the envelope language of the grammar (automata equivalence),
 * `sanity`: each state, trigger, marker and terminal, one by one,
@@ -20,7 +20,7 @@ LENGTH = 6
 
 @dataclass(slots=True)
 class Finding:
-    """One thing that was decided: what, whether it holds, and how, or why not."""
+    """One result: what was checked, whether it holds, and how, or why not."""
 
     name: str
     ok: bool
@@ -29,7 +29,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Report:
-    """What `check` found out about one format."""
+    """The results of `check` for one format."""
 
     format: str
     findings: list[Finding]
@@ -46,7 +46,7 @@ _SANITY: list[tuple[str, Callable[[Spec], Iterator[str]], str]] = [
     ("the end of the output is final", sanity.end_is_final, "every `end` leads to {final}"),
     ("no trigger is ambiguous", sanity.unambiguous, "{transitions} transitions, one per state and trigger"),
     ("every held state has a release", sanity.released, "{held} held states, each with a way to be committed"),
-    ("no state swallows text", sanity.nothing_swallowed, "text has a meaning, is dropped as a marker, or is malformed"),
+    ("no state loses text", sanity.no_lost_text, "text has a meaning, is dropped as a marker, or is malformed"),
     (
         "markers are prefix-safe",
         sanity.prefix_safe,
@@ -58,7 +58,7 @@ _SANITY: list[tuple[str, Callable[[Spec], Iterator[str]], str]] = [
 
 
 def check_format(fmt: Format, length: int = LENGTH) -> Report:
-    """Everything that can be decided of a format. Raises nothing: what fails is a finding that says where and why.
+    """All checks of a format. Raises nothing: a failure is a finding that says where and why.
 
     Takes about a second per format; `length` bounds the symbol sequences replayed through both drivers.
     """

@@ -1,15 +1,15 @@
-"""Grammar = machine: both as finite automata over symbols, and whether they are the same language.
+"""Grammar = machine: both become finite automata over symbols, and the two languages are compared.
 
-A symbol is a terminal, or an embedded value as a whole: the arguments of a call, the JSON object around one, a list of
-such objects.  What stands outside those values must be regular: no rule may lead back to itself but through the
-repetitions that Lark makes of `*` and `+`.  Free text is the one symbol TEXT, whatever it means.
+A symbol is a terminal or a whole embedded value: the arguments of a call, the JSON object around one call, a list of
+such objects.  What stands outside these values must be regular: no rule may lead back to itself, except through the
+repetitions that Lark makes of `*` and `+`.  Free text is the symbol TEXT, whatever it means.
 
-The machine's automaton leaves out recovery (`malformed`, `recovered`, and text in a held state, which refutes it), and
-walks over embedded values from the transition that enters them to the one that leaves.  It accepts where text may stand
-and the output may end, and in a held state that says what the end means; an end inside a value is truncation.
+The machine's automaton leaves out recovery (`malformed`, `recovered`, and text in a held state, which rejects the
+candidate).  It passes an embedded value in one step, from the transition that enters it to the one that leaves it.  It
+accepts where text may stand and the output may end, and in a held state that declares what the end means.  An end
+inside a value is truncation.
 
-Two automata are compared through `automata-lib`; the shortest word that one accepts and the other does not is the
-counterexample.
+`automata-lib` compares the two automata.  The shortest word that only one of them accepts is the counterexample.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Automaton:
 
 
 def short_name(name: str) -> str:
-    """A rule's or terminal's own name, without what an import puts before it."""
+    """The name of a rule or terminal, without the prefix of its import."""
     return name if name.startswith("__") else name.rpartition("__")[2]
 
 
@@ -145,7 +145,7 @@ def _add_sequence(
 
 
 def machine_automaton(spec: Spec) -> Automaton:
-    """The automaton of the machine, recovery left out and embedded values walked over."""
+    """The automaton of the machine, without recovery; an embedded value is one step."""
     rows = rows_of(spec)
     automaton = Automaton()
     numbers = {spec.initial: 0}
@@ -201,7 +201,7 @@ def _edges(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Ite
 
 
 def _ends(rows: dict[str, dict[str, Transition]], start: str, closing: str) -> set[str]:
-    """Where the embedded value that is entered at `start` is left: the destinations of `closing` inside it."""
+    """Where the embedded value that begins at `start` ends: the destinations of `closing` inside it."""
     ends: set[str] = set()
     seen, pending = {start}, [start]
     while pending:
@@ -220,10 +220,10 @@ def _is_inside(trigger: str) -> bool:
 
 
 def _blanks_matter(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> bool:
-    """Whether blanks may stand before a symbol that is no symbol any more once text has come.
+    """Whether blanks may stand before a symbol that text makes unavailable.
 
     In a state that text leaves, a blank run alone leaves nothing. Where the state after text has the same transitions
-    that makes no difference, and the run is text like any other.
+    this makes no difference, and the run is text like any other.
     """
     row, state = rows[name], spec.states[name]
     if state.meaning not in ("content", "reasoning") or row[TEXT].dest == name:
@@ -237,7 +237,7 @@ def _blanks_matter(spec: Spec, rows: dict[str, dict[str, Transition]], name: str
 
 @dataclass(slots=True)
 class Difference:
-    """A word of symbols that one side accepts and the other does not, and an output that it stands for."""
+    """A word of symbols that only one side accepts, and an output that it stands for."""
 
     accepted_by: str
     word: list[str]
@@ -274,7 +274,7 @@ def _deterministic(automaton: Automaton, alphabet: dict[str, str]) -> DFA:
 
 
 def sample(spec: Spec, symbol: str) -> str:
-    """Text that `symbol` may stand for, to make a word readable."""
+    """A text that `symbol` may stand for, to make a word readable."""
     shape = spec.terminals.get(symbol)
     if isinstance(shape, Literal):
         return shape.text

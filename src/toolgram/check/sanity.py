@@ -1,4 +1,4 @@
-"""What can be decided of a machine and its terminals one by one, exhaustively over states and symbols.
+"""Checks of a machine and its terminals that are decided by looking at every state and symbol.
 
 Much of it `read_spec` has already refused to load (unknown triggers, ambiguous ones, unreachable states, prefixes that
 nothing decides); it is decided again here from the transitions alone, so that what `check` says stands by itself.
@@ -67,12 +67,12 @@ def released(spec: Spec) -> Iterator[str]:
         if name not in can:
             yield (
                 f"{spec.machine_path}:{state.line}: held state {name} has no release: no transition leads from it to "
-                "a state that is not held; what it holds could only ever be refuted"
+                "a state that is not held; text held in it could only be rejected"
             )
 
 
-def nothing_swallowed(spec: Spec) -> Iterator[str]:
-    """States that read free text and do not say what it means."""
+def no_lost_text(spec: Spec) -> Iterator[str]:
+    """States that read free text and do not declare what it means."""
     for transition in spec.transitions:
         state = spec.states[transition.source]
         if transition.trigger == TEXT and state.meaning not in ("content", "reasoning") and not state.held:
@@ -128,9 +128,9 @@ def _may_be_empty(terminal: TerminalDef) -> bool:
 
 
 def _fault(parsed: Any) -> str:
-    """The first construct that may backtrack, in words; nothing when all is linear.
+    """A description of the first construct that may backtrack; "" where all is linear.
 
-    A look-around is tried once per place and forgotten: inside it a repetition that has a bound costs that bound.
+    A look-around is tried once per place: a bounded repetition inside it costs at most its bound.
     """
     pending: list[tuple[Any, bool, bool]] = [(parsed, False, False)]
     while pending:

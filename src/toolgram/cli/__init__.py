@@ -1,23 +1,26 @@
-"""The `toolgram` command: a thin face over the library, and the only part that needs typer and rich.
+"""The `toolgram` command, the only part of the package that needs typer and rich.
 
-Strategy: the library must never pay for its command line, so everything that imports typer or rich stands in the
-modules beside this one and is imported when the command runs, not before.
+Strategy: importing the library must not import the command line. Everything that needs typer or rich is in the modules
+beside this one, which are imported when the command runs.
 
-    app       the commands and their options; nothing but wiring
-    source    bytes from files and standard input to text, as they arrive
-    terminal  the way out: JSON, one-line complaints, and text that cannot command the terminal
-    parsing   one output: its message, its events as they happen, or its text coloured
-    rows      many outputs: JSON lines in, JSON lines out
-    chosen    the format a command is about
-    drawing   the state diagram of a format
-    pages     the documentation pages of formats
-    explaining  one output: the verdict on it and the evidence
-    paint     who owns each character, in colour or in labels
-    templates  the chat template that a format is derived from, wherever it stands
-    deriving  a format from a template: its two files, written or shown
-    findings  the template debugger: what was found and the renderings that show it
-    survey    the template analysis: one row for each of many templates
-    vllm_help  the command line of a vLLM server that reads with toolgram
+    app             the commands and their options
+    options         options that several commands share, and loading what they name
+    source          input: bytes from files and standard input to text, as they arrive
+    terminal        output: JSON, messages on standard error, and text without control characters
+    parsing         `parse`: the message of an output, its events as they happen, or its text in colour
+    rows            `parse --jsonl`: JSON lines in, JSON lines out
+    paint           each character of an output in the colour of its event, or with a label
+    explaining      `explain`
+    shipped         `formats`
+    checking        `check`
+    drawing         `diagram`
+    exporting       `export`
+    pages           `docs`
+    deriving        `derive`: the two files of a derived format
+    findings        `derive --report`
+    template_table  `derive --table`
+    templates       reading a chat template from a file of any kind
+    vllm_help       `vllm`
 """
 
 from __future__ import annotations

@@ -1,29 +1,40 @@
-"""The commands and their options; nothing but wiring.
+"""The commands and their options. The work is done in the modules beside this one.
 
-Strategy: help is plain text, because markup would swallow the brackets that models write (`[TOOL_CALLS]`). Mistakes
-in the command are one line on standard error and exit status 2; what an output says is never a mistake of the user's.
+Strategy: help is plain text, because markup would remove the brackets that models write (`[TOOL_CALLS]`). A mistake in
+the command is one line on standard error and exit status 2. What an output contains is never a mistake in the command.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import toolgram
 from toolgram.cli.checking import print_checks
-from toolgram.cli.chosen import chosen_format
-from toolgram.cli.deriving import Wish, checked_name, derive_one, read_kwargs
+from toolgram.cli.deriving import DeriveOptions, checked_name, derive_one, read_kwargs
 from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
-from toolgram.cli.exporting import print_export, read_schema, tokens_of
+from toolgram.cli.exporting import print_export, tokens_of
+from toolgram.cli.options import (
+    FinishReason,
+    FormatArgument,
+    FormatOption,
+    Grammar,
+    Machine,
+    Prefix,
+    Tools,
+    load_chosen_format,
+    load_required_format,
+    read_schema,
+    read_tools,
+)
 from toolgram.cli.pages import compare, write
 from toolgram.cli.parsing import Reading, print_events, print_messages, print_painted
 from toolgram.cli.rows import print_rows
 from toolgram.cli.shipped import print_formats
-from toolgram.cli.survey import print_survey
+from toolgram.cli.template_table import print_template_table
 from toolgram.cli.terminal import complain, quiet_endings, refuse
 from toolgram.cli.vllm_help import print_vllm_help
 
@@ -34,18 +45,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-Grammar = Annotated[
-    str | None,
-    typer.Option(
-        metavar="X.lark",
-        help="The grammar of a format of your own; goes with --machine. Example: --grammar my.lark --machine my.yaml",
-    ),
-]
-Machine = Annotated[
-    str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
-]
+NO_FORMAT = "say how to read the output: --format NAME"
 
 
 def _print_version(wanted: bool) -> None:
@@ -66,7 +66,7 @@ def toolgram_command(
     toolgram formats                                what can be read
     toolgram parse --format mistral_v11 output.txt  one output as JSON
     """
-    # A locale that lacks a character must not end the program: the character is spelled out.
+    # A character that the locale lacks is escaped, so that it does not end the program.
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
@@ -78,15 +78,7 @@ def parse(
         list[str] | None,
         typer.Argument(metavar="FILE", show_default=False, help="Raw model output. None, or -, is standard input."),
     ] = None,
-    format_name: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="NAME",
-            help="A shipped format; `toolgram formats` lists them. Example: --format llama3_json",
-        ),
-    ] = None,
+    format_name: FormatOption = None,
     grammar: Grammar = None,
     machine: Machine = None,
     events: Annotated[
@@ -100,7 +92,7 @@ def parse(
         bool,
         typer.Option(
             "--pretty",
-            help="The text itself, coloured by what each character was taken for; "
+            help="The text itself, coloured by the kind of event that each character belongs to; "
             "labels where there is no colour. Example: toolgram parse -f mistral_v11 --pretty x.txt",
         ),
     ] = False,
@@ -119,35 +111,19 @@ def parse(
             metavar="N",
             min=1,
             help="Feed the parser N characters at a time instead of as they "
-            "are read. The result is the same: that is the point. Example: --chunk 1",
+            "are read. The result is the same. Example: --chunk 1",
         ),
     ] = None,
-    tools: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The tools the model was offered: a JSON list of OpenAI tool dicts. Example: --tools tools.json",
-        ),
-    ] = None,
-    prefix: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT",
-            show_default=False,
-            help="What the chat template had already written for the model. Example: --prefix '[THINK]'",
-        ),
-    ] = "",
-    finish_reason: Annotated[
-        str | None,
-        typer.Option(metavar="REASON", help="Why the server stopped the model. Example: --finish-reason length"),
-    ] = None,
+    tools: Tools = None,
+    prefix: Prefix = "",
+    finish_reason: FinishReason = None,
 ) -> None:
     """Parse raw model output and print the message as JSON.
 
     \b
     toolgram parse --format mistral_v11 output.txt             one JSON document per file
     model | toolgram parse --format llama3_json --events       events while the model writes
-    toolgram parse -f llama4_pythonic --pretty output.txt      who owns each character
+    toolgram parse -f llama4_pythonic --pretty output.txt      which event each character belongs to
     toolgram parse -f mistral_v3 --jsonl output log.jsonl      a whole log of outputs
 
     Exit status: 0 parsed; 1 nothing usable (an empty output, nothing but malformed text, a file that cannot be
@@ -158,11 +134,13 @@ def parse(
         refuse(f"{' and '.join(modes)} exclude one another: choose one")
     inputs = files or ["-"]
     if events and len(inputs) > 1:
-        refuse("--events reads one input: with several, nothing would say which of them an event belongs to")
+        refuse("--events reads one input: with several, it would not be clear which one an event belongs to")
     if inputs.count("-") > 1:
         refuse("standard input (-) can only be read once")
     with quiet_endings():
-        reading = Reading(_format(format_name, grammar, machine), _tools(tools), prefix, finish_reason)
+        reading = Reading(
+            load_required_format(format_name, grammar, machine, NO_FORMAT), read_tools(tools), prefix, finish_reason
+        )
         if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
             complain("reading standard input; end it with Ctrl-D")
         if jsonl is not None:
@@ -178,42 +156,30 @@ def explain(
     file: Annotated[
         str, typer.Argument(metavar="FILE", show_default=False, help="Raw model output. None, or -, is standard input.")
     ] = "-",
-    format_name: Annotated[
-        str | None,
-        typer.Option("--format", "-f", metavar="NAME", help="A shipped format; `toolgram formats` lists them."),
-    ] = None,
+    format_name: FormatOption = None,
     grammar: Grammar = None,
     machine: Machine = None,
-    tools: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The tools the model was offered: a JSON list of OpenAI tool dicts."),
-    ] = None,
-    prefix: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", show_default=False, help="What the chat template had already written for the model."
-        ),
-    ] = "",
-    finish_reason: Annotated[
-        str | None,
-        typer.Option(metavar="REASON", help="Why the server stopped the model. Example: --finish-reason length"),
-    ] = None,
+    tools: Tools = None,
+    prefix: Prefix = "",
+    finish_reason: FinishReason = None,
     as_json: Annotated[bool, typer.Option("--json", help="The whole explanation as one JSON document.")] = False,
 ) -> None:
-    """Say why an output was parsed as it was: why was my tool call not parsed?
+    """Explain how an output was parsed: why was my tool call not parsed?
 
-    The verdict comes first. Then the evidence: the text with the owner of each character, the path through the
-    machine, what was held back and why it was let go, anomalies, and what the other formats would have found.
+    A summary comes first. Then the details: the event of each character, the path through the machine, what text was
+    held back and why it was released, anomalies, and what the other formats would have found.
 
     \b
     toolgram explain --format mistral_v11 output.txt    for reading
     toolgram explain -f llama3_json --json output.txt   for programs
 
-    Exit status: 0 there is something to use in the output; 1 there is not, or the file cannot be read; 2 a mistake in
-    the command.
+    Exit status: 0 the output has something to use; 1 it has nothing, or the file cannot be read; 2 a mistake in the
+    command.
     """
     with quiet_endings():
-        reading = Reading(_format(format_name, grammar, machine), _tools(tools), prefix, finish_reason)
+        reading = Reading(
+            load_required_format(format_name, grammar, machine, NO_FORMAT), read_tools(tools), prefix, finish_reason
+        )
         if file == "-" and sys.stdin is not None and sys.stdin.isatty():
             complain("reading standard input; end it with Ctrl-D")
         status = print_explanation(reading, file, as_json)
@@ -242,18 +208,18 @@ def vllm(
             "--format",
             "-f",
             metavar="NAME",
-            help="A shipped format, instead of the one that the model's tokenizer tells. Example: --format hermes",
+            help="A shipped format. Default: it follows from the model's tokenizer. Example: --format hermes",
         ),
     ] = None,
     override: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="vLLM's own names that shall mean toolgram's parsers. Example: --override llama3_json,mistral",
+            help="vLLM's own parser names that select toolgram's parsers. Example: --override llama3_json,mistral",
         ),
     ] = None,
 ) -> None:
-    """How to have a vLLM server read with toolgram: the command line, and the names of the parsers.
+    """Show how to use toolgram in a vLLM server: the command line, and the names of the parsers.
 
     \b
     toolgram vllm                                 any model with a chat template
@@ -275,9 +241,9 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Prove what can be proved of formats: grammar = machine, and that nothing is lost, stuck or ambiguous.
+    """Prove that grammar and machine of a format accept the same language, and check the machine for mistakes.
 
-    Exit status: 0 everything proved, 1 something is not (the others are checked all the same), 2 a mistake in the
+    Exit status: 0 everything is proved; 1 something is not (every format is checked all the same); 2 a mistake in the
     command.
 
     \b
@@ -347,36 +313,33 @@ def derive(
         bool, typer.Option("--strict", help="Give no format unless every probe message came back exactly.")
     ] = False,
 ) -> None:
-    """Derive a format from a chat template: a grammar and a machine, and the report on how they were found.
+    """Derive a format from a chat template: a grammar, a machine and a report.
 
     \b
     toolgram derive chat_template.jinja                  the two files, in colour
-    toolgram derive chat_template.jinja --report         why they are as they are: the template debugger
+    toolgram derive chat_template.jinja --report         what was found in the template, with evidence
     toolgram derive tokenizer_config.json -o formats     write them, for --grammar and --machine
-    toolgram derive --table templates                    one row per template: the template analysis
+    toolgram derive --table templates                    one row per template
 
     Exit status: 0 derived; 1 a template that cannot be rendered or read, or files that cannot be written; 2 a mistake
     in the command.
     """
     if (template is None) == (table is None):
-        refuse("say what to derive from: either TEMPLATE, or --table DIR")
+        refuse("say what to derive from: either TEMPLATE or --table DIR")
     if table is not None and (folder, name, variant, report) != (None, None, None, False):
-        refuse("--table prints rows: -o, --name, --variant and --report go with one TEMPLATE")
-    wish = Wish(bos, eos, checked_name(name), read_kwargs(kwarg or []), strict)
+        refuse("--table prints rows; -o, --name, --variant and --report need one TEMPLATE")
+    options = DeriveOptions(bos, eos, checked_name(name), read_kwargs(kwarg or []), strict)
     with quiet_endings():
         if table is not None:
-            raise typer.Exit(print_survey(table, wish))
+            raise typer.Exit(print_template_table(table, options))
         if template == "-" and sys.stdin is not None and sys.stdin.isatty():
             complain("reading standard input; end it with Ctrl-D")
-        raise typer.Exit(derive_one(template or "", variant, wish, folder, report))
+        raise typer.Exit(derive_one(template or "", variant, options, folder, report))
 
 
 @app.command()
 def diagram(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="FORMAT", show_default=False, help="A shipped format; `toolgram formats` lists them."),
-    ] = None,
+    name: FormatArgument = None,
     grammar: Grammar = None,
     machine: Machine = None,
     output: Annotated[
@@ -385,11 +348,11 @@ def diagram(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to draw to; .svg, .mmd or .dot says how. Without it, Mermaid text is printed.",
+            help="The file to write; its ending (.svg, .mmd, .dot) chooses the kind. Default: print Mermaid text.",
         ),
     ] = None,
 ) -> None:
-    """Draw the state machine of a format: what text means in each state, and what leads on.
+    """Draw the state machine of a format: what text means in each state, and the transitions between states.
 
     \b
     toolgram diagram mistral_v11                                   Mermaid text
@@ -399,18 +362,12 @@ def diagram(
     Exit status: 0 drawn; 1 Graphviz is missing or the file cannot be written; 2 a mistake in the command.
     """
     with quiet_endings():
-        chosen = chosen_format(name, grammar, machine)
-        if chosen is None:
-            refuse("say what to draw: FORMAT (`toolgram formats` lists them), or --grammar X.lark --machine X.yaml")
-        raise typer.Exit(draw(chosen, output))
+        raise typer.Exit(draw(load_required_format(name, grammar, machine, "say what to draw: FORMAT"), output))
 
 
 @app.command()
 def export(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="FORMAT", show_default=False, help="A shipped format; `toolgram formats` lists them."),
-    ] = None,
+    name: FormatArgument = None,
     target: Annotated[
         str,
         typer.Option(
@@ -418,7 +375,7 @@ def export(
             "-t",
             metavar="TARGET",
             show_default=False,
-            help="llguidance, xgrammar, structural_tag, gbnf or ebnf.",
+            help="What to write, such as llguidance, xgrammar, structural_tag or gbnf. An unknown one lists all.",
         ),
     ] = "",
     grammar: Grammar = None,
@@ -448,31 +405,27 @@ def export(
         typer.Option(
             metavar="TEXT[=ID]",
             show_default=False,
-            help="A marker that is one token of the model, by its id or its name; may be given again.",
+            help="A marker that is one token of the model, by its id or its text. May be repeated.",
         ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document: text, triggers, stop, preserved_tokens and notes.")
     ] = False,
 ) -> None:
-    """Write the grammar that keeps a model to what the parser reads as valid calls.
+    """Write the grammar that constrains a model to calls that the parser reads as valid.
 
     \b
     toolgram export mistral_v11 --target llguidance --tools tools.json
     toolgram export hermes --target structural_tag --tools tools.json --tool-choice required
     toolgram export hermes --target gbnf --tools tools.json --json    with triggers, for lazy use
 
-    What a grammar could not say is on standard error. Exit status: 0 written; 2 a mistake in the command.
+    Notes on standard error name what the grammar cannot express. Exit status: 0 written; 2 a mistake in the command.
     """
     with quiet_endings():
-        chosen = chosen_format(name, grammar, machine)
-        if chosen is None:
-            refuse("say what to export: FORMAT (`toolgram formats` lists them), or --grammar X.lark --machine X.yaml")
-        if not target:
-            refuse("say for which engine: --target llguidance, xgrammar, structural_tag, gbnf or ebnf")
+        chosen = load_required_format(name, grammar, machine, "say what to export: FORMAT")
         schema = read_schema(json_schema)
         tokens = tokens_of(special_token or ())
-        declared = _tools(tools)
+        declared = read_tools(tools)
         raise typer.Exit(
             print_export(chosen, target, declared, tool_choice, parallel, reasoning, schema, prefix, tokens, as_json)
         )
@@ -495,56 +448,24 @@ def docs(
             metavar="FILE",
             show_default=False,
             help="A Markdown file with diagrams of shipped formats between `<!-- toolgram diagram FORMAT -->` and "
-            "`<!-- /toolgram diagram -->`: they are kept current as well. May be repeated.",
+            "`<!-- /toolgram diagram -->`: these are written as well. May be repeated.",
         ),
     ] = None,
     check_only: Annotated[
-        bool, typer.Option("--check", help="Write nothing; name the pages that are not current.")
+        bool, typer.Option("--check", help="Write nothing; list the pages that are out of date.")
     ] = False,
 ) -> None:
-    """Write the page of each format: example, grammar, diagram, transitions, and what was proved.
+    """Write the documentation page of each format: example, grammar, diagram, transitions, and what was proved.
 
     \b
     toolgram docs                                          every shipped format, into docs/specs
-    toolgram docs --check                                  are they current?
+    toolgram docs --check                                  are they up to date?
     toolgram docs --grammar my.lark --machine my.yaml -o . a format of your own
 
-    Exit status: 0 written, or all current; 1 a page is not current or cannot be written; 2 a mistake in the command.
+    Exit status: 0 written, or all up to date; 1 a page is out of date or cannot be written; 2 a mistake in the
+    command.
     """
     with quiet_endings():
-        chosen = chosen_format(name, grammar, machine)
+        chosen = load_chosen_format(name, grammar, machine)
         formats = [chosen] if chosen else [toolgram.get_format(name) for name in toolgram.format_names()]
         raise typer.Exit((compare if check_only else write)(formats, folder, embed or []))
-
-
-def _format(name: str | None, grammar: str | None, machine: str | None) -> toolgram.Format:
-    if (name is None) == (grammar is None and machine is None):
-        refuse(
-            "say how to read the output: either --format NAME (`toolgram formats` lists them), "
-            "or --grammar X.lark --machine X.yaml"
-        )
-    if name is None and (grammar is None or machine is None):
-        refuse("a format is two files: --grammar and --machine go together")
-    try:
-        if grammar is not None and machine is not None:
-            return toolgram.load_format(grammar, machine)
-        return toolgram.get_format(name or "")
-    except toolgram.ToolgramError as error:
-        refuse(str(error))
-    except OSError as error:
-        refuse(f"{error.filename}: cannot be read: {error.strerror or error}")
-
-
-def _tools(path: str | None) -> list[dict[str, Any]] | None:
-    if path is None:
-        return None
-    try:
-        with open(path, "rb") as stream:
-            tools = json.load(stream)
-    except OSError as error:
-        refuse(f"{path}: cannot be read: {error.strerror or error}")
-    except (ValueError, RecursionError) as error:
-        refuse(f"{path}: not JSON: {error}")
-    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
-        refuse(f"{path}: tools are a JSON list of objects, as the OpenAI API takes them")
-    return tools

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_checks(names: list[str], as_json: bool) -> int:
-    """Check each format, go on after one that fails; the exit status is 1 if any did."""
+    """Check each format, also after one that fails; the exit status is 1 if any did."""
     try:
         from toolgram.check import Finding, Report, check_format
     except ModuleNotFoundError as error:
@@ -49,7 +49,7 @@ def print_checks(names: list[str], as_json: bool) -> int:
 
 
 def _sources(names: list[str]) -> Iterator[tuple[str, Callable[[], toolgram.Format]]]:
-    """The formats that are meant: names of shipped ones, pairs of files, or, without any, all that ship."""
+    """The formats to check: shipped ones by name, pairs of files, or all shipped ones where none is named."""
     files = [name for name in names if name.endswith((".lark", ".yaml", ".yml"))]
     grammars = [name for name in files if name.endswith(".lark")]
     machines = [name for name in files if not name.endswith(".lark")]

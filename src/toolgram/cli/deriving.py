@@ -1,6 +1,6 @@
-"""`toolgram derive`: a format from a chat template, written into a folder or shown together with what it rests on.
+"""`toolgram derive`: a format from a chat template, written into a folder or printed, with or without the report.
 
-What derives is imported when it is asked for: no other command waits for `jinja2`.
+The code that derives is imported when it is needed, so that no other command waits for `jinja2`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolgram.derive.report import DeriveReport
     from toolgram.derive.result import DiffAnalysisResult
 
-# What stands out in the two files; a name of a group is a style of COLOURS.
+# What is coloured in the two files; the name of a group is a key of COLOURS.
 GRAMMAR_PARTS = re.compile(
     r"(?P<comment>^//.*|(?<=\s)//.*)"
     r'|(?P<text>"(?:[^"\\\n]|\\.)*"i?)'
@@ -53,8 +53,8 @@ COLOURS = {
 
 
 @dataclass(frozen=True)
-class Wish:
-    """How templates are to be derived from: what the command line says besides where they are."""
+class DeriveOptions:
+    """The options of `toolgram derive`, without the path of the template."""
 
     bos_token: str | None = None
     eos_token: str | None = None
@@ -63,7 +63,7 @@ class Wish:
     strict: bool = False
 
     def derive(self, source: Source) -> Derived:
-        """The format; tokens of the command line come before those of the file. Raises ToolgramError."""
+        """The format. Tokens of the command line replace those of the file. Raises ToolgramError."""
         bos_token = source.bos_token if self.bos_token is None else self.bos_token
         eos_token = source.eos_token if self.eos_token is None else self.eos_token
         try:
@@ -82,14 +82,14 @@ class Wish:
             refuse(f'derive needs {error.name}; pip install "toolgram[derive]"')
         report = fmt.report
         assert report is not None, "a derived format has a report"
-        # A format that was kept on disk has no findings with it.
+        # A format from the cache on disk has no findings.
         analysis = report.analysis or analyse(source.template, bos_token, eos_token, self.kwargs)
         return Derived(fmt, report, analysis)
 
 
 @dataclass(frozen=True)
 class Derived:
-    """A format and what derivation has to say of it."""
+    """A derived format with its report and analysis."""
 
     format: toolgram.Format
     report: DeriveReport
@@ -100,11 +100,11 @@ class Derived:
         return report_lines(self.format.name, self.report, self.analysis)
 
 
-def derive_one(path: str, variant: str | None, wish: Wish, folder: str | None, with_report: bool) -> int:
+def derive_one(path: str, variant: str | None, options: DeriveOptions, folder: str | None, with_report: bool) -> int:
     """Derive from one template; the exit status is 1 where that cannot be done, or its files cannot be written."""
     try:
         source = read_template(path, variant)
-        derived = wish.derive(source)
+        derived = options.derive(source)
     except (Unreadable, NoTemplate, toolgram.ToolgramError) as error:
         complain(str(error))
         return NOTHING_USABLE
@@ -144,15 +144,15 @@ def checked_name(name: str | None) -> str | None:
 
 
 def _complain_of(report: DeriveReport) -> None:
-    """What the user must not miss, on standard error."""
+    """Print warnings and failed probes on standard error."""
     for warning in warnings_of(report):
         complain(f"warning: {warning}")
     if missed := len(report.failed):
-        complain(f"{missed} of {len(report.probes)} probes did not come back exactly; --report shows them")
+        complain(f"{missed} of {len(report.probes)} probes were not read back exactly; --report shows them")
 
 
 def _write(derived: Derived, folder: Path) -> int:
-    """Write the two files and the report, and say which."""
+    """Write the two files and the report, and print their paths."""
     fmt = derived.format
     report = "".join(f"{line.plain.rstrip()}\n" for line in derived.lines())
     stem = safe_name(fmt.name) or "derived"
@@ -170,7 +170,7 @@ def _write(derived: Derived, folder: Path) -> int:
 
 
 def _show(console: Console, fmt: toolgram.Format, below_report: bool) -> None:
-    """The two files, each below a comment that names it."""
+    """Print the two files, each below a comment with its name."""
     if below_report:
         console.print()
     console.print(Text(f"// {fmt.name}.lark", "bold underline"))
@@ -180,7 +180,7 @@ def _show(console: Console, fmt: toolgram.Format, below_report: bool) -> None:
 
 
 def _coloured(file: str, parts: re.Pattern[str]) -> Text:
-    """A file with its parts in their colours, each in one: what looks like another part inside a text is text."""
+    """A file in colours. Each match has one colour, so that a keyword inside a string stays part of the string."""
     text = Text(spelled_out(file))
     for part in parts.finditer(text.plain):
         text.stylize(COLOURS[part.lastgroup or ""], part.start(), part.end())

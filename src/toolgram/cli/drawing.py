@@ -1,4 +1,4 @@
-"""The state diagram of a format: into a file whose ending says how, or as Mermaid text to standard output."""
+"""`toolgram diagram`: the state diagram of a format, in a file or as Mermaid text on standard output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def draw(fmt: Format, output: str | None) -> int:
     """Draw it. The exit status is 1 where Graphviz is needed and missing, or the file cannot be written."""
     kind = "mermaid" if output is None else ENDINGS.get(Path(output).suffix.lower())
     if kind is None:
-        refuse(f"{output}: the ending says what to draw: {', '.join(ENDINGS)}")
+        refuse(f"{output}: the ending chooses the kind of diagram; it is one of {', '.join(ENDINGS)}")
     try:
         drawn = fmt.diagram(kind)
     except ToolgramError as error:

@@ -1,8 +1,8 @@
-"""One output, explained: the verdict, then the evidence for it.
+"""`toolgram explain`: a summary of how an output was parsed, then the details.
 
-Strategy: the library explains, this module lays it out. A transition that leads back to its own state and is repeated
-is one line with a count, since only the moves are a story. Everything is spelled out before it is printed: names,
-markers and quoted text are a model's.
+Strategy: the library explains, this module prints. A transition that leads back to its own state and is repeated is one
+line with a count. Control characters are escaped before anything is printed, because names, markers and quoted text
+come from a model.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def _print(told: Explanation) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     _line(console, Text(told.verdict, "bold"))
     if told.pieces:
-        _heading(console, "who owns each character")
+        _heading(console, "the event that each character belongs to")
         _paint(told)
-    _heading(console, "the way through the machine, by offset")
+    _heading(console, "the path through the machine, by offset")
     for line in _path(told.path):
         _line(console, line)
     if told.held:
-        _heading(console, "held back until it was known whether it is a call")
+        _heading(console, "held back until it was certain whether it is a call")
         for region in told.held:
             _line(console, _held(region))
     if told.anomalies:
@@ -75,7 +75,7 @@ def _paint(told: Explanation) -> None:
 
 
 def _path(path: list[Step]) -> Iterator[Text]:
-    """One line per move; repetitions of a move that leads nowhere else are one."""
+    """One line per transition; repetitions of one that leads back to its own state share a line."""
     width = max((len(step.trigger) for step in path), default=0) + 5
     if path:
         yield Text.assemble(f"{'':>8}  {'':<{width}}  ", (path[0].source, "cyan"))
@@ -111,7 +111,7 @@ def _heading(console: Console, title: str) -> None:
 
 
 def _line(console: Console, line: Text) -> None:
-    """A line that cannot command the terminal; a model's line breaks in it are drawn by `repr` beforehand."""
+    """Print a line with its control characters escaped. Line breaks of the model were escaped before, by `repr`."""
     safe = Text(spelled_out(line.plain), line.style)
     if len(safe.plain) == len(line.plain):
         safe.spans = line.spans

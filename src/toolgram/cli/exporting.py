@@ -1,29 +1,12 @@
-"""`toolgram export`: the grammar of a request, on standard output, and what it could not say on standard error."""
+"""`toolgram export`: the grammar of a request on standard output, and notes on standard error."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgram import Format, ToolgramError
 from toolgram.cli.terminal import USABLE, complain, indent_for_terminal, refuse, spelled_out, write_json
-
-
-def read_schema(path: str | None) -> Mapping[str, Any] | None:
-    """A JSON Schema from a file. What cannot be read is a mistake in the command."""
-    if path is None:
-        return None
-    try:
-        with open(path, "rb") as stream:
-            schema = json.load(stream)
-    except OSError as error:
-        refuse(f"{path}: cannot be read: {error.strerror or error}")
-    except (ValueError, RecursionError) as error:
-        refuse(f"{path}: not JSON: {error}")
-    if not isinstance(schema, dict):
-        refuse(f"{path}: a JSON Schema is an object")
-    return schema
 
 
 def choice_of(wanted: str) -> str | dict[str, Any]:
@@ -34,7 +17,7 @@ def choice_of(wanted: str) -> str | dict[str, Any]:
 
 
 def tokens_of(given: Sequence[str]) -> dict[str, int | None]:
-    """`TEXT=ID` is a token with its id, `TEXT` one that goes by its name."""
+    """`TEXT=ID` is a token with its id; `TEXT` alone is a token that the engine knows by its text."""
     tokens: dict[str, int | None] = {}
     for each in given:
         text, equals, number = each.rpartition("=")

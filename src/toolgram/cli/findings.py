@@ -1,8 +1,8 @@
-"""The template debugger: what was found out about a chat template, with the renderings that show it.
+"""`toolgram derive --report`: what was found in a chat template, with the renderings that show it.
 
-Strategy: the report is lines of styled text, so that a terminal gets colours and a file the same lines without. Where
-a finding rests on several renderings, what they share at both ends is dim and what tells them apart stands out.
-Everything in it comes from a template: it is spelled out, line breaks are drawn, and long stretches are cut.
+Strategy: the report is lines of styled text. A terminal shows the colours; a file gets the same lines without them.
+Where a finding rests on several renderings, their common beginning and end are dim and the difference is bright. All
+text comes from a template, so control characters are escaped, line breaks are shown, and long text is cut.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def report_lines(name: str, report: DeriveReport, analysis: DiffAnalysisResult) 
     yield from _section("modes", _modes(analysis))
     yield from _section("markers, exactly as rendered", _pairs(analysis.markers.items()))
     yield from _section("keys of a JSON call", _pairs(_named(analysis.json_fields)))
-    yield from _section("what the prompt ends with", _pairs(_prompts(analysis)))
-    yield from _section("how a turn is laid out, by what the message has", _turns(analysis))
+    yield from _section("generation prompts", _pairs(_prompts(analysis)))
+    yield from _section("layout of a turn, by the parts of the message", _turns(analysis))
     yield from _section("findings, and the renderings that show them", _findings(analysis.report.findings))
-    yield from _section("tried, and refused by the template", _refusals(analysis.report.failed))
+    yield from _section("refused by the template", _refusals(analysis.report.failed))
     yield from _section("warnings", (Text(f"  {on_one_line(warning)}", "yellow") for warning in warnings_of(report)))
-    yield from _section("probes: messages written, cut and parsed again", _probes(report.probes))
+    yield from _section("probes: messages that were rendered and parsed again", _probes(report.probes))
 
 
 def warnings_of(report: DeriveReport) -> list[str]:
@@ -56,7 +56,7 @@ def _verdict(name: str, report: DeriveReport) -> Iterator[Text]:
 
 
 def _section(title: str, lines: Iterable[Text]) -> Iterator[Text]:
-    """A heading and its lines; nothing where there are none."""
+    """A heading and its lines; nothing where there are no lines."""
     found = list(lines)
     if found:
         yield Text()
@@ -85,13 +85,13 @@ def _yes(holds: bool) -> str:
 
 
 def _prompts(analysis: DiffAnalysisResult) -> list[tuple[str, str]]:
-    """The generation prompts by how thinking is switched; where there is no switch, there is one."""
+    """The generation prompts by the setting of the thinking switch; one, where there is no switch."""
     prompts = analysis.prompts
     return [(f"thinking {how}" if len(prompts) > 1 else "always", prompt.text) for how, prompt in prompts.items()]
 
 
 def _named(holder: Any) -> list[tuple[str, Any]]:
-    """The fields of a dataclass that say something."""
+    """The fields of a dataclass that are not empty."""
     pairs = [(each.name, getattr(holder, each.name)) for each in fields(holder)]
     return [(name, value) for name, value in pairs if value]
 
@@ -140,7 +140,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[Text]:
 
 
 def _compared(renderings: Sequence[str]) -> list[Text]:
-    """Renderings, in which what differs stands out."""
+    """Renderings with their difference highlighted."""
     from toolgram.derive.comparing import common_prefix, common_suffix
 
     told = [text for text in renderings if text]
@@ -164,7 +164,7 @@ def _rendering(text: str, before: int, after: int) -> Text:
 
 
 def _refusals(failed: Sequence[FailedProbe]) -> Iterator[Text]:
-    """What the template would not render; of one reason for many messages, the first of them."""
+    """What the template refused to render; of messages refused for the same reason, the first one."""
     for count, probe in _first_of_each(failed):
         yield Text.assemble(
             f"  {probe.phase:<6} ", _short(probe.asked), (f"  and {count - 1} more" * (count > 1), FAINT)
@@ -180,7 +180,7 @@ def _first_of_each(failed: Sequence[FailedProbe]) -> list[tuple[int, FailedProbe
 
 
 def _probes(probes: Sequence[Probe]) -> Iterator[Text]:
-    """Each probe; of one that did not come back, the text as well."""
+    """Each probe; for a probe that was read differently, the text as well."""
     labels = [spelled_out(probe.case + f", thinking {probe.prompt}" * (probe.prompt != "unset")) for probe in probes]
     width = max(map(len, labels), default=0)
     for probe, label in zip(probes, labels, strict=True):

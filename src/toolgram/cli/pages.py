@@ -1,6 +1,6 @@
-"""The pages of formats: written, or compared with what would be written now.
+"""`toolgram docs`: write the documentation pages of formats, or check that they are up to date.
 
-What writes them is imported when it is asked for: no other command waits for `transitions`.
+The code that writes them is imported when it is needed, so that no other command waits for `transitions`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, spelled_out
 
 
 def write(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
-    """Write the pages and refresh the diagrams in other files, and say which."""
+    """Write the pages, refresh the diagrams in other files, and print the paths."""
     from toolgram.spec_pages import write_pages
 
     try:
@@ -29,7 +29,7 @@ def write(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> i
 
 
 def compare(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
-    """Name every page that is not current; the exit status is 1 if there is one. Nothing is written."""
+    """List every page that is out of date; the exit status is 1 if there is one. Nothing is written."""
     from toolgram.spec_pages import refreshed, stale_pages
 
     try:
@@ -38,7 +38,7 @@ def compare(formats: Sequence[Format], folder: str, embedding: Sequence[str]) ->
     except (OSError, ToolgramError) as error:
         return _failed(error)
     for place in stale:
-        complain(f"{place}: not current; run toolgram docs")
+        complain(f"{place}: out of date; run toolgram docs")
     return NOTHING_USABLE if stale else USABLE
 
 

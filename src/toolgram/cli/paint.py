@@ -1,8 +1,8 @@
-"""Who owns each character: in colour where there is colour, else with a label per stretch.
+"""Each character of an output in the colour of its event, or with a label where there is no colour.
 
-Strategy: every event carries the characters it accounts for (conservation), so painting an output is writing each
-event's `source` in its owner's style, as it arrives. Blanks that were dropped are drawn, since a coloured blank is
-still invisible. All text is spelled out first: a model's escape sequences are shown and never obeyed.
+Strategy: every event carries the characters that belong to it (conservation). So this module writes the `source` of
+each event in the style of its kind, as it arrives. Dropped blanks are shown as symbols, because a coloured blank is
+still invisible. Control characters are escaped first, so that the terminal does not obey a model's escape sequences.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from toolgram.cli.terminal import spelled_out
 from toolgram.events import Event
 from toolgram.explain import OWNER_OF
 
-# owner: (style, what it means)
+# kind of event: (style, what it means)
 OWNERS = {
     "content": ("", "text for the user"),
     "reasoning": ("italic magenta", "the model's thinking"),
@@ -32,13 +32,13 @@ DRAWN_BLANKS = DRAWN_BREAKS | {ord(" "): "␠"}
 
 
 class Painter(Protocol):
-    """Colour and labels, behind one face."""
+    """The interface that colours and labels share."""
 
     def legend(self) -> None:
-        """Say what the colours or labels mean."""
+        """Print what the colours or labels mean."""
 
     def heading(self, title: str) -> None:
-        """Announce the next output."""
+        """Print a heading for the next output."""
 
     def paint(self, event: Event) -> None:
         """Show the characters of one event."""
@@ -47,17 +47,17 @@ class Painter(Protocol):
         """The output is over."""
 
     def notes(self, message: Message) -> None:
-        """Say what was odd about the whole."""
+        """Print the anomalies of the whole output."""
 
 
 def painter() -> Painter:
-    """Colour if standard output has it and nobody asked for none; labels otherwise."""
+    """Colours if the terminal has them and NO_COLOR is not set; labels otherwise."""
     console = Console(highlight=False, markup=False, emoji=False)
     return Labels() if console.color_system is None or console.no_color else Colours(console)
 
 
 class Colours:
-    """Each character in its owner's colour, where it stood."""
+    """Each character in the colour of its event, in its place."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -95,7 +95,7 @@ class Colours:
 
 
 class Labels:
-    """One line per stretch of one owner: `[name] add`. For pipes, dumb terminals and NO_COLOR."""
+    """One line per run of events of one kind: `[name] add`. For pipes, dumb terminals and NO_COLOR."""
 
     def __init__(self) -> None:
         self._owner = ""
@@ -130,12 +130,12 @@ class Labels:
 
 
 def _with_drawn_blanks(text: str) -> str:
-    """Draw blanks; a newline is drawn and still breaks the line."""
+    """Show blanks as symbols; a newline is shown and still breaks the line."""
     return text.translate(DRAWN_BLANKS).replace("␤", "␤\n")
 
 
 def _notes(message: Message) -> list[str]:
-    """One line for each anomaly; long text is cut, since it was just painted in full."""
+    """One line for each anomaly; long text is cut, because it was just printed in full."""
     return [spelled_out(f"{odd.kind} {_short(odd.text)!r}: {odd.why}") for odd in message.anomalies]
 
 

@@ -1,7 +1,7 @@
-"""One output at a time: its message, its events as they happen, or its text coloured.
+"""`toolgram parse`: the message of an output, its events as they happen, or its text in colour.
 
-Strategy: the three views share one loop. Text is fed as it arrives, events come back, the view is told of each one,
-and a verdict watches whether anything came out that a program could use.
+Strategy: the three views share one loop.  It feeds text as it arrives, passes each event to the view, and keeps a
+verdict: whether the output contains anything that a program can use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toolgram.events import Event, event_to_dict
 
 @dataclass
 class Verdict:
-    """What a stream has held so far, and whether it is of use to anyone."""
+    """What an output contained so far, and whether any of it can be used."""
 
     usable: bool = False
     malformed: str = ""
@@ -45,7 +45,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Reading:
-    """How every output is to be read: the format, and what else the parser is told."""
+    """How to read every output: the format and the other arguments of the parser."""
 
     format: Format
     tools: list[dict[str, Any]] | None = None
@@ -87,7 +87,7 @@ def print_events(reading: Reading, files: list[str], chunk: int | None) -> int:
 
 
 def print_painted(reading: Reading, files: list[str], chunk: int | None) -> int:
-    """The text itself, every character marked with what it was taken for."""
+    """The text itself, each character marked with the kind of its event."""
     brush = painter()
     brush.legend()
 
@@ -108,7 +108,7 @@ def print_painted(reading: Reading, files: list[str], chunk: int | None) -> int:
 
 
 def _each(files: list[str], show: Callable[[str, Verdict], None]) -> int:
-    """Show every file. One that is of no use is complained of and does not keep the others from being read."""
+    """Show every file. One with nothing usable gets a message on standard error, and the next one is read."""
     status = USABLE
     for path in files:
         verdict = Verdict()

@@ -1,7 +1,7 @@
-"""Many outputs: JSON lines in, JSON lines out, in the same order.
+"""`toolgram parse --jsonl`: JSON lines in, JSON lines out, in the same order.
 
-Strategy: a row is answered before the next one is read, so the command works as a filter and in constant memory. A
-row that cannot be read is answered with its error in its place: line numbers stay aligned with the input.
+Strategy: each row is answered before the next one is read, so the command works as a filter and in constant memory.
+The answer to a row that cannot be read is its error, so that line numbers stay aligned with the input.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BadRow(Exception):
 
 
 def print_rows(reading: Reading, files: list[str], chunk: int | None, field: str) -> int:
-    """Answer every row of every file. Nothing usable is: no row could be read, or a file could not."""
+    """Answer every row of every file. The exit status is 1 where a file, or no row at all, could be read."""
     status, read, bad = USABLE, 0, 0
     with _progress(files) as advance:
         for path in files:
@@ -107,7 +107,7 @@ def _lines(path: str, advance: Advance) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def _progress(files: list[str]) -> Iterator[Advance]:
-    """A bar on standard error, unless rows scroll by on the same terminal or nobody is watching."""
+    """A progress bar on standard error, unless that is no terminal or rows are printed on the same one."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda size: None
         return

@@ -1,4 +1,4 @@
-"""What ships: a table for people, tab-separated lines for a pipe, JSON for programs."""
+"""`toolgram formats`: a table on a terminal, tab-separated lines in a pipe, or JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolgram.cli.terminal import indent_for_terminal, write_json
 
 
 def print_formats(as_json: bool) -> None:
-    """List the shipped formats in the way that suits the reader."""
+    """List the shipped formats."""
     shipped = [toolgram.get_format(name) for name in toolgram.format_names()]
     if as_json:
         rows = [{"name": fmt.name, "title": fmt.title, "models": fmt.models, "example": fmt.example} for fmt in shipped]

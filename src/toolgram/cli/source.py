@@ -1,8 +1,8 @@
 """From bytes to text, as they arrive.
 
-Strategy: `read1` returns what is there instead of waiting for a full buffer, so a model that writes into a pipe is
-parsed token by token; an incremental decoder holds back half a character. Bytes that are not UTF-8 become U+FFFD:
-what a model says is never a reason to stop.
+Strategy: `read1` returns the bytes that are there and does not wait for a full buffer, so the output of a model in a
+pipe is parsed token by token. An incremental decoder holds back half a character. Bytes that are not UTF-8 become
+U+FFFD, because no output of a model may stop the command.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def lines(path: str) -> Iterator[bytes]:
 
 
 def cut(texts: Iterable[str], size: int) -> Iterator[str]:
-    """Re-cut texts into pieces of `size` characters, wherever the cuts were before."""
+    """The same text in pieces of `size` characters."""
     rest = ""
     for text in texts:
         rest += text
@@ -45,7 +45,7 @@ def cut(texts: Iterable[str], size: int) -> Iterator[str]:
 
 
 def called(path: str) -> str:
-    """What to call a file in a message to people."""
+    """The name of a file in messages."""
     return "standard input" if path == "-" else path
 
 

@@ -1,8 +1,8 @@
-"""The chat template that `derive` is about: where it stands, and what stands beside it.
+"""Reading a chat template from a file of any kind, with the special tokens beside it.
 
 Strategy: a template comes as Jinja text or inside the JSON file of a tokenizer, which has the tokens as well. A `.json`
-file is JSON or a mistake; standard input is JSON if it reads as such, since no Jinja text does. Text that UTF-8 cannot
-carry is refused before anything is made of it.
+file must be JSON. Standard input is JSON if it can be read as JSON, because no Jinja text can. Text that cannot be
+encoded in UTF-8 is refused first.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 from toolgram.cli.source import called, pieces
 
-# Files that are called the same for every model: the folder says which it is.
+# Files that have the same name for every model: the format is named after the folder.
 NAMELESS = {"chat_template", "tokenizer_config", "tokenizer", "template", "processor_config"}
-LIKED_VARIANTS = ("tool_use", "default")
+PREFERRED_VARIANTS = ("tool_use", "default")
 
 
 class NoTemplate(Exception):
-    """There is no chat template in this file, or none that can be told from others; the message says why."""
+    """This file has no chat template, or several and no choice among them; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def read_template(path: str, variant: str | None = None) -> Source:
     tokens = {key: _token(tokenizer.get(key)) for key in ("bos_token", "eos_token")}
     for value in (template, *tokens.values()):
         if not _is_unicode(value):
-            raise NoTemplate(f"{place}: half a surrogate pair in it, which is no text")
+            raise NoTemplate(f"{place}: it contains half a surrogate pair, which is not text")
     return Source(template, name_for(path), tokens["bos_token"], tokens["eos_token"], chosen)
 
 
@@ -97,7 +97,7 @@ def _chosen(templates: Any, variant: str | None, place: str) -> tuple[str, str]:
         raise NoTemplate(f"{place}: its `chat_template` is neither text nor a list of named templates")
     if variant is None and len(variants) == 1:
         return next(iter(variants.values())), next(iter(variants))
-    for name in LIKED_VARIANTS if variant is None else (variant,):
+    for name in PREFERRED_VARIANTS if variant is None else (variant,):
         if name in variants:
             return variants[name], name
     listed = ", ".join(sorted(variants))

@@ -1,8 +1,7 @@
-"""The way out: JSON, one-line complaints, and text that cannot command the terminal.
+"""All output of the command line: JSON, one-line messages, and text with its control characters escaped.
 
-Strategy: everything printed here may come from a model. JSON is written as UTF-8 bytes whatever the locale, with
-every character escaped that a terminal could obey or that UTF-8 cannot carry; text for eyes has the same characters
-spelled out. Nothing else in the command line writes model text.
+Strategy: everything printed here may come from a model. JSON is written as UTF-8 bytes in every locale. Characters that
+control a terminal, or that UTF-8 cannot encode, are escaped, in JSON and in text. No other module writes model text.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 # Control characters (C0 but tab and newline, DEL, C1), characters that are invisible or reorder what is seen
 # (soft hyphen, bidirectional marks, line separators, tags) and surrogates. The joiners that hold emoji together stay.
-COMMANDING = re.compile(
+CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -30,25 +29,25 @@ COMMANDING = re.compile(
 
 def spelled_out(text: str) -> str:
     r"""Text that is safe to show: ESC becomes the four characters `\x1b`, and so on. Tabs and newlines stay."""
-    return COMMANDING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def on_one_line(text: str) -> str:
-    """The same on one line, for complaints."""
+    """The same on one line, for messages."""
     return spelled_out("; ".join(line.strip() for line in text.splitlines()))
 
 
 def write_json(value: Any, indent: int | None = None) -> None:
-    """One JSON document on its own line, out at once."""
+    """Print one JSON document on its own line, and flush."""
     document = json.dumps(value, ensure_ascii=False, indent=indent)
     # Such a character can only stand inside a string, where its escape means the same.
-    document = COMMANDING.sub(lambda found: json.dumps(found[0])[1:-1], document)
+    document = CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], document)
     sys.stdout.buffer.write(document.encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
 def indent_for_terminal() -> int | None:
-    """People get two blanks of indent; programs get one document per line."""
+    """An indent of two on a terminal; none in a pipe, so that each document is one line."""
     return 2 if sys.stdout.isatty() else None
 
 
@@ -65,7 +64,7 @@ def refuse(problem: str) -> NoReturn:
 
 @contextmanager
 def quiet_endings() -> Iterator[None]:
-    """A reader that went away (`| head`) and Ctrl-C are ordinary ends, not errors to report."""
+    """End without a traceback when the reader has gone (`| head`) or on Ctrl-C."""
     try:
         yield
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""How to have a vLLM server read with toolgram: the names, and the command line for what is wanted."""
+"""`toolgram vllm`: the command line of a vLLM server that uses toolgram, and the names of the parsers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolgram.integrations.vllm import (
 
 
 def print_vllm_help(format_name: str | None, override: str | None) -> None:
-    """The command line for a format (None: the one that the tokenizer tells), or for vLLM's own names."""
+    """The command line for a format (None: it follows from the tokenizer), or for vLLM's own names."""
     if override is not None:
         _print_override(override)
         return
@@ -27,7 +27,7 @@ def print_vllm_help(format_name: str | None, override: str | None) -> None:
     if format_name is None:
         print("\nThe names, for both flags:\n")
         for known, meaning in parser_names().items():
-            about = "the format that the tokenizer tells" if known == AUTO_NAME else _models(meaning)
+            about = "the format that follows from the tokenizer" if known == AUTO_NAME else _models(meaning)
             print(f"  {known:28} {about}")
         print(f"\nUnder vLLM's own names: toolgram vllm --override {','.join(sorted(ALIASES)[:2])}")
         print("A chat template that only the server is given: TOOLGRAM_CHAT_TEMPLATE=FILE vllm serve ...")
@@ -41,7 +41,7 @@ def _print_override(names: str) -> None:
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     refused = sorted(NOT_OVERRIDABLE.intersection(wanted))
     if refused:
-        refuse(f"vLLM adds parts of its own to {', '.join(refused)}: use --tool-call-parser toolgram")
+        refuse(f"vLLM adds code of its own to {', '.join(refused)}: use --tool-call-parser toolgram")
     if not wanted:
         refuse("--override needs vLLM's names for parsers, such as llama3_json,mistral")
     given = ",".join(wanted)
@@ -50,4 +50,4 @@ def _print_override(names: str) -> None:
     print()
     for name in wanted:
         format_name = overridden_format(name)
-        print(f"  {name:28} {'the format that the tokenizer tells' if format_name == 'auto' else format_name}")
+        print(f"  {name:28} {'the format that follows from the tokenizer' if format_name == 'auto' else format_name}")

@@ -1,50 +1,26 @@
-"""The grammar that makes a model unable to write what the parser would not accept, for the engines that constrain it.
+"""Grammars for constrained decoding: with them a model can only write what the format's parser reads as valid calls.
 
-Strategy: a format's habits and a request make one expression (`building`), and each target has a writer that spells it
-out.  Nothing here knows a format; nothing here runs a model.  Whatever a target cannot say stands in the notes.
+Strategy: a format's observed paths and a request give one expression (`building`).  Each target (`targets`) has a
+writer that turns the expression into its own notation.  Nothing here knows a format, and nothing here runs a model.
+The notes of the result say what a target cannot express.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
-from typing import Literal as OneOf
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from toolgram.errors import ToolgramError
-from toolgram.export.building import Builder, Wish, stop_tokens
-from toolgram.export.ebnf import EbnfWriter, GbnfWriter
+from toolgram.export.building import Builder, ExportRequest, stop_tokens
 from toolgram.export.expressions import NOTHING, Export, Expr, behind
-from toolgram.export.habits import state_after
-from toolgram.export.lark import LlguidanceWriter, XgrammarWriter
+from toolgram.export.observed_paths import state_after
 from toolgram.export.schemas import Tool, check_schema, explicit, tools_of
-from toolgram.export.structural_tag import structural_tag
+from toolgram.export.targets import TARGETS, ExportTarget, Note
 from toolgram.spec import Literal
 
 if TYPE_CHECKING:
     from toolgram.formats import Format
-
-Target: TypeAlias = OneOf["llguidance", "xgrammar", "structural_tag", "gbnf", "ebnf"]
-Note: TypeAlias = Callable[[str], object]
-
-WRITERS: dict[str, Callable[[Expr, Note], str]] = {
-    "llguidance": lambda root, note: LlguidanceWriter(note).write(root),
-    "xgrammar": lambda root, note: XgrammarWriter(note).write(root),
-    "structural_tag": structural_tag,
-    "gbnf": lambda root, note: GbnfWriter(note).write(root),
-    "ebnf": lambda root, note: EbnfWriter(note).write(root),
-}
-TARGETS = tuple(WRITERS)
-
-# whether a target has a name for a special token with this text
-_BRACKETED = re.compile(r"<[^<>\[\]\s]+>").fullmatch
-_NAMES: dict[str, Callable[[str], object]] = {
-    "llguidance": _BRACKETED,
-    "xgrammar": _BRACKETED,
-    "structural_tag": bool,
-    "gbnf": _BRACKETED,
-    "ebnf": lambda text: False,
-}
 
 
 def export(
@@ -59,25 +35,24 @@ def export(
     special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
 ) -> Export:
     """See `Format.export`."""
-    if target not in WRITERS:
-        raise ToolgramError(f"unknown target {target!r}; grammars are written for {', '.join(TARGETS)}")
+    if target not in TARGETS:
+        raise ToolgramError(f"unknown target {target!r}; the targets are {', '.join(TARGETS)}")
+    chosen = TARGETS[target]
     notes: dict[str, None] = {}
     tokens = _tokens(fmt, target, special_tokens or (), notes.setdefault)
-    wish = wish_of(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
-    root, triggers = expression(fmt, wish, prefix, notes.setdefault)
-    text = WRITERS[target](root, notes.setdefault)
-    if target == "llguidance" and wish.calls and fmt.habits.ascii_only:
-        notes.setdefault("this template writes JSON with \\u escapes, and llguidance lets no string hold one")
-    if target == "gbnf" and wish.calls and not triggers:
-        notes.setdefault(
-            "no call can be the first thing here, so this grammar is for whole outputs and not for lazy use"
-        )
+    request = export_request(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
+    root, triggers = expression(fmt, request, prefix, notes.setdefault)
+    text = chosen.write(root, notes.setdefault)
+    if request.calls and fmt.observed_paths.ascii_only and chosen.note_on_escaped_json:
+        notes.setdefault(chosen.note_on_escaped_json)
+    if request.calls and not triggers and chosen.note_without_triggers:
+        notes.setdefault(chosen.note_without_triggers)
     special = {
         token: shape.text
         for token in fmt.spec.special_tokens
         if isinstance(shape := fmt.spec.terminals[token], Literal)
     }
-    stops = stop_tokens(fmt.spec, fmt.habits)
+    stops = stop_tokens(fmt.spec, fmt.observed_paths)
     stop = tuple(text for token, text in special.items() if token in stops)
     return Export(target, text, triggers, stop, tuple(special.values()), tuple(notes))
 
@@ -85,14 +60,16 @@ def export(
 def _tokens(
     fmt: Format, target: str, given: Mapping[str, int | None] | Collection[str], note: Note
 ) -> Mapping[str, int | None]:
-    """The markers that the target can write as tokens. Raises ToolgramError for what is no id and no name."""
+    """The markers that the target can write as tokens. Raises ToolgramError for an invalid id."""
     tokens: dict[str, int | None] = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
     for text, token in tokens.items():
         if token is not None and token < 0:
             raise ToolgramError(f"special_tokens maps texts to ids, which are 0 or more; {text!r} has {token}")
     markers = {shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)}
     nameless = [
-        text for text, token in tokens.items() if token is None and text in markers and not _NAMES[target](text)
+        text
+        for text, token in tokens.items()
+        if token is None and text in markers and not TARGETS[target].can_name_token(text)
     ]
     if nameless:
         note(
@@ -102,83 +79,77 @@ def _tokens(
     return {text: token for text, token in tokens.items() if text not in nameless}
 
 
-def expression(fmt: Format, wish: Wish, prefix: str | None, note: Note) -> tuple[Expr, tuple[str, ...]]:
+def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: Note) -> tuple[Expr, tuple[str, ...]]:
     """What a request allows, as an expression, and the words with which a call begins in text.
 
-    Raises ToolgramError where nothing can be written that way.
+    Raises ToolgramError where no output can fit the request.
     """
-    habits = fmt.habits
-    if not habits.edges:
+    paths = fmt.observed_paths
+    if not paths.edges:
         raise ToolgramError(
-            f"{fmt.name} shows no output of its own, from which a grammar could be made: give its machine file an "
-            "`example:`, or a list of outputs under `canonical:`"
+            f"{fmt.name} has no example output, which an export needs: add `example:`, or a list of outputs under "
+            "`canonical:`, to its machine file"
         )
-    _check_names(fmt, wish.tools)
+    _check_names(fmt, request.tools)
     notes: list[str] = []
 
     def noted(words: str) -> None:
         notes.append(words)
         note(words)
 
-    start, begun = state_after(fmt, _prefix(fmt, wish.reasoning) if prefix is None else prefix)
-    builder = Builder(fmt.spec, habits, wish, start, noted)
+    start, begun = state_after(fmt, _prefix(fmt, request.reasoning) if prefix is None else prefix)
+    builder = Builder(fmt.spec, paths, request, start, noted)
     root = builder.build()
     markers = {shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)}
     if begun in markers and (rest := behind(root, begun)) != NOTHING:
-        root = rest  # the prompt ends in a marker that may go on; the mere beginning of one is the prompt's own text
+        root = (
+            rest  # the prompt ends in a marker that may continue; the mere beginning of a marker is text of the prompt
+        )
     if root == NOTHING:
         said = f" ({'; '.join(notes)})" if notes else ""
-        what = "such a call" if wish.calls else "such an output"
+        what = "such a call" if request.calls else "such an output"
         raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
-    # an engine that constrains lazily begins this very grammar at such a word
-    return root, tuple(word for word in builder.triggers if wish.calls and behind(root, word) != NOTHING)
+    # an engine that constrains lazily starts this grammar at such a word
+    return root, tuple(word for word in builder.triggers if request.calls and behind(root, word) != NOTHING)
 
 
-def wish_of(
+def export_request(
     tools: Sequence[Mapping[str, Any]] | None = None,
     tool_choice: str | Mapping[str, Any] = "auto",
     parallel_tool_calls: bool = True,
     reasoning: bool | None = None,
     json_schema: Mapping[str, Any] | None = None,
     special_tokens: Mapping[str, int | None] | None = None,
-) -> Wish:
+) -> ExportRequest:
     """A request, checked. Raises ToolgramError that says what is wrong with it."""
-    return _wish(tools_of(tools), tool_choice, parallel_tool_calls, reasoning, json_schema, special_tokens or {})
-
-
-def _wish(
-    tools: list[Tool],
-    tool_choice: str | Mapping[str, Any],
-    parallel: bool,
-    reasoning: bool | None,
-    json_schema: Mapping[str, Any] | None,
-    tokens: Mapping[str, int | None],
-) -> Wish:
+    tokens = special_tokens or {}
     answer = explicit(check_schema(json_schema, "json_schema"), False) if json_schema is not None else None
-    chosen = tuple(tools)
+    chosen = declared = tuple(tools_of(tools))
     if isinstance(tool_choice, Mapping):
         function = tool_choice.get("function")
         name = function.get("name") if isinstance(function, Mapping) else None
-        chosen = tuple(tool for tool in tools if tool.name == name)
+        chosen = tuple(tool for tool in declared if tool.name == name)
         if not chosen:
             raise ToolgramError(
                 f"tool_choice names the function {name!r}, which is not declared; tools: "
-                f"{', '.join(tool.name for tool in tools) or 'none'}"
+                f"{', '.join(tool.name for tool in declared) or 'none'}"
             )
-        return Wish(chosen, True, True, False, reasoning, answer, tokens)
+        return ExportRequest(chosen, True, True, False, reasoning, answer, tokens)
     if tool_choice not in ("auto", "required", "none"):
         raise ToolgramError(
             f"unknown tool_choice {tool_choice!r}; it is auto, required, none, or "
             '{"type": "function", "function": {"name": ...}}'
         )
-    if tool_choice == "required" and not tools:
+    if tool_choice == "required" and not declared:
         raise ToolgramError("tool_choice is required, and no tools are given")
-    calls = bool(tools) and tool_choice != "none"
-    return Wish(chosen if calls else (), calls, tool_choice == "required", parallel, reasoning, answer, tokens)
+    calls = bool(declared) and tool_choice != "none"
+    return ExportRequest(
+        chosen if calls else (), calls, tool_choice == "required", parallel_tool_calls, reasoning, answer, tokens
+    )
 
 
 def _prefix(fmt: Format, reasoning: bool | None) -> str:
-    """What the chat template writes in front of an output, where it is known."""
+    """What the chat template writes before an output, where it is known."""
     analysis = fmt.report.analysis if fmt.report is not None else None
     if analysis is None:
         return ""
@@ -188,7 +159,7 @@ def _prefix(fmt: Format, reasoning: bool | None) -> str:
 
 
 def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
-    """Every name must be one that the parser reads as a name. Raises ToolgramError for the first that is not."""
+    """Check that the parser reads every name as a name. Raises ToolgramError for the first one that it does not."""
     shapes = {each.trigger for each in fmt.spec.transitions if "name" in each.actions}
     runs = [shape for trigger in shapes if (shape := fmt.spec.terminals.get(trigger)) is not None]
     for tool in tools:
@@ -197,7 +168,7 @@ def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
             special = literal.name in fmt.spec.special_tokens or not text.isalnum()
             if isinstance(literal, Literal) and len(text) > 1 and special and text in tool.name:
                 raise ToolgramError(
-                    f"the function {tool.name!r} cannot be called in {fmt.name}: its name holds the marker {text!r}"
+                    f"the function {tool.name!r} cannot be called in {fmt.name}: its name contains the marker {text!r}"
                 )
         for run in runs:
             if not isinstance(run, Literal) and not re.fullmatch(run.pattern, tool.name):
@@ -206,4 +177,4 @@ def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
                 )
 
 
-__all__ = ["TARGETS", "Export", "Target", "export"]
+__all__ = ["TARGETS", "Export", "ExportTarget", "export"]

@@ -1,10 +1,10 @@
-"""From a format's habits and a request to one expression: every output that the model may write.
+"""From a format's observed paths and a request to one expression: every output that the model may write.
 
-Strategy: the transitions that were seen are an automaton already.  Its states are copied per function from the name on,
-so that arguments follow that function's own schema, and per progress of the output (is there a call yet, is thinking
-still due), so that what the request demands is a matter of where an output may end.  Free text is one symbol up to the
-first character by which it becomes something else.  The automaton is then solved for its first state, state after state
-(Kleene); ways that lead nowhere drop out by themselves.
+Strategy: the observed transitions are an automaton.  From the name of a call on, its states are copied for each
+function, so that arguments follow the schema of that function.  States are also copied for the progress of the output
+(whether there is a call yet, whether reasoning must still begin), so that the request decides where an output may end.
+Free text is one symbol, up to the first character that makes it something else.  Kleene's algorithm turns the automaton
+into an expression, state by state; paths without an end disappear on the way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from toolgram.export.expressions import (
     choice,
     seq,
 )
-from toolgram.export.habits import BEGIN, Edge, Habits
+from toolgram.export.observed_paths import BEGIN, Edge, ObservedPaths
 from toolgram.export.python_values import keyword_arguments
 from toolgram.export.schemas import Tool, text_of
 from toolgram.export.solving import solve
@@ -41,8 +41,8 @@ _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a request asks of an output."""
+class ExportRequest:
+    """What a request demands of an output."""
 
     tools: tuple[Tool, ...]
     calls: bool  # whether there may be any
@@ -50,15 +50,15 @@ class Wish:
     parallel: bool
     reasoning: bool | None
     answer: Mapping[str, Any] | None  # the schema of the text
-    tokens: Mapping[str, int | None]  # markers that are tokens, with their ids where they are known
+    tokens: Mapping[str, int | None]  # markers that are special tokens, with their ids where these are known
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state of the automaton: of the machine, how it was entered, for which function, how far the output is.
+    """A state of the automaton: a state of the machine, how it was entered, for which function, and the progress.
 
-    `begun` is False where an output begins, `called` says that there is a call, `due` that thinking has yet to begin,
-    `inside` that this is the place between two tagged arguments.
+    `begun` is False at the beginning of an output. `called` says that there is a call, `due` that reasoning must still
+    begin, `inside` that this is the place between two tagged arguments.
     """
 
     state: str
@@ -73,19 +73,23 @@ class Node:
 class Builder:
     """Builds the expression of one request."""
 
-    def __init__(self, spec: Spec, habits: Habits, wish: Wish, start: str, note: Callable[[str], object]) -> None:
-        self.spec, self.habits, self.wish, self.start, self.note = spec, habits, wish, start, note
+    def __init__(
+        self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: Callable[[str], object]
+    ) -> None:
+        self.spec, self.paths, self.request, self.start, self.note = spec, paths, request, start, note
         self.rows = rows_of(spec)
-        self.stops = stop_tokens(spec, habits)
-        self.ended = {edge.source for edges in habits.edges.values() for edge in edges if self._ends(edge)}
+        self.stops = stop_tokens(spec, paths)
+        self.ended = {edge.source for edges in paths.edges.values() for edge in edges if self._ends(edge)}
         self.pooled = self._pool()
         self.after_calls = self._after_calls()
         self.late = self._named_late()
         self.concerned = self._concerned()
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, Forbidden] = {}
-        self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, beside what it must not hold
-        self.tagged = TaggedArguments(spec, habits, self._marker, note)
+        self.ends: dict[
+            str, dict[str, None]
+        ] = {}  # words that end the text of a state, in addition to what it must not contain
+        self.tagged = TaggedArguments(spec, paths, self._marker, note)
         self.alike: dict[str, str] = {}
         self.representatives: dict[Any, str] = {}
 
@@ -93,13 +97,13 @@ class Builder:
 
     def build(self) -> Expr:
         """The expression of whole outputs."""
-        if self.start not in self.habits.edges and not self._is_text(self.start) and TEXT in self.rows[self.start]:
-            self.start = self.rows[self.start][TEXT].dest  # the prompt has said something before
+        if self.start not in self.paths.edges and not self._is_text(self.start) and TEXT in self.rows[self.start]:
+            self.start = self.rows[self.start][TEXT].dest  # the prompt has written something before
         thinks = self.spec.states[self.start].meaning == "reasoning"
-        if self.wish.reasoning is True and not thinks and not self._can_think():
-            self.note("the format shows no reasoning, so none is demanded")
-        due = self.wish.reasoning is True and not thinks and self._can_think()
-        if thinks and self.wish.reasoning is False:
+        if self.request.reasoning is True and not thinks and not self._can_think():
+            self.note("no output of this format has reasoning, so none is demanded")
+        due = self.request.reasoning is True and not thinks and self._can_think()
+        if thinks and self.request.reasoning is False:
             self.note("the prompt has opened reasoning already, so it is not forbidden")
         first = Node(self.start, BEGIN, begun=False, due=due)
         equations: dict[Node, dict[Node | None, Expr]] = {}
@@ -119,7 +123,7 @@ class Builder:
 
     def _can_think(self) -> bool:
         return any(
-            self.spec.states[edge.dest].meaning == "reasoning" for edges in self.habits.edges.values() for edge in edges
+            self.spec.states[edge.dest].meaning == "reasoning" for edges in self.paths.edges.values() for edge in edges
         )
 
     # --- the states -----------------------------------------------------------------------------------------------
@@ -128,29 +132,29 @@ class Builder:
         return edge.trigger == END or edge.trigger in self.stops
 
     def _is_text(self, state: str) -> bool:
-        """Whether free text may stand in a state: where it was seen."""
-        return self.spec.states[state].meaning in ("content", "reasoning") and state in self.habits.texts
+        """Whether free text may stand in a state: whether it was observed there."""
+        return self.spec.states[state].meaning in ("content", "reasoning") and state in self.paths.texts
 
     def _pool(self) -> list[Edge]:
-        """The ways out of free text, wherever they were seen."""
+        """The transitions out of free text, from all states."""
         found: list[Edge] = []
-        for source, edges in self.habits.edges.items():
+        for source, edges in self.paths.edges.items():
             if self._is_text(source) and self.spec.states[source].meaning == "content":
                 found += edges
         return found
 
     def _after_calls(self) -> dict[str, list[Edge]]:
-        """What was seen behind a call, for every state that is entered by the end of one."""
+        """The transitions observed after a call, for every state that the end of a call enters."""
         states = {
             edge.dest: None
-            for edges in self.habits.edges.values()
+            for edges in self.paths.edges.values()
             for edge in edges
             if _ends_arguments(edge) and not self._is_text(edge.dest)
         }
-        every = [edge for state in states for edge in self.habits.edges.get(state, ())]
+        every = [edge for state in states for edge in self.paths.edges.get(state, ())]
         found: dict[str, list[Edge]] = {}
         for state in states:
-            own = self.habits.edges.get(state, [])
+            own = self.paths.edges.get(state, [])
             also = [
                 replace(edge, source=state, actions=self.rows[state][edge.trigger].actions)
                 for edge in every
@@ -172,15 +176,15 @@ class Builder:
         return found
 
     def _edges(self, node: Node) -> list[Edge]:
-        """The transitions to consider in a state that is no free text."""
-        edges = self.after_calls.get(node.state) or self.habits.edges.get(node.state, [])
+        """The transitions to consider in a state that is not free text."""
+        edges = self.after_calls.get(node.state) or self.paths.edges.get(node.state, [])
         if node.via and not node.inside:
-            seen = self.habits.following.get((node.state, node.via), set())
+            seen = self.paths.following.get((node.state, node.via), set())
             return [edge for edge in edges if edge in seen or self._answers(edge)] if seen else edges
         return edges
 
     def _answers(self, edge: Edge) -> bool:
-        """Whether an edge opens a frame for the text of an answer, which may come wherever the machine takes it."""
+        """Whether an edge opens a frame for the text of an answer. It may come wherever the machine accepts it."""
         return self.spec.states[edge.dest].meaning == "content" and edge.trigger in self.spec.special_tokens
 
     # --- the moves ------------------------------------------------------------------------------------------------
@@ -203,22 +207,22 @@ class Builder:
                 yield Lit(lead) if lead else EMPTY, None
 
     def _may_end(self, node: Node) -> bool:
-        return not node.due and (node.called or not self.wish.required)
+        return not node.due and (node.called or not self.request.required)
 
     def _step(self, node: Node, edge: Edge, lead: str) -> Iterator[tuple[Expr, Node | None]]:
-        """One transition that was seen, as this request has it."""
+        """One observed transition, as this request allows it."""
         if self._ends(edge):
             return
         spec = self.spec
         tools: list[int] = [node.tool]
         early = node.tool < 0 and spec.states[edge.dest].meaning == "arguments"  # the name comes behind them
         if "name" in edge.actions or early:
-            if not self.wish.calls or node.due or (node.called and not self.wish.parallel):
+            if not self.request.calls or node.due or (node.called and not self.request.parallel):
                 return
             if node.tool < 0 or node.state not in self.late:
-                tools = list(range(len(self.wish.tools)))
+                tools = list(range(len(self.request.tools)))
         meaning = spec.states[edge.dest].meaning
-        if meaning == "reasoning" and self.wish.reasoning is False:
+        if meaning == "reasoning" and self.request.reasoning is False:
             return
         if meaning == "content" and node.due and self._is_text(edge.dest):
             return
@@ -235,17 +239,17 @@ class Builder:
         called = node.called or "name" in edge.actions
         if "name" in edge.actions and node.state in self.late:
             tool = -1  # its arguments have been written
-        if not self.wish.required and self.wish.parallel and self.wish.answer is None:
+        if not self.request.required and self.request.parallel and self.request.answer is None:
             called = False  # it makes no difference
         if self._is_text(state):
             return Node(self._like(state), called=called, due=due)
         return Node(state, via, tool if state in self.concerned else -1, True, called, due)
 
     def _concerned(self) -> set[str]:
-        """The states in which it matters which function is called: its arguments, or its name again, are to come."""
+        """The states in which it matters which function is called: its arguments or its name come later."""
         found: set[str] = set()
         behind: dict[str, set[str]] = {}
-        for source, edges in self.habits.edges.items():
+        for source, edges in self.paths.edges.items():
             for edge in edges:
                 arguments = self.spec.states[edge.dest].meaning in ("arguments", "value", "argument_key")
                 again = self._is_name(edge.trigger) and "name" not in edge.actions
@@ -262,8 +266,8 @@ class Builder:
         return found | self.late
 
     def _named_late(self) -> set[str]:
-        """The states behind arguments of which the name is still to come."""
-        edges = self.habits.edges
+        """The states after arguments whose name comes later."""
+        edges = self.paths.edges
         into = {edge.dest for some in edges.values() for edge in some if self._holds_arguments(edge.dest)}
         pending = [edge.dest for state in into for edge in edges.get(state, ()) if not _ends_arguments(edge)]
         found: set[str] = set()
@@ -283,11 +287,11 @@ class Builder:
         return self.spec.states[state].meaning == "arguments"
 
     def _label(self, node: Node, edge: Edge, tool: int) -> tuple[Expr, str, str]:
-        """The text of a transition, where it leads, and what the state there is entered by."""
+        """The text of a transition, its destination, and the trigger by which that state is entered."""
         spec, trigger = self.spec, edge.trigger
         via = "" if _ends_arguments(edge) else trigger
         shape = spec.terminals.get(trigger)
-        declared = self.wish.tools[tool] if tool >= 0 else None
+        declared = self.request.tools[tool] if tool >= 0 else None
         if spec.states[edge.dest].meaning == "arguments" and declared is not None:
             return self._arguments(edge, declared)
         if trigger == "object_empty" or ("no_arguments" in edge.actions and declared is not None):
@@ -304,9 +308,9 @@ class Builder:
         return self._marker(edge), edge.dest, via
 
     def _marker(self, edge: Edge) -> Expr:
-        """The text of a transition, or the token that it is."""
-        if edge.trigger in self.spec.special_tokens and edge.text in self.wish.tokens:
-            return Token(edge.text, self.wish.tokens[edge.text])
+        """The text of a transition, or its special token."""
+        if edge.trigger in self.spec.special_tokens and edge.text in self.request.tokens:
+            return Token(edge.text, self.request.tokens[edge.text])
         return Lit(edge.text)
 
     def _is_name(self, trigger: str) -> bool:
@@ -326,26 +330,28 @@ class Builder:
     # --- arguments as one value -----------------------------------------------------------------------------------
 
     def _arguments(self, edge: Edge, tool: Tool) -> tuple[Expr, str, str]:
-        """The whole arguments of a call, and the state behind them."""
+        """The whole arguments of a call, and the state after them."""
         spec = self.spec
-        closing = next(iter(self.habits.edges.get(edge.dest, ())), None)
+        closing = next(iter(self.paths.edges.get(edge.dest, ())), None)
         if closing is None:
             return NOTHING, edge.dest, ""
         dest = closing.dest
         via = "" if _ends_arguments(closing) else closing.trigger
         if spec.states[edge.dest].python:
-            body, _ = keyword_arguments(tool.schema, noting(tool, self.note), self.habits.json_words)
+            body, _ = keyword_arguments(tool.schema, noting(tool, self.note), self.paths.json_words)
             return (seq(Lit("("), body, Lit(")")) if body != NOTHING else NOTHING), dest, via
         if edge.trigger.startswith("string "):
-            self.note("arguments are shown as a JSON string, and exported as the object that the parser reads as well")
+            self.note(
+                "this format writes arguments as a JSON string; they are exported as an object, which is read as well"
+            )
         return Json(text_of(tool.schema), any_order=True), dest, via
 
     # --- arguments one by one -------------------------------------------------------------------------------------
 
     def _argument_moves(self, node: Node, edges: list[Edge]) -> Iterator[tuple[Expr, Node | None]]:
-        """From in front of the first argument to behind the last."""
+        """From before the first argument to after the last one."""
         opening = [edge for edge in edges if "open_arguments" in edge.actions]
-        tool = self.wish.tools[node.tool]
+        tool = self.request.tools[node.tool]
         waiting = self._waiting()
         if waiting is None:
             return
@@ -363,17 +369,17 @@ class Builder:
             yield self.tagged.members(tool, rest, later_edges, waiting), inside
 
     def _waiting(self) -> str | None:
-        """The state between two arguments: the one that closing leaves."""
-        for source, edges in self.habits.edges.items():
+        """The state between two arguments: the one from which the arguments are closed."""
+        for source, edges in self.paths.edges.items():
             if any("close_arguments" in edge.actions for edge in edges):
                 return source
         return None
 
     def _inner_edges(self, state: str) -> list[Edge]:
-        return [edge for edge in self.habits.edges.get(state, ()) if "close_arguments" not in edge.actions]
+        return [edge for edge in self.paths.edges.get(state, ()) if "close_arguments" not in edge.actions]
 
     def _closing_moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
-        for edge in self.habits.edges.get(node.state, ()):
+        for edge in self.paths.edges.get(node.state, ()):
             if "close_arguments" in edge.actions:
                 if self._ends(edge):
                     if self._may_end(node):
@@ -388,7 +394,7 @@ class Builder:
             beyond = self.rows[state][TEXT].dest
             found = list(patterns_of(self.spec, self.rows, self.rows[beyond], beyond))
             if "start_map item" in self.rows[beyond]:
-                self.note("calls are bare JSON, so text holds no object with a quoted key")
+                self.note("calls are bare JSON, so text must not contain an object with a quoted key")
             for trigger in self.rows[state]:
                 shape = self.spec.terminals.get(trigger)
                 if isinstance(shape, Literal) and trigger not in self.rows[beyond] and len(shape.text) > 2:
@@ -397,8 +403,8 @@ class Builder:
         return self.known_forbidden[state]
 
     def _text_edges(self, state: str) -> list[Edge]:
-        """The ways out of free text in a state: those that were seen there, and in other content if they fit."""
-        edges = list(self.habits.edges.get(state, ()))
+        """The transitions out of free text in a state: those observed there, and those of other content that fit."""
+        edges = list(self.paths.edges.get(state, ()))
         if self.spec.states[state].meaning == "content":
             row = self.rows[state]
             edges += [edge for edge in self.pooled if edge.trigger in row and row[edge.trigger].dest == edge.dest]
@@ -413,7 +419,7 @@ class Builder:
         return self.spec.states[state].meaning == "content" or state in self.ended
 
     def _like(self, state: str) -> str:
-        """The first state of free text with the same ways out as this one."""
+        """The first state of free text with the same transitions as this one."""
         if state not in self.alike:
             ways = sorted((edge.trigger, edge.text, edge.dest) for edge in self._text_edges(state))
             key = (
@@ -426,7 +432,7 @@ class Builder:
         return self.alike[state]
 
     def _text_moves(self, node: Node) -> list[tuple[Expr, Node | None]]:
-        """The moves out of free text. All texts of one place end alike, so that a lexer sees no longer one."""
+        """The moves out of free text. All texts of one place end alike, so that a lexer finds no longer match."""
         ends = self.ends.setdefault(node.state, {})
         while True:
             known, forbidden = len(ends), self._forbidden(node.state)
@@ -437,9 +443,9 @@ class Builder:
             self.known_forbidden[node.state] = Forbidden((*forbidden.patterns, *more))
 
     def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
-        spec, wish = self.spec, self.wish
+        spec, request = self.spec, self.request
         meaning = spec.states[node.state].meaning
-        answering = meaning == "content" and wish.answer is not None
+        answering = meaning == "content" and request.answer is not None
         edges = self._text_edges(node.state)
         for edge in edges:
             thinking = meaning == "content" and spec.states[edge.dest].meaning == "reasoning"
@@ -449,7 +455,7 @@ class Builder:
                 continue
             for label, dest in self._step(node, edge, ""):
                 if thinking:
-                    every = [*self.habits.edges.get(node.state, ()), *self.pooled]
+                    every = [*self.paths.edges.get(node.state, ()), *self.pooled]
                     leads = {each.lead for each in every if each.trigger == edge.trigger and not each.lead.strip()}
                     yield seq(choice(*(Lit(lead) for lead in sorted(leads))), label), dest
                 elif answering:
@@ -462,7 +468,7 @@ class Builder:
             yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
         elif answering:
             if not node.called:
-                yield Json(text_of(wish.answer)), None
+                yield Json(text_of(request.answer)), None
             elif self._may_end(node):
                 yield EMPTY, None
         elif self._may_end(node) and self._text_ends(node.state):
@@ -471,7 +477,7 @@ class Builder:
     def _until(
         self, state: str, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool
     ) -> Iterator[tuple[Expr, Node | None]]:
-        """Free text up to a transition: up to the character by which it cannot be text any more."""
+        """Free text up to a transition: up to the character from which it can no longer be text."""
         text = label.text if isinstance(label, Lit) else ""
         pending: list[tuple[str, Expr, Node | None, int]] = [(text, EMPTY, dest, 0)] if text else []
         if not text:
@@ -528,17 +534,17 @@ def _split(label: Expr) -> tuple[str, Expr]:
 
 
 def _run(shape: Run, seen: str) -> Expr:
-    """A run that means nothing (a counter, say), of the kind of characters that was seen."""
+    """A run without meaning (such as a counter), of the kind of characters that was observed."""
     among = "0123456789" if seen.isdigit() else WORD
     first, rest = characters_of(shape.first, among), characters_of(rest_of(shape), among)
     most = min(shape.most, 3 if seen.isdigit() else 40)
     return Chars(first, rest, most)
 
 
-def stop_tokens(spec: Spec, habits: Habits) -> frozenset[str]:
-    """The terminals that end a turn: as the machine file says under `stop:`.
+def stop_tokens(spec: Spec, paths: ObservedPaths) -> frozenset[str]:
+    """The terminals that end a turn: `stop:` of the machine file.
 
-    Where it does not say, special tokens that change nothing in text and that nothing follows.
+    Without it: the special tokens that have no effect in text and that nothing follows.
     """
     if spec.stop is not None:
         return frozenset(spec.stop)
@@ -551,4 +557,4 @@ def stop_tokens(spec: Spec, habits: Habits) -> frozenset[str]:
         for trigger, move in rows[state].items()
         if trigger in spec.special_tokens and move.dest in begins and not move.actions
     }
-    return frozenset(loops - {first for first, _ in habits.pairs})
+    return frozenset(loops - {first for first, _ in paths.pairs})

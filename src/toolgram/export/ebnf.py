@@ -1,7 +1,7 @@
-"""EBNF as xgrammar reads it, and GBNF as llama.cpp does: the same rules, spelled almost the same.
+"""EBNF for xgrammar, and GBNF for llama.cpp: the same rules in almost the same notation.
 
-Strategy: neither has a word for a JSON Schema, so xgrammar is asked to print the rules of one, and they are taken in
-under names of their own.  Where xgrammar is not installed, arguments are any JSON object, and the notes say so.
+Strategy: neither notation has JSON Schemas.  So xgrammar prints the rules of a schema, and they are added under new
+names.  Where xgrammar is not installed, arguments are any JSON object, and the notes say so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.errors import ToolgramError
-from toolgram.export.engines import fitted, tell_of_escapes, text_lengths
+from toolgram.export.engines import fitted, note_escapes, text_lengths
 from toolgram.export.expressions import Json, Token
 from toolgram.export.schemas import text_of
 from toolgram.export.writing import Note, RuleWriter, ranges
@@ -31,10 +31,10 @@ ws ::= [ \t\r\n]{0,20}
 
 _CHARACTER = r'[^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})'
 _PATTERN = re.compile(r'Regex\("((?:[^"\\]|\\.)*)", json_string=true\)').fullmatch
-_UNESCAPED = r'^"\\\x00-\x1f'  # the characters of a JSON string that stand for themselves
+_UNESCAPED = r'^"\\\x00-\x1f'  # the characters of a JSON string that need no escape
 _NEGATED = re.compile(r"\[\^((?:[^\]\\]|\\.)*)\]").sub
 _INTEGER = '"-"? ("0" | [1-9] [0-9]{0,15})'
-_CODE = '"x" [0-9a-f]{2} | "u" ([0-9a-ce-f] [0-9a-f] | "d" [0-7]) [0-9a-f]{2}'  # no half characters
+_CODE = '"x" [0-9a-f]{2} | "u" ([0-9a-ce-f] [0-9a-f] | "d" [0-7]) [0-9a-f]{2}'  # no surrogates
 _PYTHON = {
     "py_string": " | ".join(
         rf'{quote} ([^{char}\\\x00-\x1f] | "\\" ([^0-7xuUN\x00-\x1f] | {_CODE}))* {quote}'
@@ -67,7 +67,7 @@ class EbnfWriter(RuleWriter):
         return f"Token({expr.id})"
 
     def spell(self, name: str) -> str:
-        """Names have underscores, in the manner of xgrammar."""
+        """Names have underscores, as in xgrammar."""
         return name.replace("-", "_")
 
     def python_leaf(self, name: str) -> str:
@@ -87,11 +87,11 @@ class EbnfWriter(RuleWriter):
         lengths = text_lengths(schema)
         if lengths is not None:
             return self.rule(key, "text", lambda: self._counted(*lengths))
-        tell_of_escapes(schema, self.note)
+        note_escapes(schema, self.note)
         name = self.names[key] = self.new("json")
         printed = printed_rules(text)
         if printed is None:
-            self.note("xgrammar is not installed, so that values are any JSON (pip install 'toolgram[export]')")
+            self.note("xgrammar is not installed, so values are any JSON (pip install 'toolgram[export]')")
             wanted = "object" if schema_type(schema) == "object" else "value"
             rules = [tuple(line.split(" ::= ", 1)) for line in _JSON.splitlines()]
             renamed = {rule: self.spell(f"json_any_{rule}") for rule, _ in rules}
@@ -114,20 +114,20 @@ class EbnfWriter(RuleWriter):
         return name
 
     def _counted(self, low: int, high: int | None) -> str:
-        """A text of so many characters, of which each may be an escape."""
+        """A text with a bounded number of characters; an escape counts as one."""
         character = self.rule("character", "character", lambda: _CHARACTER)
         return f'"\\"" {character}{{{low},{"" if high is None else high}}} "\\""'
 
     def _is_common(self, rule: str, body: str) -> bool:
-        """Whether this is one of the rules that are printed for every schema, and as it was printed before."""
+        """Whether this rule is printed for every schema and is the same as before."""
         return rule.startswith("basic_") and self.common.setdefault(rule, body) == body
 
     def translated(self, body: str) -> str:
-        """The body of a printed rule, as this target has it."""
+        """The body of a printed rule in the notation of this target."""
         return _ESCAPE.sub(_portable, body) if "Regex(" not in body else body
 
     def pattern_rules(self, name: str, body: str) -> list[tuple[str, str]]:
-        """The rules for a body that is a pattern, where the target has none; else nothing."""
+        """The rules for a body that is a pattern, where the target has no patterns; otherwise none."""
         return []
 
 
@@ -143,21 +143,21 @@ class GbnfWriter(EbnfWriter):
         return name.replace("_", "-")
 
     def translated(self, body: str) -> str:
-        """Without lookahead, which says nothing new, and with the counts and escapes that llama.cpp knows."""
+        """Without lookahead, which is redundant here, and with the counts and escapes that llama.cpp knows."""
         body = _LOOKAHEAD.sub("", body)
         body = re.sub(r"\{(\d+), ?-1\}", r"{\1,}", body).replace(", ", ",") if "{" in body else body
         body = super().translated(body)
         return _NAME.sub(lambda match: match[0] if match[0][0] in '"[' else match[0].replace("_", "-"), body)
 
     def pattern_rules(self, name: str, body: str) -> list[tuple[str, str]]:
-        """A pattern as rules, which xgrammar prints as well: of characters that JSON does not escape."""
+        """A pattern as rules that xgrammar prints, over characters that JSON does not escape."""
         found = _PATTERN(body)
         if found is None:
             return []
         pattern = _read(found[1])
         printed = pattern_as_rules(pattern)
         if any(_holds_escaped(_NEGATED("", text)) for _, text in printed):
-            self.note(f"the pattern {pattern!r} allows what JSON escapes, and is not enforced in GBNF")
+            self.note(f"the pattern {pattern!r} allows characters that JSON escapes, so GBNF does not enforce it")
             return [(name, f"[{_UNESCAPED}]*")]
         renamed = {rule: name if rule == "root" else self.spell(f"{name}_{rule}") for rule, _ in printed}
         return [(renamed[rule], _NEGATED(_unescaped_too, _renamed(text, renamed))) for rule, text in printed]
@@ -212,7 +212,7 @@ _SINGLE = {"0": "\0", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t"
 
 
 def _read(text: str) -> str:
-    """What xgrammar has printed with escapes."""
+    """The text behind xgrammar's escapes."""
     return _ESCAPE.sub(lambda found: _character(found), text)
 
 
@@ -240,7 +240,7 @@ def pattern_as_rules(pattern: str) -> tuple[tuple[str, str], ...]:
 
 
 def rules_are_printed() -> bool:
-    """Whether xgrammar is here to print the rules of a schema."""
+    """Whether xgrammar is installed, to print the rules of a schema."""
     return printed_rules('{"type":"null"}') is not None
 
 

@@ -1,8 +1,8 @@
-"""What the engines make of a JSON Schema: keywords that each enforces, and the schema that is given to it.
+"""What each engine enforces of a JSON Schema, and the schema that it is given.
 
-Strategy: a keyword that an engine refuses or passes over is taken out, and told of.  The lists are what the engines of
-the pinned versions were seen to do; the tests sample from every engine and check against the schema, so that a keyword
-that is here and not enforced does not stay unnoticed.
+Strategy: a keyword that an engine refuses or ignores is removed, and a note says so.  The lists come from experiments
+with the pinned versions.  The tests sample from every engine and check against the schema, so they find a keyword that
+is listed and not enforced.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENFORCED: dict[str, frozenset[str]] = {
 
 
 def fitted(schema: Any, engine: str, note: Note) -> Any:
-    """The schema with what this engine enforces; notes what is left out."""
+    """The part of a schema that this engine enforces; notes name the rest."""
     if not isinstance(schema, Mapping):
         return schema
     several = [value for key, value in keywords(schema) if key == "properties" and len(value) > 1]
@@ -76,7 +76,7 @@ def _map(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any
 
 
 def _with_patterns(schema: Any, engine: str, note: Note) -> Any:
-    """Patterns as the engine takes them."""
+    """Patterns in the form that the engine reads."""
 
     def change(one: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(one.get("pattern"), str):
@@ -91,9 +91,9 @@ def _with_patterns(schema: Any, engine: str, note: Note) -> Any:
 
 
 def text_lengths(schema: Any) -> tuple[int, int | None] | None:
-    """The least and the greatest length of a text of which a schema says nothing else; None for any other schema.
+    """The minimum and maximum length of a text, where a schema says nothing else; None for any other schema.
 
-    xgrammar counts characters, but lets none stand there that JSON escapes; so writers of rules count for themselves.
+    xgrammar counts characters but then allows none that JSON escapes, so the writers of rules count themselves.
     """
     if not isinstance(schema, Mapping) or schema.get("type") != "string" or len(schema) < 2:
         return None
@@ -102,19 +102,19 @@ def text_lengths(schema: Any) -> tuple[int, int | None] | None:
     return schema.get("minLength", 0), schema.get("maxLength")
 
 
-def tell_of_escapes(schema: Any, note: Note) -> None:
-    """Note what xgrammar does to the texts of a schema that is left to it."""
+def note_escapes(schema: Any, note: Note) -> None:
+    """Note the limits of xgrammar for the texts of a schema that it writes itself."""
     found = {key for key, _ in keywords(schema)}
     if "pattern" in found:
-        note("xgrammar lets nothing that JSON escapes stand in a text with a pattern")
+        note("xgrammar allows no character that JSON escapes in a text with a pattern")
     if {"minLength", "maxLength"} & found:
-        note("xgrammar lets nothing that JSON escapes stand in a text of limited length inside a list or an object")
+        note("xgrammar allows no character that JSON escapes in a text of limited length inside a list or an object")
 
 
 def _spelled_out(one: dict[str, Any]) -> dict[str, Any]:
-    """Lists and objects that are the only values, as schemas of their parts: xgrammar has no blanks in a constant.
+    """Constant lists and objects as schemas of their parts, because xgrammar allows no blanks in a constant.
 
-    And items behind those of `prefixItems`, which may be anything: xgrammar takes none where nothing is said.
+    And any items after those of `prefixItems`: xgrammar allows none where the schema has no `items`.
     """
     if "prefixItems" in one and "items" not in one:
         return {**one, "items": {}}

@@ -1,9 +1,9 @@
-"""The one form that all exporters write: regular expressions over text, with values of other languages as leaves.
+"""The one form from which all exporters write: regular expressions over text, with values of other languages as leaves.
 
-Strategy: outside of values a format is regular, so a tree without names is enough, and the only form that a structural
-tag can say.  Nodes are immutable, equal ones are one; the constructors keep them small (no nested
-sequences, adjacent texts joined, a common beginning of alternatives written once), so that writers only spell out.
-`NOTHING` is the expression that no text fits: alternatives that lead nowhere vanish by themselves.
+Strategy: outside of values a format is regular, so a tree without names is enough.  A structural tag can express
+nothing else.  Nodes are immutable, and equal nodes are the same object.  The constructors keep the tree small: no
+nested sequences, adjacent texts joined, a common beginning of alternatives written once.  `NOTHING` is the expression
+that no text matches: alternatives without an end disappear.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 
 class _Once(type):
-    """Makes equal nodes one node, so that comparing them costs nothing however deep they are."""
+    """Makes equal nodes the same object, so that comparing them is cheap at any depth."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         made = super().__call__(*args, **fields)
@@ -44,7 +44,7 @@ class Lit(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Token(Shared):
-    """One special token: a marker that is no text. Where its `id` is not known, it goes by its name."""
+    """One special token. Where its `id` is not known, the engine knows it by its text."""
 
     text: str
     id: int | None
@@ -72,7 +72,7 @@ class Seq(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Choice(Shared):
-    """One of several; none of none."""
+    """One of several; without options, nothing matches."""
 
     options: tuple[Expr, ...]
 
@@ -103,14 +103,14 @@ class Step(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Forbidden(Shared):
-    """What free text must not contain, as short patterns. Shared by all texts of one place."""
+    """What free text must not contain, as short patterns. All texts of one place share it."""
 
     patterns: tuple[tuple[Step, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Text(Shared):
-    """Free text without anything forbidden, up to and with `closer`; without a closer, to its own end."""
+    """Free text that contains nothing forbidden. It ends with `closer`, where there is one."""
 
     forbidden: Forbidden
     closer: str = ""
@@ -120,7 +120,7 @@ class Text(Shared):
 class Member(Shared):
     """An argument: how it is written as the first and as a later one."""
 
-    name: str  # "" for one that is not declared, which may stand any number of times
+    name: str  # "" for one that is not declared, which may be repeated
     first: Expr
     later: Expr
     required: bool
@@ -128,7 +128,7 @@ class Member(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Members(Shared):
-    """One or more arguments, each declared one at most once, the required ones in any case, in this or any order."""
+    """One or more arguments: each declared one at most once, all required ones, in this order or in any order."""
 
     members: tuple[Member, ...]
     any_order: bool
@@ -161,7 +161,7 @@ NOTHING = Choice(())
 
 
 def seq(*parts: Expr) -> Expr:
-    """One after the other, as simple as can be."""
+    """One after the other, simplified."""
     flat: list[Expr] = []
     for part in parts:
         if part == NOTHING:
@@ -194,7 +194,7 @@ def _turn(parts: list[Expr]) -> None:
 
 
 def choice(*options: Expr) -> Expr:
-    """One of several, as simple as can be; what several begin with is written once."""
+    """One of several, simplified; a common beginning is written once."""
     flat: dict[Expr, None] = {}
     for option in options:
         flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
@@ -213,7 +213,7 @@ def choice(*options: Expr) -> Expr:
 
 
 def star(body: Expr) -> Expr:
-    """Any number of times, as simple as can be."""
+    """Any number of times, simplified."""
     if body in (NOTHING, EMPTY):
         return EMPTY
     return body if isinstance(body, Star) else Star(body)
@@ -225,7 +225,7 @@ def optional(body: Expr) -> Expr:
 
 
 def behind(expr: Expr, read: str) -> Expr:
-    """What is left of an expression where `read`, the beginning of a marker, has been written already."""
+    """The rest of an expression after `read`, the beginning of a marker that is written already."""
     match expr:
         case Lit():
             if expr.text.startswith(read):
@@ -261,7 +261,7 @@ def behind_seq(parts: tuple[Expr, ...], read: str) -> Expr:
 
 def members_in_turn(members: Members) -> Expr:
     """Arguments in their own order."""
-    following: Expr = EMPTY  # what may come behind a member
+    following: Expr = EMPTY  # what may come after a member
     whole: Expr = NOTHING
     for member in reversed(members.members):
         if member.name:
@@ -297,11 +297,11 @@ def members_in_any_order(members: Members, counted: frozenset[str]) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A grammar written for one engine.
+    """A grammar for one engine.
 
-    `text` is the grammar. `triggers` are the words with which a call begins, for engines that constrain lazily; `stop`
-    the tokens that end a turn and stand in no output; `preserved_tokens` special tokens that must reach the engine as
-    text. `notes` say what this grammar could not express, and what it allows or forbids instead.
+    `text` is the grammar. `triggers` are the words with which a call begins, for engines that constrain lazily. `stop`
+    are the tokens that end a turn; no output contains them. `preserved_tokens` are special tokens that must reach the
+    engine as text. `notes` say what this grammar cannot express, and what it allows or forbids instead.
     """
 
     target: str

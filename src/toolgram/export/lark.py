@@ -1,8 +1,8 @@
-"""Two writers of Lark: llguidance's dialect, and the part of it that xgrammar reads.
+"""Two writers of Lark: one for llguidance's dialect, one for the part of it that xgrammar reads.
 
-Strategy: llguidance has a lexer, so free text must be one terminal that says by itself where it ends: everything, and
-not what contains a marker before its end.  Arguments in any order are rules with a set of those that were written.
-xgrammar has no lexer and no `&`: free text is the automaton, and few arguments are all their orders.
+Strategy: llguidance has a lexer, so free text must be one terminal that defines its own end: any text without a marker
+before that end.  Arguments in any order are rules, one for each set of arguments that may already be written.  xgrammar
+has no lexer and no `&`: free text is written as its automaton, and few arguments as all their orders.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from toolgram.export.engines import fitted, tell_of_escapes, text_lengths
+from toolgram.export.engines import fitted, note_escapes, text_lengths
 from toolgram.export.expressions import (
     Break,
     Chars,
@@ -50,7 +50,7 @@ _PYTHON = {
 
 
 def lark_string(text: str) -> str:
-    """A text as a Lark string: what can be printed as it is, the rest escaped."""
+    """A text as a Lark string; characters that cannot be printed are escaped."""
     written = json.dumps(text, ensure_ascii=False)
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in written)
 
@@ -107,7 +107,7 @@ class XgrammarWriter(RuleWriter):
         return _PYTHON[name]
 
     def json_value(self, expr: Json) -> str:
-        """`%json`, and an object in any order of its keys where that can be said."""
+        """`%json`; or, where it can be expressed, an object with its keys in any order."""
         schema = fitted(json.loads(expr.schema), self.engine, self.note)
         if expr.any_order:
             written = self.in_any_order(schema)
@@ -119,18 +119,19 @@ class XgrammarWriter(RuleWriter):
             count = f"{{{low},{'' if high is None else high}}}"
             return rf'/"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{{4}})){count}"/'
         if self.engine == "xgrammar":
-            tell_of_escapes(schema, self.note)
+            note_escapes(schema, self.note)
         return self.rule(("json", text_of(schema)), "json", lambda: f"%json {text_of(schema)}")
 
 
 class LlguidanceWriter(XgrammarWriter):
-    """Lark as llguidance reads it: terminals are upper case and matched as far as they go."""
+    """Lark as llguidance reads it: terminals are upper case, and the longest match wins."""
 
     engine = "llguidance"
 
     def write(self, root: Expr) -> str:
-        """The whole grammar. Where one of two texts may stand, neither begins the other: a lexer would go for the
-        longer one, and could not take it back."""
+        """The whole grammar. Where one of two texts may stand, neither begins with the other: a lexer would take the
+        longer one and could not go back.
+        """
         while cuts := cuts_of(root):
             root = cut(root, cuts)
         return super().write(root)
@@ -179,11 +180,11 @@ class LlguidanceWriter(XgrammarWriter):
         return self.terminal(("text", body), "text", body)
 
     def members(self, expr: Members) -> str:
-        """Arguments in any order: rules with the set of those that were written."""
+        """Arguments in any order: a rule for each set of arguments that may already be written."""
         named = [member for member in expr.members if member.name]
         if not expr.any_order or len(named) > _MOST_BITS:
             if expr.any_order:
-                self.note(f"more than {_MOST_BITS} arguments stand in the order of the schema")
+                self.note(f"more than {_MOST_BITS} arguments are written in the order of the schema")
             return self.item(self.ordered_in_turn(expr))
         if expr in self.names:
             return self.names[expr]
@@ -218,9 +219,9 @@ class LlguidanceWriter(XgrammarWriter):
 
 
 def cuts_of(root: Expr) -> dict[str, int]:
-    """Where to cut fixed texts, so that no two that may stand at one place begin alike up to the end of one.
+    """Where to cut fixed texts, so that of two texts that may stand at one place neither begins with the other.
 
-    What may stand at one place is found as for any automaton: by the sets of places that the same symbols lead to.
+    The subset construction finds what may stand at one place: the sets of places that the same symbols lead to.
     """
     places = _Places()
     end = places.new()
@@ -285,7 +286,7 @@ class _Places:
                 self.edges[begin].append((expr, end))
 
     def closed(self, places: Iterable[int]) -> frozenset[int]:
-        """The places with those that nothing stands in front of."""
+        """The places with all that follow without a symbol."""
         found = set(places)
         pending = list(found)
         while pending:
@@ -305,7 +306,7 @@ class _Places:
 
 
 def cut(root: Expr, cuts: Mapping[str, int]) -> Expr:
-    """The expression with some texts in two pieces, of which the first is shared where it can be."""
+    """The expression with some texts in two pieces; equal first pieces are shared."""
     known: dict[int, Expr] = {}
 
     def made(expr: Expr) -> Expr:

@@ -1,7 +1,8 @@
-"""Patterns of JSON Schema, as each engine takes them.
+"""Patterns of JSON Schema in the form that each engine reads.
 
-A pattern may match anywhere in a text.  llguidance reads it so; xgrammar wants the whole text to match, so that what is
-open at either end is opened there.  Neither looks around or remembers; a pattern that does is taken out and told of.
+A pattern of JSON Schema may match anywhere in a text.  llguidance reads it so.  xgrammar matches whole texts, so a
+pattern without anchors gets `.*` at its ends.  Neither has lookaround or backreferences; a pattern with them is left
+out, and a note says so.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]|[^\\\[()|]+", re.DOTA
 def for_engine(pattern: str, engine: str) -> str | None:
     """The pattern as the engine reads it; None where it cannot."""
     if _OCTAL(pattern):
-        return None  # which the engines take for a backreference
+        return None  # the engines read it as a backreference
     try:
         parsed = _parser.parse(pattern)
     except (re.error, RecursionError):
@@ -33,7 +34,7 @@ def for_engine(pattern: str, engine: str) -> str | None:
     alternatives = list(_alternatives(pattern))
     inner = [_without_anchors(each) for each in alternatives]
     if any(op is _constants.AT for each, _, _ in inner for op in _operations(_parser.parse(each))):
-        return None  # an anchor in the middle, which one engine takes for nothing
+        return None  # an anchor in the middle, which one engine ignores
     if engine == "llguidance":
         return pattern
     if parsed.state.groupdict:
@@ -42,7 +43,7 @@ def for_engine(pattern: str, engine: str) -> str | None:
     return f"^({'|'.join(whole)})$"
 
 
-_ANY = ".*"  # no line ends: xgrammar lets nothing stand in a pattern that JSON escapes
+_ANY = ".*"  # no line ends: in xgrammar a pattern matches no character that JSON escapes
 
 
 def _is_plain(op: Any) -> bool:

@@ -1,8 +1,8 @@
-"""Values and keyword arguments as Python writes them, from a JSON Schema: the one language no engine has a word for.
+"""Values and keyword arguments in Python's notation, from a JSON Schema. No engine has this language built in.
 
-Strategy: a schema becomes rules of the common expressions, one per kind of value, so that every engine can say them.
-What is enforced: types, enumerations and constants, properties, `required`, `additionalProperties`, items, and the
-combinations `anyOf` and `oneOf`.  Anything else is told of, in words.
+Strategy: a schema becomes rules of common expressions, one for each kind of value, so that every engine can express
+them.  The rules enforce types, enumerations, constants, properties, `required`, `additionalProperties`, items, `anyOf`
+and `oneOf`.  Notes name what is left out.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PythonValues:
 
     def __init__(self, root: Mapping[str, Any], note: Note, json_words: bool = False) -> None:
         self.root, self.note = root, note
-        self.json_words = json_words  # `true` and `null`, as a template writes them that prints values as JSON
+        self.json_words = json_words  # `true` and `null`, for templates that print values as JSON
         self.made: dict[str, Expr] = BASE | (_JSON_WORDS if json_words else {})
         self.named: dict[str, str] = {}  # references that have a rule
 
@@ -93,7 +93,7 @@ class PythonValues:
             return self._reference(str(reference))
         extra = sorted(set(schema) - _ENFORCED - _BOUNDS)
         if extra:
-            self.note(f"{', '.join(extra)} cannot be said of a Python value, and is not enforced")
+            self.note(f"{', '.join(extra)} of a Python value is not enforced")
         if "const" in schema:
             return self._constant(schema["const"])
         if "enum" in schema:
@@ -141,7 +141,7 @@ class PythonValues:
         whole = range(least, most + 1) if isinstance(least, int) and isinstance(most, int) else range(0)
         if kind == "integer" and exact and 0 < len(whole) <= _MOST_LISTED:
             return choice(*(Lit(str(number)) for number in whole))
-        self.note(f"the bounds of a {kind} cannot be said of a Python value, and are not enforced")
+        self.note(f"the bounds of a {kind} in a Python value are not enforced")
         return Ref(kind)
 
     def members(
@@ -160,7 +160,7 @@ class PythonValues:
         if beyond is not False:
             keys = Chars(other.first, other.rest, other.most, tuple(properties)) if isinstance(other, Chars) else other
             if properties and not isinstance(other, Chars):
-                return Members(tuple(found), False)  # a string that is none of several has no short form
+                return Members(tuple(found), False)  # there is no short expression for a string that is none of several
             written = seq(keys, Lit(equals), self.value(beyond))
             found.append(Member("", written, seq(Lit(separator), written), False))
         return Members(tuple(found), False)
@@ -212,17 +212,17 @@ def _escape(char: str) -> str:
 
 
 def keyword_arguments(schema: Mapping[str, Any], note: Note, json_words: bool = False) -> tuple[Expr, bool]:
-    """What stands between the parentheses of a call where there are arguments, and whether there may be none."""
+    """The arguments between the parentheses of a call, and whether there may be none."""
     values = PythonValues(schema, note, json_words)
     names = Chars(_FIRST, _FIRST + _DIGITS, 32)
     members = values.members(schema, Lit, names, "=", ", ")
     for member in members.members:
         if member.name and not member.name.isidentifier():
-            note(f"the parameter {member.name!r} is no Python name, and cannot be written")
+            note(f"the parameter {member.name!r} is not a Python name and cannot be written")
     usable = Members(tuple(each for each in members.members if not each.name or each.name.isidentifier()), True)
     lost = any(each.required and each not in usable.members for each in members.members)
     body: Expr = NOTHING if lost or not usable.members else usable
     extra = sorted(set(schema) - _ENFORCED)
     if extra:
-        note(f"{', '.join(extra)} cannot be said of Python arguments, and is not enforced")
+        note(f"{', '.join(extra)} of Python arguments is not enforced")
     return (values.rules(body) if body != NOTHING else body), not any(each.required for each in members.members)

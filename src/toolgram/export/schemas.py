@@ -1,8 +1,7 @@
-"""The tools and schemas of a request: checked once, so that whatever is wrong is said in one sentence.
+"""The tools and schemas of a request. They are checked once, and an error says in one sentence what is wrong.
 
-Strategy: a schema goes to the engines as it is, but for what makes them agree: `additionalProperties` is written out
-wherever an object has properties, because JSON Schema and the engines assume different things when it is missing.
-What an engine does not enforce is said by its writer.
+Strategy: the engines get a schema almost unchanged.  `additionalProperties` is added wherever an object has properties,
+because JSON Schema and the engines differ in its default.  The writers note what an engine does not enforce.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "conta
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _MOST_DEPTH = 64
-_UNICODE_CLASS = re.compile(r"\\[pP]\{[^}]*\}").sub  # which JSON Schema has, and Python does not know
+_UNICODE_CLASS = re.compile(r"\\[pP]\{[^}]*\}").sub  # JSON Schema has these, and Python does not
 PLAIN_OBJECT = frozenset({"type", "properties", "required", "additionalProperties", "$defs", "definitions"})
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$schema", "$id",
@@ -66,7 +65,7 @@ def _arguments(function: Mapping[str, Any], where: str) -> Mapping[str, Any]:
 
 
 def check_schema(schema: Any, where: str) -> Mapping[str, Any]:
-    """A JSON Schema that is one. Raises ToolgramError that says where it is not."""
+    """The schema, if it is valid. Raises ToolgramError that says where it is not."""
     if _nests_too_deep(schema):
         raise ToolgramError(f"{where}: not a JSON Schema: it nests deeper than {2 * _MOST_DEPTH} lists and objects")
     try:
@@ -81,7 +80,7 @@ def check_schema(schema: Any, where: str) -> Mapping[str, Any]:
 
 
 def _nests_too_deep(value: Any) -> bool:
-    """Whether anything in a schema (a constant, say) nests deeper than what is worked through."""
+    """Whether anything in a schema (also a constant) nests deeper than the limit."""
     level = [value]
     for _ in range(2 * _MOST_DEPTH):
         level = [
@@ -145,7 +144,7 @@ def _problems(schema: Any, root: Mapping[str, Any], path: str, depth: int) -> It
 
 
 def _is_circle(reference: str, root: Mapping[str, Any]) -> bool:
-    """Whether a reference is to be read before it can be: through nothing but references and `allOf`."""
+    """Whether a reference leads back to itself through nothing but references and `allOf`."""
     seen: set[str] = set()
     pending = [reference]
     while pending:
@@ -160,7 +159,7 @@ def _is_circle(reference: str, root: Mapping[str, Any]) -> bool:
 
 
 def resolve(reference: Any, root: Mapping[str, Any]) -> Any:
-    """What a reference into the same schema points at; None where it leads nowhere."""
+    """The target of a reference into the same schema; None where there is none."""
     if reference == "#":
         return root
     if not isinstance(reference, str) or not reference.startswith("#/"):
@@ -180,7 +179,7 @@ def resolve(reference: Any, root: Mapping[str, Any]) -> Any:
 def explicit(schema: Any, strict: bool) -> Any:
     """The schema without annotations, and with `additionalProperties` wherever an object has properties.
 
-    `allOf` becomes one schema where its parts do not contradict each other, because few engines know it.
+    `allOf` becomes one schema where its parts do not conflict, because few engines support it.
     """
     return _explicit(schema, strict, schema if isinstance(schema, Mapping) else {}, frozenset())
 
@@ -251,12 +250,12 @@ def _joined(
 
 
 def text_of(schema: Any) -> str:
-    """The schema as text: the order of its keys is kept, because the order of properties means something."""
+    """The schema as text. The order of keys is kept, because the order of properties matters."""
     return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
 
 def within(schema: Any, root: Mapping[str, Any]) -> Any:
-    """A part of a schema as one of its own: it takes along what references may point at."""
+    """A part of a schema as a schema of its own, with the definitions that references may need."""
     if not isinstance(schema, Mapping) or '"$ref"' not in text_of(schema):
         return schema
     return {**schema, **{key: root[key] for key in ("$defs", "definitions") if key in root}}

@@ -1,4 +1,4 @@
-"""Kleene's algorithm: an automaton, given as equations, becomes the expression of its first state."""
+"""Kleene's algorithm: from an automaton, given as equations, to the expression of its first state."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ N = TypeVar("N", bound=Hashable)
 
 
 def solve(equations: Mapping[N, Mapping[N | None, Expr]], order: Sequence[N], first: N) -> Expr:
-    """The expression of the first state: the others are put into the places where they occur, one after the other.
+    """The expression of the first state. The other states are replaced by their equations, one after the other.
 
-    Next is always the state with the fewest ways through it, so that what loops is what many ways lead through, and
-    what belongs to one function is written once.  States are numbers here, and -1 is the end.
+    The state with the fewest paths through it comes first. So the loops that remain are those of states with many
+    paths, and what belongs to one function is written once.  States are numbers here, and -1 is the end.
     """
     numbers = {node: at for at, node in enumerate(order)}
     rows = [{-1 if dest is None else numbers[dest]: label for dest, label in equations[node].items()} for node in order]

@@ -1,7 +1,7 @@
-"""A structural tag: the JSON form that xgrammar and vLLM take, where nothing has a name and everything nests.
+"""A structural tag: the JSON form for xgrammar and vLLM. It has no named rules, so everything nests.
 
-Strategy: texts, sequences and choices are the format's own, arguments are its `json_schema`.  What it has no word for
-(text without a pattern, a run of characters, values as Python writes them) is an embedded grammar of EBNF rules.
+Strategy: texts, sequences and choices are the tag's own formats; arguments are its `json_schema`.  What it cannot
+express (text without a pattern, a run of characters, values in Python's notation) is an embedded grammar of EBNF rules.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from toolgram.export.ebnf import EbnfWriter, rules_are_printed
-from toolgram.export.engines import fitted, tell_of_escapes, text_lengths
+from toolgram.export.engines import fitted, note_escapes, text_lengths
 from toolgram.export.expressions import (
     EMPTY,
     Break,
@@ -79,13 +79,15 @@ class _Formats:
                     return self._embedded(members)
                 if text_lengths(schema) is not None and self._can_embed("texts"):
                     return self._embedded(expr)
-                tell_of_escapes(schema, note)
+                note_escapes(schema, note)
                 return {"type": "json_schema", "json_schema": schema}
             case Text():
                 return self._text(expr)
             case Members():
                 if not _rules_can_write(expr):
-                    note("arguments stand in the order of the schema, for the tokens between them go by their names")
+                    note(
+                        "arguments are written in the order of the schema, because the tokens between them have no ids"
+                    )
                     return self.of(members_in_turn(expr))
                 if not self._can_embed("arguments"):
                     return self.of(members_in_turn(expr))
@@ -96,14 +98,14 @@ class _Formats:
                 raise AssertionError("a rule is only known inside its language")
 
     def _can_embed(self, what: str) -> bool:
-        """Whether there is someone to print the rules of a schema; else the schema itself will do, in its order."""
+        """Whether xgrammar can print the rules of a schema; otherwise the schema itself is used, in its order."""
         if rules_are_printed():
             return True
         self.note(f"xgrammar is not installed here, so that {what} are left to its `json_schema`, in the order of that")
         return False
 
     def _text(self, expr: Text) -> dict[str, Any]:
-        """Text by its excluded words, where they are words and the closer is one of them; else an embedded grammar."""
+        """Text by its excluded words, where these are fixed words with the closer among them; else EBNF rules."""
         words = []
         for pattern in expr.forbidden.patterns:
             if any(step.repeated or step.negated or len(step.characters) != 1 for step in pattern):
@@ -136,7 +138,7 @@ def _goes_by_name(expr: Expr) -> bool:
 
 
 def _is_rules(expr: Expr) -> bool:
-    """Whether an expression holds what has no word here, and nothing that only a tag can say: then it is rules."""
+    """Whether an expression must be rules: the tag cannot express a part of it, and rules can express all of it."""
     pending, needed = [expr], False
     while pending:
         here = pending.pop()

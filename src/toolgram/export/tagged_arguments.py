@@ -1,8 +1,8 @@
-"""Arguments between markers, one by one: each named argument as an expression, with its value by its type.
+"""Arguments between markers: each named argument as an expression, with a value of its declared type.
 
-Strategy: between two places where an argument may begin lies a small automaton of its own (the key, what stands
-between, the value, its end), which is solved for every parameter.  What a value may be is decided by declared types,
-as it is when it is read: text as it stands up to its marker, a literal, or either.
+Strategy: between two places where an argument may begin lies a small automaton of its own (the key, the markers, the
+value, its end).  It is solved for every parameter.  The declared type decides what a value may be, as it does when it
+is read: text up to its marker, a literal, or either.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from toolgram.export.expressions import (
     choice,
     seq,
 )
-from toolgram.export.habits import Edge, Habits
+from toolgram.export.observed_paths import Edge, ObservedPaths
 from toolgram.export.python_values import PythonValues
 from toolgram.export.schemas import Tool, keywords, text_of, within
 from toolgram.export.solving import solve
@@ -42,7 +42,7 @@ def noting(tool: Tool, note: Callable[[str], object]) -> Callable[[str], object]
 
 
 class _Place(NamedTuple):
-    """A state inside an argument; `echoed` behind a marker that has said the key again."""
+    """A state inside an argument; `echoed` after a marker that repeats the key."""
 
     state: str
     echoed: bool = False
@@ -52,14 +52,14 @@ class TaggedArguments:
     """Writes the tagged arguments of a format for one request. `marker` is the text or token of a transition."""
 
     def __init__(
-        self, spec: Spec, habits: Habits, marker: Callable[[Edge], Expr], note: Callable[[str], object]
+        self, spec: Spec, paths: ObservedPaths, marker: Callable[[Edge], Expr], note: Callable[[str], object]
     ) -> None:
-        self.spec, self.habits, self.marker, self.note = spec, habits, marker, note
+        self.spec, self.paths, self.marker, self.note = spec, paths, marker, note
         self.rows = rows_of(spec)
         self.known_members: dict[tuple[Any, ...], Expr] = {}
 
     def members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
-        """All arguments of a function, each as it is written first and later."""
+        """All arguments of a function, each in its first and its later form."""
         key = (tool.name, *first)
         if key not in self.known_members:
             self.known_members[key] = self._made_members(tool, first, later, waiting)
@@ -81,7 +81,7 @@ class TaggedArguments:
             properties[name] = beyond
         extra = sorted(set(schema) - {"type", "properties", "required", "additionalProperties", "$defs", "definitions"})
         if extra:
-            self.note(f"{tool.name}: {', '.join(extra)} of the parameters cannot be said of tagged arguments")
+            self.note(f"{tool.name}: {', '.join(extra)} of the parameters is not enforced on tagged arguments")
         found: list[Member] = []
         for name, declared in properties.items():
             begun, again = written(name, declared)
@@ -94,15 +94,15 @@ class TaggedArguments:
             found.append(Member(name, begun, again, name in required))
         types = types_of(beyond, schema)
         if beyond is not False and types is not None and "string" not in types:
-            self.note(f"{tool.name}: further arguments would be read as text, and are not written")
+            self.note(f"{tool.name}: further arguments would be read as text, so they are not allowed")
         elif beyond is not False:
-            self.note("arguments that no schema declares are not counted: one name may stand twice")
+            self.note("arguments that no schema declares are not counted: a name may be repeated")
             begun, again = written(tuple(properties), beyond)
             found.append(Member("", begun, again, False))
         return Members(tuple(found), True) if found else NOTHING
 
     def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> Expr:
-        """One argument, from an edge that begins it to where another may come. `key` may be any but some."""
+        """One argument, from the edge that begins it to the place where another may begin."""
         first, begun = _Place(""), _Place(edge.dest)
         equations: dict[_Place, dict[_Place | None, Expr]] = {
             first: {begun: seq(Lit(edge.lead), self._key_label(edge, key))}
@@ -116,7 +116,7 @@ class TaggedArguments:
             if place.state == waiting:
                 row[None] = EMPTY
             else:
-                for each in self.habits.edges.get(place.state, ()):
+                for each in self.paths.edges.get(place.state, ()):
                     echoed = place.echoed and isinstance(self.spec.terminals.get(each.trigger), Run)
                     label = EMPTY if echoed else self._value_label(tool, each, key, declared)
                     label = seq(Lit(each.lead), label)
@@ -152,7 +152,7 @@ class TaggedArguments:
         if state.echo and not isinstance(key, str):
             return NOTHING  # its closing marker repeats a key that is not known
         name = key if isinstance(key, str) else ""
-        echoed = name if state.echo else ""  # what the marker ends with; the state behind it does not read it again
+        echoed = name if state.echo else ""  # the end of the marker; the state after it does not read it again
         types = types_of(declared, tool.schema)
         texts = types is None or "string" in types
         if state.typed == "json":
@@ -164,7 +164,7 @@ class TaggedArguments:
         return choice(raw, seq(self._literal(tool, declared, with_text=False), self.marker(edge), Lit(echoed)))
 
     def _notated(self, tool: Tool, declared: Any) -> Expr:
-        """A value in the format's own quotes; what holds others in it is JSON, which is read as well."""
+        """A value in the format's own quotes. Lists and objects are JSON, which the parser reads as well."""
         opening, closing = self.spec.notation
         types = types_of(declared, tool.schema)
         options = [self._literal(tool, declared, with_text=False)]
@@ -176,13 +176,13 @@ class TaggedArguments:
                 marks = dict.fromkeys(literal_pattern(mark) for mark in (opening, closing))
                 options.append(seq(Lit(opening), Text(Forbidden(tuple(marks)), closing)))
         if types is None or {"array", "object"} & types:
-            self.note("lists and objects are written as JSON, and not in the quotes of the format")
+            self.note("lists and objects are written as JSON, not in the quotes of the format")
         return choice(*options)
 
     def _has_text_frame(self) -> bool:
         return any(
             self.spec.states[edge.source].meaning == "value" and self.spec.states[edge.source].typed in ("", "text")
-            for edges in self.habits.edges.values()
+            for edges in self.paths.edges.values()
             for edge in edges
         )
 
@@ -192,7 +192,7 @@ class TaggedArguments:
         if schema is False:
             return NOTHING
         written: Expr = Json(text_of(within(schema, tool.schema)))
-        if self.habits.python_values:
+        if self.paths.python_values:
             values = PythonValues(tool.schema, noting(tool, self.note))
             start = values.value(schema)
             written = choice(written, values.rules(start)) if start != NOTHING else written
@@ -205,12 +205,12 @@ class TaggedArguments:
             for each in texts:
                 if edge.text in each:
                     self.note(
-                        f"{tool.name}: a value of {name!r} holds the marker that would end it, and cannot be written"
+                        f"{tool.name}: a value of {name!r} contains the marker that would end it, and cannot be written"
                     )
             return seq(choice(*(Lit(each) for each in texts if edge.text not in each)), self.marker(edge), Lit(echoed))
         kept = sorted({"minLength", "maxLength", "pattern", "format"} & _text_keywords(declared))
         if kept:
-            self.note(f"{tool.name}: {', '.join(kept)} of {name!r} cannot be said of raw text, and is not enforced")
+            self.note(f"{tool.name}: {', '.join(kept)} of {name!r} is not enforced on raw text")
         found = []
         for trigger in self.rows[edge.source]:
             shape = self.spec.terminals.get(trigger)
@@ -244,7 +244,7 @@ def _text_keywords(schema: Any) -> set[str]:
 
 
 def _without_text(schema: Any, root: Mapping[str, Any]) -> Any:
-    """The schema of the values that are no text; False where there are none."""
+    """The schema of the values that are not text; False where there are none."""
     types = types_of(schema, root)
     if types is None:
         rest = ["integer", "number", "boolean", "null", "array", "object"]

@@ -1,9 +1,9 @@
-"""Free text that must not contain certain things: what those are, and the automaton that sees them coming.
+"""Free text that must not contain certain patterns: what these are, and the automaton that finds them.
 
-Strategy: a marker that is a special token may not stand in text at all.  A bracket may, as long as no call follows from
-it: what is forbidden then is the bracket and what must come after it for a call, as a short pattern of character sets.
-The automaton is the subset construction over "anything, then one of the patterns": for fixed texts it is that of Aho
-and Corasick, and completes a marker inside another's beginning as it must.
+Strategy: a marker that is a special token may not occur in text at all.  A bracket may, as long as no call follows from
+it.  Then the forbidden pattern is the bracket and what must come after it for a call, as a short sequence of character
+sets.  The automaton is the subset construction over "anything, then one of the patterns".  For fixed texts it is the
+automaton of Aho and Corasick, so it also finds a marker that begins inside the beginning of another one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from toolgram.export.expressions import Forbidden, Step
 from toolgram.spec import Literal, Run, Spec, Transition, is_json_trigger
 
 BLANKS = Step(frozenset(" \t\r\n"), repeated=True)
-WORD = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"  # what names and ids are made of
+WORD = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"  # the characters of names and ids
 _QUOTES = frozenset("\"'")
 _ASCII = [chr(code) for code in range(9, 127)]
 
@@ -71,7 +71,7 @@ def patterns_of(
                 yield exact
             else:
                 if "start_map item" in row and "start_map item" in rows[transition.dest]:
-                    continue  # what makes it a call is seen without it
+                    continue  # the call is recognised without it
                 follow = list(_follow(spec, rows, transition.dest, 2))
                 yield from ((*exact, *rest) for rest in follow or [()])
         elif trigger in ("start_map item", "start_array"):
@@ -88,7 +88,7 @@ def _opened(spec: Spec, rows: dict[str, dict[str, Transition]], trigger: str, de
 
 
 def _follow(spec: Spec, rows: dict[str, dict[str, Transition]], state: str, depth: int) -> Iterator[Pattern]:
-    """What must come next in a held state, as far as it is worth looking; nothing where that is open."""
+    """What must come next in a held state, up to a limit; nothing where several things may come."""
     row = rows[state]
     blanks: Pattern = ()
     found: list[Pattern] = []
@@ -131,7 +131,7 @@ def _closed(patterns: tuple[Pattern, ...], items: Iterable[tuple[int, int]]) -> 
 
 
 def _advance(patterns: tuple[Pattern, ...], items: _Items, char: str) -> tuple[_Items, frozenset[int]]:
-    """The items behind a character ("" for any that no pattern names), and the patterns that are complete there."""
+    """The items after a character ("" for any that no pattern names), and the patterns that are complete there."""
     moved = []
     for which, at in items:
         if at == len(patterns[which]):
@@ -144,7 +144,7 @@ def _advance(patterns: tuple[Pattern, ...], items: _Items, char: str) -> tuple[_
 
 
 def first_completion(forbidden: Forbidden, text: str) -> int:
-    """After how many characters of `text` something forbidden is complete; 0 where nothing is."""
+    """After how many characters of `text` a forbidden pattern is complete; 0 where none is."""
     patterns = forbidden.patterns
     items = _closed(patterns, ((which, 0) for which in range(len(patterns))))
     for at, char in enumerate(text, 1):
@@ -202,7 +202,7 @@ def text_automaton(forbidden: Forbidden, closer: str) -> tuple[TextState, ...]:
 
 
 def _kinds(patterns: tuple[Pattern, ...]) -> list[str]:
-    """The characters that patterns name, those together that none tells apart; "" stands for all that none names."""
+    """The characters that patterns name, in groups that no pattern separates; "" is all that no pattern names."""
     sets = list(dict.fromkeys(step.characters for pattern in patterns for step in pattern))
     alike: dict[tuple[bool, ...], list[str]] = {}
     for char in sorted(frozenset().union(*sets)):

@@ -1,8 +1,8 @@
-"""What all writers of rules share: names, shared parts, text automata, and lowering what a target has no word for.
+"""What all writers of rules share: names, shared parts, text automata, and the expansion of what a target lacks.
 
-Strategy: a writer walks the expression once.  Leaves become rules (or terminals) of their own, named by what they are
-and numbered in order of appearance, equal ones the same; so the text depends on the request alone.  A part that occurs
-in several places is a rule as well.  A target says how its rules, texts and classes look, and what it has words for.
+Strategy: a writer walks the expression once.  Leaves become rules (or terminals), named by their kind and numbered in
+order of appearance; equal leaves share a rule.  So the grammar depends on the request alone.  A part that occurs in
+several places is a rule as well.  A target defines how its rules, texts and classes look, and what it can express.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ from toolgram.export.schemas import PLAIN_OBJECT, text_of, within
 
 Note = Callable[[str], object]
 
-MOST_COUNTED = 6  # arguments in any order of which every set is a rule; of more, only the required ones are counted,
-MOST_REQUIRED = 5  # if they are few enough
+MOST_COUNTED = (
+    6  # with at most this many arguments in any order, every set is a rule; with more, only required ones are counted,
+)
+MOST_REQUIRED = 5  # if there are at most this many
 BLANKS = optional(Chars(" \t\r\n", " \t\r\n", 32))
 KEY_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.$"
 
@@ -58,7 +60,7 @@ class RuleWriter:
         self.counts: dict[str, int] = {}
         self.uses: dict[int, int] = {}
         self.prefix = ""  # of the rules of an inner language
-        self.kept: list[Expr] = []  # keeps what ids were taken of
+        self.kept: list[Expr] = []  # keeps nodes alive whose ids are keys
 
     def write(self, root: Expr) -> str:
         """The whole grammar."""
@@ -86,11 +88,11 @@ class RuleWriter:
         return self.spell(f"{kind}-{self.counts[kind]}")
 
     def spell(self, name: str) -> str:
-        """A name as the target has it."""
+        """A name in the notation of the target."""
         return name
 
     def rule(self, key: Any, kind: str, body: Callable[[], str]) -> str:
-        """The rule for a key, made when it is first asked for."""
+        """The rule for a key, made at its first use."""
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = self.new(kind)
@@ -124,7 +126,7 @@ class RuleWriter:
         return self.inner_item(expr) if isinstance(expr, Star) else self.body(expr)
 
     def inner_item(self, expr: Expr) -> str:
-        """An expression, written where it stands or as a rule."""
+        """An expression, inline or as a rule."""
         match expr:
             case Lit():
                 return self.literal(expr.text)
@@ -191,7 +193,7 @@ class RuleWriter:
         return self.rule(expr, "key", lambda: self._other_than(expr, ""))
 
     def _other_than(self, expr: Chars, read: str) -> str:
-        """What may follow `read`, which some of the excluded texts begin with."""
+        """What may follow `read`, with which some of the excluded texts begin."""
         allowed = expr.rest if read else expr.first
         going = sorted({text[len(read)] for text in expr.but if text.startswith(read) and len(text) > len(read)})
         free = "".join(char for char in allowed if char not in going)
@@ -224,7 +226,7 @@ class RuleWriter:
         return base
 
     def members(self, expr: Members) -> str:
-        """Arguments: in any order where few are to be counted, in their own where there are more."""
+        """Arguments: in any order where few must be counted, in the order of the schema where there are more."""
         return self.item(self.ordered(expr))
 
     def ordered(self, expr: Members) -> Expr:
@@ -234,17 +236,17 @@ class RuleWriter:
         if expr.any_order and 1 < len(names) <= MOST_COUNTED:
             found = members_in_any_order(expr, names)
         elif expr.any_order and len(names) > 1 and len(required) <= MOST_REQUIRED:
-            self.note(f"where there are more than {MOST_COUNTED} arguments, one that is not required may stand twice")
+            self.note(f"where there are more than {MOST_COUNTED} arguments, one that is not required may be repeated")
             found = members_in_any_order(expr, required)
         else:
             if expr.any_order and len(names) > 1:
-                self.note(f"more than {MOST_REQUIRED} required arguments stand in the order of the schema")
+                self.note(f"more than {MOST_REQUIRED} required arguments are written in the order of the schema")
             found = members_in_turn(expr)
         self._count(found)
         return found
 
     def in_any_order(self, schema: dict[str, Any]) -> str | None:
-        """The rule of an object whose keys may stand in any order; None where it must be left to the engine."""
+        """The rule of an object whose keys may stand in any order; None where the engine must write it."""
         found = object_members(schema)
         if found is None:
             if len(schema.get("properties", ())) > 1:
@@ -274,7 +276,7 @@ class RuleWriter:
 
 
 def object_members(schema: dict[str, Any]) -> Expr | None:
-    """An object written out member by member, to stand in any order; None where that would lose something."""
+    """An object as members in any order; None where the expression would lose a part of the schema."""
     if not set(schema) <= PLAIN_OBJECT or schema.get("type") != "object" or not schema.get("properties"):
         return None
     blanks = BLANKS
@@ -290,7 +292,7 @@ def object_members(schema: dict[str, Any]) -> Expr | None:
         if declared is False:
             if name in required:
                 return None
-            continue  # it cannot be given, and no other key has its name
+            continue  # it cannot be given, and no other key may have its name
         value = Json(text_of(within(declared, schema)))
         written = seq(Lit(json.dumps(name, ensure_ascii=False)), blanks, Lit(":"), blanks, value)
         found.append(Member(name, written, seq(blanks, Lit(","), blanks, written), name in required))

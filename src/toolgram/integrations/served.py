@@ -25,7 +25,7 @@ from toolgram.formats import Format, get_format
 from toolgram.runtime.parser import Parser
 from toolgram.spec import TEXT
 
-AUTO = "auto"  # the format that the tokenizer itself tells
+AUTO = "auto"  # the format is chosen from the tokenizer
 MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
 _MOST_PROMPT = 4096  # tokens of a prompt that are looked at from its end
 TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, where the server is given one that the tokenizer does not know
@@ -180,7 +180,7 @@ class Served:
         """
         emitted = [(place, number) for place, number in enumerate(token_ids) if number in self.by_id]
         cuts: list[tuple[str, list[int]]] = []
-        early: list[int] = []  # ids whose text is yet to come
+        unmatched: list[int] = []  # ids of special tokens whose text is yet to come
         done = 0
         for turn, (place, number) in enumerate(emitted):
             marker = self.by_id[number]
@@ -192,11 +192,11 @@ class Served:
                 if begin < done or not text.startswith(marker, begin):
                     begin = text.find(marker, done)
             if begin < 0:
-                early.append(number)
+                unmatched.append(number)
                 continue
             cuts += [(text[done:begin], []), (marker, [number])]
             done = begin + len(marker)
-        return [(piece, ids) for piece, ids in [*cuts, (text[done:], early)] if piece or ids]
+        return [(piece, ids) for piece, ids in [*cuts, (text[done:], unmatched)] if piece or ids]
 
 
 class Session:
@@ -342,7 +342,7 @@ _kept: dict[tuple[int, str], Served] = {}
 
 
 def served(tokenizer: Any, name: str = AUTO) -> Served:
-    """The format of this name, or the one that the tokenizer tells, as this tokenizer writes it."""
+    """The format of this name, as this tokenizer writes it. With `auto`, the tokenizer decides which format it is."""
     key = (id(tokenizer), name)
     found = _kept.get(key)
     if found is None or found.tokenizer_ref() is not tokenizer:
@@ -358,7 +358,7 @@ def _reference(tokenizer: Any) -> Callable[[], Any]:
 
 
 def _format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
-    """The format, and what there is to warn of. Never raises: a server that starts is worth more than a message."""
+    """The format and a warning, which may be empty. Never raises: a mistake here must not stop the server."""
     try:
         if name != AUTO:
             return get_format(name), ""
@@ -450,7 +450,7 @@ def _generation_prompts(fmt: Format | None) -> list[tuple[str, str]]:
     return sorted(seen, key=lambda pair: -len(pair[0]))
 
 
-# --- what a machine says of reasoning -------------------------------------------------------------------------------
+# --- what a machine says about reasoning ----------------------------------------------------------------------------
 
 
 def _is_reasoning(state: StateProgram) -> bool:
@@ -483,5 +483,5 @@ def _only_about_reasoning(trigger: str, states: list[StateProgram], initial: Sta
 
 @lru_cache(maxsize=64)
 def warn_no_constraint(why: str) -> None:
-    """Say, once for each reason, that nothing holds the model to a call."""
-    logger.warning("toolgram: calls are read and not enforced, for want of a constraint: %s", why)
+    """Log a warning, once for each reason, that tool calls are not enforced."""
+    logger.warning("toolgram: calls are parsed but not enforced, because there is no constraint: %s", why)

@@ -5,11 +5,11 @@
 vLLM calls `register`, the entry point `toolgram` of the group `vllm.general_plugins`, in each of its processes before
 it looks at the names.  Only strings are registered: no format is loaded that is not used.
 
-    toolgram            the format that the tokenizer tells: derived from its chat template; of a Mistral tokenizer
-                        by its version
+    toolgram            the format follows from the tokenizer: it is derived from the chat template, or chosen by
+                        the version of a Mistral tokenizer
     toolgram_<format>   a shipped format
 
-Environment variables: TOOLGRAM_VLLM_OVERRIDE, a comma-separated list of vLLM's own names that shall mean toolgram's
+Environment variables: TOOLGRAM_VLLM_OVERRIDE, a comma-separated list of vLLM's own names that select toolgram's
 parsers (`llama3_json,mistral`); VLLM_PLUGINS, vLLM's own list of plug-ins to load, which must then include `toolgram`.
 
 The module may also be named by `--tool-parser-plugin toolgram.integrations.vllm` (or `--reasoning-parser-plugin`),
@@ -29,7 +29,7 @@ OVERRIDE_VARIABLE = "TOOLGRAM_VLLM_OVERRIDE"
 AUTO_NAME = "toolgram"
 PARSERS = "toolgram.integrations.vllm_parsers"
 
-# vLLM's names for what toolgram ships under another name. Any other name means the format that the tokenizer tells.
+# vLLM's names for what toolgram ships under another name. For any other name the format follows from the tokenizer.
 ALIASES = {
     "granite": "granite_3",
     "llama4_json": "llama3_json",
@@ -45,7 +45,7 @@ logger = logging.getLogger("vllm.toolgram")
 
 
 def parser_names() -> dict[str, str]:
-    """The names that are registered, each with the format it stands for; "auto" is the one that the tokenizer tells."""
+    """The names that are registered, each with its format; "auto" means that the format follows from the tokenizer."""
     return {AUTO_NAME: "auto", **{f"{AUTO_NAME}_{name}": name for name in format_names()}}
 
 
@@ -102,7 +102,7 @@ def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:
             continue
         known = True
         manager.register_lazy_module(name, PARSERS, class_name)
-        getattr(manager, loaded, {}).pop(name, None)  # a class that is already loaded would go before
+        getattr(manager, loaded, {}).pop(name, None)  # a class that is already loaded would be used instead
     if known:
         logger.info("toolgram: vLLM's %s is read by toolgram (%s)", name, format_name)
     else:

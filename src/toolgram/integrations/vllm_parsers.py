@@ -9,10 +9,10 @@ Strategy: one `Session` is shared by the two, so that every character is read on
 reads until something other than reasoning comes, and leaves those events in the session for the tool parser.  A whole
 answer is read in the same way, in one piece.
 
-The two are introduced to one another by `__set_name__`, which Python calls when vLLM makes them attributes of the class
-that drives them; the same place keeps what vLLM knows and does not pass on (the ids of a whole answer, the prompt of a
-tool parser without reasoning parser, the request of a stream that never left reasoning).  Where that does not happen,
-each of the two works alone, from the text that the other leaves.
+vLLM stores both classes as attributes of the class that drives them.  Python then calls `__set_name__`, which wraps
+that class: it connects the two parsers, and keeps what vLLM knows but does not pass on (the ids of a whole answer, the
+prompt of a tool parser without reasoning parser, the request of a stream that never left reasoning).  Without that
+call, each parser works alone, from the text that the other leaves.
 
 Without tools, or with tool_choice "none", calls are text: what is behind the reasoning is read by a session of its own,
 whose format has no calls. Without a reasoning parser such an answer passes as it stands.
@@ -42,8 +42,8 @@ from toolgram.integrations.vllm_surface import (
 _JOINED = "_joined_by_toolgram"
 
 
-class _Told(type):
-    """The type of both classes: told by Python when it becomes an attribute of a class that drives it."""
+class _Attachable(type):
+    """The metaclass of both parsers. Python calls `__set_name__` when vLLM stores a parser in its driver class."""
 
     def __set_name__(cls, owner: type[Any], name: str) -> None:
         if name in ("tool_parser_cls", "reasoning_parser_cls") and _JOINED not in owner.__dict__:
@@ -51,7 +51,7 @@ class _Told(type):
 
 
 def _join(owner: type[Any]) -> None:
-    """Have a class that drives a pair introduce the two, and keep for them what it does not pass on."""
+    """Wrap the class that drives a pair: it connects the two parsers and keeps for them what it does not pass on."""
     names = ("__init__", "parse", "set_prompt_token_ids", "finalize_generation")
     begin, parse, see_prompt, finalize = (getattr(owner, name, None) for name in names)
     if not (callable(begin) and callable(parse) and callable(see_prompt)):
@@ -169,7 +169,7 @@ def _stopped(request: Any, session: Session) -> str | None:
     return None if session.last == session.served.eos_id else "length"
 
 
-class ToolgramReasoningParser(ReasoningParser, metaclass=_Told):  # type: ignore[misc]
+class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: ignore[misc]
     """Takes reasoning out of an answer, and hands over to the tool parser where it ends."""
 
     format_name = AUTO
@@ -333,7 +333,7 @@ def _first_thought(events: list[Event], served: Served) -> tuple[str, int]:
     return "".join(thought), len(events)
 
 
-class ToolgramToolParser(ToolParser, metaclass=_Told):  # type: ignore[misc]
+class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[misc]
     """Reads content and calls; in a stream without reasoning parser, or behind reasoning, everything."""
 
     format_name = AUTO
@@ -540,7 +540,7 @@ def __getattr__(name: str) -> Any:
     """`ToolParser_<format>` and `ReasoningParser_<format>`, made when vLLM asks for them."""
     for beginning, base in _PAIRS.items():
         if name.startswith(beginning):
-            kind = _Told(name, (base,), {"format_name": name[len(beginning) :], "__module__": __name__})
+            kind = _Attachable(name, (base,), {"format_name": name[len(beginning) :], "__module__": __name__})
             globals()[name] = kind
             return kind
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,10 +1,9 @@
-"""How a format is written: the transitions that its own outputs take, and the text of each.
+"""The transitions that a format's own outputs take, and the text of each.
 
-Strategy: a machine takes far more than a model should write: keys in any order, blanks anywhere, closers that are
-missing.  What should be written is shown, not said: outputs in their canonical form (`canonical:` or `example:` of the
-machine file, the probes of a derived format) are read by the format's own parser, one character at a time, and what it
-did at which character tells the path and, between two transitions, the text.  An exporter then writes no other paths
-than these.
+Strategy: a machine accepts far more than a model should write: keys in any order, blanks anywhere, missing closers.
+What a model should write is shown by example: outputs in their canonical form (`canonical:` or `example:` of the
+machine file, or the probes of a derived format).  The format's own parser reads them, one character at a time.  The
+trace gives the path and, between two transitions, the text.  An exporter writes no other paths.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
 _SKIPPED = re.compile(r"[\s,:]*")
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]+', re.DOTALL)
 _BRACKETS = {"start_map": "{", "end_map": "}", "start_array": "[", "end_array": "]"}
-_REFUTED = "refuted"
-BEGIN = "begin"  # by which the state is entered in which an output begins
+_REJECTED = "refuted"
+BEGIN = "begin"  # the trigger of the state in which an output begins
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A transition as it was seen: `lead` is the text in front of its own, since the transition before."""
+    """An observed transition: `text` is its own text, `lead` the text between the transition before and it."""
 
     source: str
     trigger: str
@@ -40,18 +39,17 @@ class Edge:
 
 
 @dataclass(slots=True)
-class Habits:
-    """What canonical outputs show: `edges` by source, and `texts`, the states in which free text was seen.
+class ObservedPaths:
+    """What canonical outputs show: `edges` by source, and `texts`, the states in which free text occurred.
 
-    `following` are the transitions seen out of a state that was entered by a trigger (`BEGIN` where outputs begin),
-    `pairs` triggers in turn.
+    `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
+    `pairs` are triggers that follow each other.
     """
 
     edges: dict[str, list[Edge]] = field(default_factory=dict)
     texts: set[str] = field(default_factory=set)
     following: dict[tuple[str, str], set[Edge]] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
-    outputs: int = 0
     python_values: bool = False  # values of arguments are written as Python writes them
     json_words: bool = False  # arguments in Python's notation have JSON's words in them
     ascii_only: bool = False  # JSON is written with `\u` escapes
@@ -61,29 +59,28 @@ _JSON_WORD = re.compile(r"[=:,\[]\s*(?:true|false|null)\b").search
 _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 
-def habits_of(fmt: Format) -> Habits:
-    """The habits of a format, from all canonical outputs that there are for it."""
-    habits = Habits()
+def observe_paths(fmt: Format) -> ObservedPaths:
+    """The paths of a format, from all its canonical outputs."""
+    paths = ObservedPaths()
     seen: set[Edge] = set()
     for prefix, output, tools in canonical_outputs(fmt):
         before: Edge | None = None
-        for edge in _walk(fmt, prefix, output, tools, habits):
+        for edge in _walk(fmt, prefix, output, tools, paths):
             key = (edge.source, BEGIN)
             if before is not None:
-                habits.pairs.add((before.trigger, edge.trigger))
+                paths.pairs.add((before.trigger, edge.trigger))
                 key = (before.dest, before.trigger)
-            habits.following.setdefault(key, set()).add(edge)
+            paths.following.setdefault(key, set()).add(edge)
             before = edge
             if edge not in seen:
                 seen.add(edge)
-                habits.edges.setdefault(edge.source, []).append(edge)
-        habits.outputs += 1
-        habits.ascii_only = habits.ascii_only or _ESCAPE(output) is not None
-    return habits
+                paths.edges.setdefault(edge.source, []).append(edge)
+        paths.ascii_only = paths.ascii_only or _ESCAPE(output) is not None
+    return paths
 
 
 def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
-    """Outputs in the form in which a model should write, each with what the prompt has written, and its tools."""
+    """Outputs in the form in which a model should write, each with its prefix and its tools."""
     about = fmt.machine_dict.get("format", {})
     shown = about.get("canonical") or ([fmt.example] if fmt.example else [])
     for each in shown:
@@ -103,7 +100,7 @@ def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
 
 
 def state_after(fmt: Format, prefix: str) -> tuple[str, str]:
-    """The state in which an output begins behind `prefix`, and what of that may begin a marker, still undecided."""
+    """The state in which an output begins after `prefix`, and the end of the prefix that may begin a marker."""
     snapshot = fmt.parser(prefix=prefix).snapshot()
     return str(snapshot["state"]), str(snapshot.get("buffer") or "")
 
@@ -116,8 +113,8 @@ class _Seen:
     dest: str
 
 
-def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], habits: Habits) -> Iterator[Edge]:
-    reader = _Reader(fmt.spec, output, habits)
+def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: ObservedPaths) -> Iterator[Edge]:
+    reader = _Reader(fmt.spec, output, paths)
     offset = -1
     steps: list[_Seen] = []
 
@@ -134,10 +131,10 @@ def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], habits: Habit
 
 
 def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
-    """The steps without those of a call that was none after all."""
+    """The steps without those of rejected candidate calls."""
     kept: list[_Seen] = []
     for step in steps:
-        if step.trigger == _REFUTED:
+        if step.trigger == _REJECTED:
             while kept and spec.states[kept[-1].dest].held:
                 kept.pop()
         else:
@@ -146,13 +143,13 @@ def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
 
 
 class _Reader:
-    """Gives each step its text."""
+    """Finds the text of each step."""
 
-    def __init__(self, spec: Spec, output: str, habits: Habits) -> None:
-        self.spec, self.output, self.habits = spec, output, habits
+    def __init__(self, spec: Spec, output: str, paths: ObservedPaths) -> None:
+        self.spec, self.output, self.paths = spec, output, paths
         self.pos = 0
-        self.lead = 0  # where the text in front of the next edge begins
-        self.left: list[str] = []  # states that text has left since
+        self.lead = 0  # where the lead of the next edge begins
+        self.left: list[str] = []  # states that text has left since then
         self.actions = {(each.source, each.trigger): each.actions for each in spec.transitions}
 
     def edges(self, steps: list[_Seen]) -> Iterator[Edge]:
@@ -163,24 +160,24 @@ class _Reader:
             lead = self.output[self.lead : begin]
             meaning = self.spec.states[step.source].meaning
             if meaning in ("content", "reasoning") and lead.strip():
-                self.habits.texts |= {step.source, *self.left}
+                self.paths.texts |= {step.source, *self.left}
                 lead = ""
             elif meaning == "value" and step.trigger != END:
                 written = lead.strip() or self.output[begin:end]
                 python = written in ("True", "False", "None") or written[:2] in ("{'", "['")
-                self.habits.python_values = self.habits.python_values or python
+                self.paths.python_values = self.paths.python_values or python
                 if step.trigger != "value_end":
                     lead = ""
             elif step.trigger == "object_end":
                 written = self.output[self.pos : end]
-                self.habits.json_words = self.habits.json_words or _JSON_WORD(written) is not None
+                self.paths.json_words = self.paths.json_words or _JSON_WORD(written) is not None
             self.pos = end
             if step.trigger == TEXT:
                 self.left.append(step.source)
                 continue
             self.left.clear()
             if self._blank(step.trigger) and step.source == step.dest:
-                continue  # its text stands in front of what comes next
+                continue  # its text belongs to the lead of the next edge
             self.lead = end
             inside = self.spec.states[step.dest].meaning == "arguments" or step.trigger in ("object_end",)
             text = "" if inside or meaning == "arguments" or step.trigger == "value_end" else self.output[begin:end]
@@ -206,7 +203,7 @@ class _Reader:
                 at = pos if output.startswith(shape.text, pos) else -1
             return at, at + len(shape.text)
         if shape is not None:
-            if meaning in ("content", "reasoning"):  # where blanks are nobody's until a token follows
+            if meaning in ("content", "reasoning"):  # here blanks are not emitted until a token follows
                 pos += len(output[pos:]) - len(output[pos:].lstrip(" \t\r\n"))
             match = re.compile(shape.pattern).match(output, pos)
             return match.span() if match else (-1, -1)
@@ -228,7 +225,7 @@ class _Reader:
         at = skipped.end()
         event = step.trigger.partition(" ")[0]
         if event == "end_array" and not self.output.startswith("]", at):
-            return self.pos, self.pos  # an object that stood for a list of one
+            return self.pos, self.pos  # an object in place of a list with one element
         if self.spec.states[step.source].meaning in ("content", "reasoning"):
             at = self.output.rfind(_BRACKETS.get(event, "{"), self.pos, step.offset + 1)
         if event in _BRACKETS:

@@ -1,7 +1,7 @@
-"""`toolgram derive --table`: what is found in each of many templates, one row each.
+"""`toolgram derive --table`: one row for each template in a folder, with what was found in it.
 
-Strategy: rows are made one by one; a pipe gets each as soon as it is known, a terminal gets the table at the end. A
-template that nothing can be derived from has its row as well, with the reason, and the others go on.
+Strategy: rows are made one by one. A pipe gets each row at once, a terminal gets the table at the end. A template that
+gives no format has a row with the reason, and the command goes on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import toolgram
-from toolgram.cli.deriving import Wish
+from toolgram.cli.deriving import DeriveOptions
 from toolgram.cli.findings import warnings_of
 from toolgram.cli.source import Unreadable
 from toolgram.cli.templates import NoTemplate, Source, read_template
@@ -36,7 +36,7 @@ WIDTH_OF_MARKERS = 30
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row of the table; of one that failed, only `template` and `error` say anything."""
+    """A row of the table. Where derivation failed, only `template` and `error` are filled in."""
 
     template: str
     reasoning: str = ""
@@ -52,7 +52,7 @@ class Entry:
     error: str = ""
 
     def cells(self) -> list[str]:
-        """What stands in the columns."""
+        """The text of each column."""
         if self.error:
             return [self.template, f"cannot be derived from: {self.error}", *[""] * (len(COLUMNS) - 2)]
         return [
@@ -69,35 +69,35 @@ class Entry:
         ]
 
 
-def print_survey(folder: str, wish: Wish) -> int:
+def print_template_table(folder: str, options: DeriveOptions) -> int:
     """One row per template below the folder; the exit status is 1 if one of them gives no format, or none is there."""
     paths = sorted(Path(folder).rglob("*.jinja")) if Path(folder).is_dir() else []
     if not paths:
         complain(f"{folder}: no *.jinja in it" if Path(folder).is_dir() else f"{folder}: not a folder")
         return NOTHING_USABLE
-    entries = _entries(paths, Path(folder), wish)
+    entries = _entries(paths, Path(folder), options)
     failed = _print_table(entries) if sys.stdout.isatty() else _print_lines(entries)
     if failed:
         complain(f"{failed} of {len(paths)} templates give no format")
     return NOTHING_USABLE if failed else USABLE
 
 
-def _entries(paths: list[Path], folder: Path, wish: Wish) -> Iterator[Entry]:
+def _entries(paths: list[Path], folder: Path, options: DeriveOptions) -> Iterator[Entry]:
     with suppress(toolgram.ToolgramError):
-        wish.derive(Source(PLAINEST))  # the first time takes what is imported as well, which is not the template's
+        options.derive(Source(PLAINEST))  # warm-up: the first derivation also pays for imports
     for path in paths:
         label = on_one_line(path.relative_to(folder).with_suffix("").as_posix())
         try:
-            yield entry(label, path, wish)
+            yield entry(label, path, options)
         except (Unreadable, NoTemplate, toolgram.ToolgramError) as error:
             yield Entry(label, error=on_one_line(str(error)))
 
 
-def entry(label: str, path: Path, wish: Wish) -> Entry:
+def entry(label: str, path: Path, options: DeriveOptions) -> Entry:
     """The row of one template."""
     source = read_template(str(path))
     began = time.perf_counter()
-    derived = wish.derive(source)
+    derived = options.derive(source)
     took = time.perf_counter() - began
     found, report = derived.analysis, derived.report
     return Entry(

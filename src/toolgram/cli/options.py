@@ -1,0 +1,112 @@
+"""Options that several commands share, and what their values mean.
+
+Strategy: typer reads each option from an annotation, so a shared option is a shared annotation. The functions turn the
+values into a format or into JSON; a value that cannot be used is a mistake in the command.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+import toolgram
+from toolgram.cli.terminal import refuse
+
+FormatArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="FORMAT", show_default=False, help="A shipped format; `toolgram formats` lists them."),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="NAME",
+        help="A shipped format; `toolgram formats` lists them. Example: --format llama3_json",
+    ),
+]
+Grammar = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X.lark",
+        help="The grammar of a format of your own; goes with --machine. Example: --grammar my.lark --machine my.yaml",
+    ),
+]
+Machine = Annotated[
+    str | None, typer.Option(metavar="X.yaml", help="The machine of a format of your own; goes with --grammar.")
+]
+Tools = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="The tools the model was offered: a JSON list of OpenAI tool dicts. Example: --tools tools.json",
+    ),
+]
+Prefix = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT",
+        show_default=False,
+        help="What the chat template had already written for the model. Example: --prefix '[THINK]'",
+    ),
+]
+FinishReason = Annotated[
+    str | None,
+    typer.Option(metavar="REASON", help="Why the server stopped the model. Example: --finish-reason length"),
+]
+
+
+def load_chosen_format(name: str | None, grammar: str | None, machine: str | None) -> toolgram.Format | None:
+    """The format that the options name, or None where they name none. What cannot be loaded ends the command."""
+    if name is not None and (grammar is not None or machine is not None):
+        refuse("choose one: the name of a shipped format, or --grammar X.lark --machine X.yaml")
+    if (grammar is None) != (machine is None):
+        refuse("a format is two files: --grammar and --machine go together")
+    try:
+        if grammar is not None and machine is not None:
+            return toolgram.load_format(grammar, machine)
+        return toolgram.get_format(name) if name is not None else None
+    except toolgram.ToolgramError as error:
+        refuse(str(error))
+    except OSError as error:
+        refuse(f"{error.filename}: cannot be read: {error.strerror or error}")
+
+
+def load_required_format(name: str | None, grammar: str | None, machine: str | None, missing: str) -> toolgram.Format:
+    """The same, for a command that needs a format. `missing` begins the message that says how to name one."""
+    fmt = load_chosen_format(name, grammar, machine)
+    if fmt is None:
+        refuse(f"{missing} (`toolgram formats` lists the names), or --grammar X.lark --machine X.yaml")
+    return fmt
+
+
+def read_tools(path: str | None) -> list[dict[str, Any]] | None:
+    """The tools in a JSON file. What cannot be read ends the command."""
+    if path is None:
+        return None
+    tools = _read_json(path)
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        refuse(f"{path}: tools are a JSON list of objects, as the OpenAI API takes them")
+    return tools
+
+
+def read_schema(path: str | None) -> dict[str, Any] | None:
+    """The JSON Schema in a file. What cannot be read ends the command."""
+    if path is None:
+        return None
+    schema = _read_json(path)
+    if not isinstance(schema, dict):
+        refuse(f"{path}: a JSON Schema is an object")
+    return schema
+
+
+def _read_json(path: str) -> Any:
+    try:
+        with open(path, "rb") as stream:
+            return json.load(stream)
+    except OSError as error:
+        refuse(f"{path}: cannot be read: {error.strerror or error}")
+    except (ValueError, RecursionError) as error:
+        refuse(f"{path}: not JSON: {error}")

@@ -1,0 +1,48 @@
+"""The targets of an export, one row each. To add a target, write its module and add its row here.
+
+A row names the function that writes the grammar, says which special tokens the target can name, and has the notes for
+what the target cannot express.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from toolgram.export.ebnf import EbnfWriter, GbnfWriter
+from toolgram.export.expressions import Expr
+from toolgram.export.lark import LlguidanceWriter, XgrammarWriter
+from toolgram.export.structural_tag import structural_tag
+
+Note: TypeAlias = Callable[[str], object]
+
+_in_angle_brackets = re.compile(r"<[^<>\[\]\s]+>").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTarget:
+    """How a grammar is written for one engine or in one notation."""
+
+    write: Callable[[Expr, Note], str]
+    can_name_token: Callable[[str], object]  # whether it can name the special token with this text, without an id
+    note_on_escaped_json: str = ""  # for templates that write JSON with \u escapes
+    note_without_triggers: str = ""  # for formats in which no call begins with a fixed text
+
+
+TARGETS: dict[str, ExportTarget] = {
+    "llguidance": ExportTarget(
+        lambda root, note: LlguidanceWriter(note).write(root),
+        _in_angle_brackets,
+        note_on_escaped_json="this template writes JSON with \\u escapes, which llguidance does not allow in a string",
+    ),
+    "xgrammar": ExportTarget(lambda root, note: XgrammarWriter(note).write(root), _in_angle_brackets),
+    "structural_tag": ExportTarget(structural_tag, bool),
+    "gbnf": ExportTarget(
+        lambda root, note: GbnfWriter(note).write(root),
+        _in_angle_brackets,
+        note_without_triggers="no call can stand first here, so this grammar is for whole outputs and not for lazy use",
+    ),
+    "ebnf": ExportTarget(lambda root, note: EbnfWriter(note).write(root), lambda text: False),
+}

@@ -1,0 +1,29 @@
+"""The few functions of upper layers that a method of a lower layer calls.
+
+Strategy: `Format` has methods such as `export` and `diagram` for convenience. Their code stands in layers above
+`formats`, and some of it needs an optional package. This table is the only place where a module names something above
+itself. The import happens at the first call, so that nothing is loaded that nobody uses.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# the name that callers use -> module:attribute
+LATE_IMPORTS = {
+    "derive_format": "toolgram.derive.deriving:derive_format",
+    "diagram": "toolgram.diagrams:diagram",
+    "explain": "toolgram.explain:explain",
+    "export": "toolgram.export:export",
+    "observe_paths": "toolgram.export.observed_paths:observe_paths",
+    "reference_grammar": "toolgram.reference:reference_grammar",
+    "reference_machine": "toolgram.reference:ReferenceMachine",
+    "reference_parse": "toolgram.reference:reference_parse",
+}
+
+
+def late_import(name: str) -> Any:
+    """The function or class of this name in the table. Raises ImportError where an optional package is missing."""
+    module, _, attribute = LATE_IMPORTS[name].partition(":")
+    return getattr(import_module(module), attribute)
