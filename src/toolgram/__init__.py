@@ -35,10 +35,19 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     if name == "derive_format":  # which needs jinja2, and loads when it is asked for
-        from toolgram.derive.deriving import derive_format
-
+        try:
+            from toolgram.derive.deriving import derive_format
+        except ModuleNotFoundError as error:
+            if error.name != "jinja2":
+                raise
+            return _no_derive_format
         return derive_format
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _no_derive_format(*args: Any, **kwargs: Any) -> Any:
+    """What `derive_format` is where jinja2 is not installed. Raises ToolgramError."""
+    raise ToolgramError("derive_format needs jinja2, which is not installed: pip install 'toolgram[derive]'")
 
 
 __all__ = [
