@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from toolgram.errors import FormatError
 from toolgram.spec import END, ISLAND_TRIGGERS, TEXT, Literal, Spec, State, Transition, rows_of
 
-MOST_POSITIONS = 4096
+MOST_STEPS = 1 << 14  # transitions followed, each from each position
 ANY_KEY = "*"
 LIST = ("start_array", "end_array")
 
@@ -66,11 +66,11 @@ def call_faults(spec: Spec) -> Iterator[FormatError]:
     count = 0
     while waiting:
         name, position = waiting.pop()
-        count += 1
-        if count > MOST_POSITIONS:
+        count += len(rows[name])
+        if count > MOST_STEPS:
             yield FormatError(
                 spec.machine_path,
-                f"a call can be in more than {MOST_POSITIONS} positions",
+                f"the transitions can be followed in more than {MOST_STEPS} ways",
                 "nest fewer keys, or list fewer paths under `same_path:`",
             )
             return
@@ -212,8 +212,13 @@ def _keys(spec: Spec, path: str, position: Position) -> list[Position]:
         return []
     if not path:
         return [replace(position, path=ANY_KEY)]
-    spellings = [path, *(other for other, same in spec.same_path.items() if same == path)]
-    return [replace(position, path=each) for each in spellings if each.rpartition(".")[0] == parents[-1]]
+    start = f"{parents[-1]}."
+    spellings = [each for each in _spellings(spec, path) if each.startswith(start) and "." not in each[len(start) :]]
+    return [replace(position, path=each) for each in spellings]
+
+
+def _spellings(spec: Spec, path: str) -> list[str]:
+    return [path, *(other for other, same in spec.same_path.items() if same == path)]
 
 
 def _same(spec: Spec, path: str) -> str:
@@ -317,12 +322,10 @@ _NOWHERE = State("", None, False, False, 0)
 def _enter(transition: Transition, source: State, dest: State, loops: bool, position: Position) -> Position:
     """The position in the state that a transition leads to."""
     name, meaning, trigger = dest.name, dest.meaning, transition.trigger
-    if (position.arguments == OPEN) != (meaning == "arguments"):
-        if meaning == "arguments":
-            raise _Fault(f"{name} reads arguments, and none begin", "write `trigger: object_start`")
-        raise _Fault(
-            f"arguments begin, and {name} reads none", f"write `- {{name: {name}, tags: [arguments]}}`, or another dest"
-        )
+    if position.started and (meaning == "malformed" or loops):
+        raise _Fault(f"the call is still open in {name}", "write `after: end_call` (or `fail_call`)")
+    if meaning == "arguments" and position.arguments != OPEN:
+        raise _Fault(f"{name} reads arguments, and none begin", "write `trigger: object_start`")
     if dest.python and trigger != "object_start":
         raise _Fault(f"{name} reads Python arguments, which begin with `object_start`", "write `trigger: object_start`")
     if dest.held and "start_call" in transition.actions and position.started:
@@ -334,8 +337,6 @@ def _enter(transition: Transition, source: State, dest: State, loops: bool, posi
             f"a call has not started and {name} is not held",
             f"write `after: start_call` at this transition, or `- {{name: {name}, tags: [held]}}`",
         )
-    if position.started and (meaning == "malformed" or loops):
-        raise _Fault(f"the call is still open in {name}", "write `after: end_call` (or `fail_call`)")
     if meaning in ("content", "reasoning", "malformed", "value") and position.parents is not None:
         raise _Fault(
             f"the JSON around the call is still open in {name}",

@@ -222,7 +222,7 @@ def _transition_faults(
             f"only `{END}` leads to the final state {spec.final}, and nowhere else",
             f"write `- {{trigger: {END}, source: {name}, dest: {spec.final}}}`",
         )
-    elif trigger == TEXT and not _stays(spec, dest):
+    elif trigger == TEXT and not (_is_text(dest) and _stays(spec, dest)):
         fault = (
             f"TEXT leads to {dest.name}, where text does not go on",
             f'write `- {{trigger: TEXT, source: {dest.name}, dest: "="}}`',

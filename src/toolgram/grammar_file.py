@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from pathlib import Path
 from re import _constants, _parser
 from typing import Any
@@ -70,7 +71,8 @@ def read_terminals(text: str, path: str, import_paths: tuple[str, ...]) -> dict[
     terminals, _ = load_lark(text, path, import_paths)
     for terminal in terminals:
         try:
-            re.compile(terminal.pattern.to_regexp())
+            with warnings.catch_warnings(action="ignore"):
+                re.compile(terminal.pattern.to_regexp())
         except (re.error, OverflowError, RecursionError, ValueError) as error:
             raise FormatError(
                 path,
