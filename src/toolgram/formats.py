@@ -45,6 +45,7 @@ class Format:
     """
 
     spec: Spec
+    _machine_text: str | None
     report: DeriveReport | None  # how it was derived; None for a format that was written
 
     def __init__(self, spec: Spec, machine_text: str | None = None, report: DeriveReport | None = None) -> None:
@@ -104,10 +105,9 @@ class Format:
     @property
     def machine_text(self) -> str:
         """The machine file, as it stands."""
-        text: str | None = self.__dict__["_machine_text"]
-        if text is None:
-            text = self.__dict__["_machine_text"] = Path(self.spec.machine_path).read_text(encoding="utf-8")
-        return text
+        if self._machine_text is None:
+            self.__dict__["_machine_text"] = Path(self.spec.machine_path).read_text(encoding="utf-8")
+        return self._machine_text or ""
 
     @property
     def machine_dict(self) -> dict[str, Any]:
