@@ -119,16 +119,9 @@ STATE_KEYS: Mapping[str, Key] = {
 }
 
 TRANSITION_KEYS: Mapping[str, Key] = {
-<<<<<<< HEAD
-    "trigger": Key("What comes: terminals, or events.", "text or texts", "trigger: MARKER", True),
-    "source": Key(
-        'The states that it leaves; a tag for all that have it, `"*"` for all but the final one.',
-        "text or texts", "source: A", True,
-    ),
-=======
-    "trigger": Key("What comes: a terminal, or an event.", "text", "trigger: MARKER", True),
-    "source": Key('The states that it leaves; `"*"` for all but the final one.', "names", "source: A", True),
->>>>>>> 54c463e (One row per place that refuses a format file; changed shipped formats are refused or keep the contract)
+    "trigger": Key("What comes: terminals, or events.", "names", "trigger: MARKER", True),
+    "source": Key('The states that it leaves; a tag for all that have it, `"*"` for all but the final one.',
+                  "names", "source: A", True),
     "dest": Key('The state that it leads to; `"="` for the one that it leaves.', "text", 'dest: "="', True),
     "after": Key("The actions, in order.", "text or texts", "after: end_call"),
 }  # fmt: skip
