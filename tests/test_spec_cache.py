@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import toolgram
 from toolgram import spec_cache
+from toolgram.derive import deriving
 from toolgram.spec_cache import keep_spec, kept_spec
+from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
 from toolgram.spec_files import read_spec
 
 ROOT = Path(__file__).parents[1]
@@ -74,3 +81,74 @@ print([name for name in ("lark", "yaml", "ijson", "transitions", "jinja2", "rich
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=files)
     assert result.stdout.strip() == "[]"
+
+
+def _mutated(data: st.DataObject, value: Any) -> Any:
+    """JSON data with one value changed into one of another type, or a key lost."""
+    if isinstance(value, dict) and value and data.draw(st.integers(0, 9)):
+        key = data.draw(st.sampled_from(sorted(value)))
+        if not data.draw(st.integers(0, 5)):
+            return {name: each for name, each in value.items() if name != key}
+        return {**value, key: _mutated(data, value[key])}
+    if isinstance(value, list) and value and data.draw(st.integers(0, 9)):
+        at = data.draw(st.integers(0, len(value) - 1))
+        return [*value[:at], _mutated(data, value[at]), *value[at + 1 :]]
+    other: Any = data.draw(st.sampled_from([None, 7, 0.5, True, "x", [], [[]], {}, {"a": 1}]))
+    return other if type(other) is not type(value) else None
+
+
+@given(data=st.data())
+def test_data_of_another_shape_is_no_specification(data: st.DataObject) -> None:
+    spec = toolgram.get_format("hermes").spec
+    good = json.loads(json.dumps(dump_spec(spec)))
+    assert load_spec(good) == spec
+    bad = _mutated(data, good)
+    if bad == {**good, "stop": None}:  # which may be nothing
+        return
+    with pytest.raises(ValueError, match=r"not|type"):
+        load_spec(bad)
+
+
+@given(data=st.data())
+def test_a_damaged_file_is_ignored(data: st.DataObject) -> None:
+    text = sealed({"spec": dump_spec(toolgram.get_format("hermes").spec)})
+    at = data.draw(st.integers(0, len(text) - 1))
+    damaged = data.draw(
+        st.sampled_from(
+            [text[:at], text[at:], text[:at] + "x" + text[at + 1 :], text + "x", text[:at] + text[at + 1 :]]
+        )
+    )
+    if damaged == text:
+        return
+    with pytest.raises(ValueError, match=r"."):
+        unsealed(damaged)
+
+
+@pytest.mark.parametrize("change", [lambda text: text[: len(text) // 2], lambda text: "[]", lambda text: text + " "])
+def test_a_damaged_derived_format_is_derived_again(change: Callable[[str], str], tmp_path: Path) -> None:
+    template = (ROOT / "tests/derive/templates/json_lines.jinja").read_text(encoding="utf-8")
+
+    def derived() -> toolgram.Format:
+        deriving._kept.clear()
+        return toolgram.derive_format(template, eos_token="</s>", cache_dir=tmp_path)
+
+    first, kept = derived(), derived()
+    assert kept.spec == first.spec
+    assert kept.report is not None
+    assert kept.report.analysis is None, "it was read"
+    (file,) = tmp_path.glob("*.json")
+    file.write_text(change(file.read_text(encoding="utf-8")), encoding="utf-8")
+    again = derived()
+    assert again.spec == first.spec
+    assert again.report is not None
+    assert again.report.analysis is not None, "it was derived"
+
+
+def test_whatever_reads_a_specification_counts() -> None:
+    """A module that reads or checks files and is not in the hash would leave old specifications in use."""
+    program = "import sys, toolgram.spec_files; print(*(n for n in sys.modules if n.startswith('toolgram.')))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {f"{name.rpartition('.')[2]}.py" for name in result.stdout.split()}
+    assert {name for name in loaded if name.startswith(("spec", "machine", "grammar", "call_flow", "faults"))} - {
+        "spec_cache.py"
+    } <= set(spec_cache._READERS)

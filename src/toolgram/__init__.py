@@ -36,8 +36,18 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     if name == "derive_format":  # which needs jinja2, and loads when it is asked for
-        return late_import(name)
+        try:
+            return late_import(name)
+        except ModuleNotFoundError as error:
+            if error.name != "jinja2":
+                raise
+            return _no_derive_format
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _no_derive_format(*args: Any, **kwargs: Any) -> Any:
+    """What `derive_format` is where jinja2 is not installed. Raises ToolgramError."""
+    raise ToolgramError("derive_format needs jinja2, which is not installed: pip install 'toolgram[derive]'")
 
 
 __all__ = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable
+from functools import partial
 from os import urandom
 from typing import TypeAlias
 
@@ -25,12 +26,11 @@ def random_call_ids(style: str = "call_24", seed: int | None = None) -> CallIds:
     Raises KeyError for an unknown style. The ids name calls within one conversation; they are not secrets.
     """
     prefix, length = _SHAPES[style]
-    source = urandom if seed is None else _seeded(seed)
+    return partial(_next_id, prefix, length, urandom if seed is None else _seeded(seed))
 
-    def next_id() -> str:
-        return prefix + source(length).translate(_LETTERS).decode("ascii")
 
-    return next_id
+def _next_id(prefix: str, length: int, source: Callable[[int], bytes]) -> str:
+    return prefix + source(length).translate(_LETTERS).decode("ascii")
 
 
 def _seeded(seed: int) -> Callable[[int], bytes]:

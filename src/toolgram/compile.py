@@ -8,12 +8,16 @@ alternations of fixed texts and bounded character runs, so their work per charac
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 from toolgram.events import Content, Reasoning
 from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger
+from toolgram.spec_data import dump_spec, load_spec
 
 _BLANK = r"[ \t\r\n]"
 _MOST_BLANKS = 64  # looked at after a bracket, to see whether it begins a call
@@ -95,6 +99,17 @@ class Program:
     special: dict[str, str]  # the same, of the special tokens
     notation: tuple[str, ...] = ()  # quotes of notated values
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
+    spec: Spec | None = None  # what it was compiled from
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        assert self.spec is not None
+        return _recompiled, (json.dumps(dump_spec(self.spec)),)
+
+
+@lru_cache(maxsize=64)
+def _recompiled(data: str) -> Program:
+    """A program that was pickled, compiled once for all parsers that were pickled with it."""
+    return compile_spec(load_spec(json.loads(data)))
 
 
 def compile_spec(spec: Spec) -> Program:
@@ -120,6 +135,7 @@ def compile_spec(spec: Spec) -> Program:
         special,
         spec.notation,
         spec.turn_end,
+        spec,
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import combinations
 
+from toolgram.call_flow import call_faults
 from toolgram.errors import FormatError
 from toolgram.spec import END, TEXT, Literal, Run, Spec, State, Transition, rows_of
 
@@ -13,10 +15,15 @@ def faults(spec: Spec) -> Iterator[FormatError]:
     """Everything that keeps the machine from running, in the order of the file."""
     yield from unreachable(spec)
     rows = rows_of(spec)
+    yield from _initial_faults(spec)
     for name, state in spec.states.items():
         if name != spec.final:
             yield from state_faults(spec, state, rows[name])
+            yield from _value_faults(spec, state, rows)
             yield from prefix_faults(spec, state, rows[name])
+    for transition in spec.transitions:
+        yield from _transition_faults(spec, transition, rows)
+    yield from call_faults(spec)
 
 
 def unreachable(spec: Spec) -> Iterator[FormatError]:
@@ -71,30 +78,195 @@ def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterat
             f"add `- {{trigger: malformed, source: {name}, dest: ..., after: fail_call}}`",
             state.line,
         )
-    if state.typed == "notated" and (len(spec.notation) != 2 or not all(spec.notation)):
+    if state.meaning == "malformed" and "recovered" not in row:
+        yield FormatError(
+            path,
+            f"{name} does not say what follows when the broken call is over",
+            f"add `- {{trigger: recovered, source: {name}, dest: {spec.initial}}}`",
+            state.line,
+        )
+    if state.held and state.meaning in ("value", "ignored", "malformed"):
+        yield FormatError(
+            path,
+            f"{name} is tagged `{state.meaning}` and `held`",
+            f"write `- {{name: {name}, tags: [{state.meaning}]}}`",
+            state.line,
+        )
+    for trigger in row:
+        if not _can_come(spec, state, trigger):
+            yield FormatError(
+                spec.file_of(row[trigger]),
+                f"`{trigger}` never comes in {name}, which is tagged `{state.meaning}`",
+                f"remove {name} from the sources, or remove the tag `{state.meaning}`",
+                row[trigger].line,
+            )
+
+
+def _can_come(spec: Spec, state: State, trigger: str) -> bool:
+    """Whether what reads in a state can fire a trigger."""
+    if trigger == END or (trigger == "malformed" and not _is_text(state)):
+        return True
+    literal, event = isinstance(spec.terminals.get(trigger), Literal), trigger.partition(" ")[0]
+    if state.meaning == "arguments":
+        return event in ("object_end", "end_map")
+    if state.meaning == "ignored":
+        return trigger == "value_end"
+    if state.meaning == "value":
+        return literal or trigger == "value_end"
+    if state.meaning == "malformed":
+        return literal or trigger == "recovered"
+    if _is_text(state):
+        loops = trigger in spec.terminals and not literal
+        return trigger in ("start_map item", "start_array", "object_start", "object_empty", TEXT, *spec.terminals) and (
+            literal or not loops or not _stays(spec, state)
+        )
+    return trigger not in ("object_end", "value_end", "recovered") and (trigger != TEXT or state.held)
+
+
+def _is_text(state: State) -> bool:
+    return state.meaning in ("content", "reasoning")
+
+
+def _stays(spec: Spec, state: State) -> bool:
+    """Whether text keeps the machine in a state."""
+    return any(
+        each.trigger == TEXT and each.source == state.name and each.dest == state.name for each in spec.transitions
+    )
+
+
+def _initial_faults(spec: Spec) -> Iterator[FormatError]:
+    """Where an output cannot begin."""
+    state = spec.states[spec.initial]
+    if state.name == spec.final or state.held or state.meaning in ("arguments", "value", "ignored", "malformed"):
+        yield FormatError(
+            spec.file_of(state),
+            f"no output can begin in {state.name}",
+            f"write `- {{name: {state.name}, tags: [content]}}`, or another `initial:`",
+            state.line,
+        )
+
+
+def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Transition]]) -> Iterator[FormatError]:
+    """How the values and arguments that a state reads can end."""
+    name, row, path = state.name, rows[state.name], spec.file_of(state)
+    if state.typed == "notated" and not spec.notation:
         yield FormatError(
             path,
             f"{name} reads notated values, and the format does not say how they are quoted",
-            'write `notation: ["...", "..."]` under `format:`, the opening and the closing quote',
+            "write `notation: ['<q>', '</q>']` under `format:`, the opening and the closing quote",
             state.line,
         )
-    if (
-        state.meaning == "arguments"
-        and not {"object_end"} & set(row)
-        and not any(t.startswith("end_map ") for t in row)
-    ):
+    closers = [trigger for trigger in row if isinstance(spec.terminals.get(trigger), Literal)]
+    alone = "value_end" in row
+    if state.meaning in ("value", "ignored") and not (alone or (closers and state.typed != "notated")):
+        needed = f"{state.meaning} notated" if state.typed == "notated" else state.meaning
         yield FormatError(
             path,
-            f"{name} reads arguments and has no transition for their end",
-            "add a transition on `object_end` (or, in an envelope, `end_map item.arguments`)",
+            f"{name} is tagged `{needed}` and has no transition for the end of the value",
+            f"add `- {{trigger: value_end, source: {name}, dest: {spec.initial}}}`, or one on a marker",
             state.line,
         )
+    if state.meaning == "value" and alone and state.typed not in ("json", "notated"):
+        yield FormatError(
+            path,
+            f"{name} reads a value of any type, which does not end by itself",
+            f"write `- {{name: {name}, tags: [value, json]}}`",
+            state.line,
+        )
+    if state.echo and not _echoes(spec, closers, rows, name):
+        yield FormatError(
+            path,
+            f"{name} is tagged `echo`, and no key and marker follow its one marker",
+            f"write `- {{name: {name}, tags: [value]}}`",
+            state.line,
+        )
+    if state.meaning == "arguments":
+        for opener in spec.transitions:
+            closer = _closer(opener) if opener.dest == name and opener.source != name else ""
+            if closer and closer not in row:
+                yield FormatError(
+                    path,
+                    f"{name} reads arguments and has no transition for their end, which is `{closer}`",
+                    f"add `- {{trigger: {closer}, source: {name}, dest: {spec.initial}, after: end_call}}`",
+                    state.line,
+                )
+
+
+def _closer(opener: Transition) -> str:
+    """The trigger that ends the arguments which a transition begins."""
+    event, _, path = opener.trigger.partition(" ")
+    return {"object_start": "object_end", "start_map": f"end_map {path}", "string": f"end_map {path}"}.get(event, "")
+
+
+def _echoes(spec: Spec, closers: list[str], rows: Mapping[str, Mapping[str, Transition]], name: str) -> bool:
+    """Whether behind the one marker of a value its key comes again, and a marker behind that."""
+    if len(closers) != 1:
+        return False
+    again = rows[rows[name][closers[0]].dest]
+    keys = [trigger for trigger in again if isinstance(spec.terminals.get(trigger), Run)]
+    others = [trigger for trigger in again if isinstance(spec.terminals.get(trigger), Literal)]
+    behind = rows[again[keys[0]].dest] if keys and not others else {}
+    return any(isinstance(spec.terminals.get(trigger), Literal) for trigger in behind)
+
+
+def _transition_faults(
+    spec: Spec, transition: Transition, rows: Mapping[str, Mapping[str, Transition]]
+) -> Iterator[FormatError]:
+    """Where a transition leads, and cannot."""
+    trigger, name, dest = transition.trigger, transition.source, spec.states[transition.dest]
+    fault: tuple[str, str] | None = None
+    if name == spec.final:
+        fault = f"the output is over in {name}", f"remove {name} from the sources"
+    elif (trigger == END) != (dest.name == spec.final):
+        fault = (
+            f"only `{END}` leads to the final state {spec.final}, and nowhere else",
+            f"write `- {{trigger: {END}, source: {name}, dest: {spec.final}}}`",
+        )
+    elif trigger == TEXT and not (_is_text(dest) and _stays(spec, dest)):
+        fault = (
+            f"TEXT leads to {dest.name}, where text does not go on",
+            f'write `- {{trigger: TEXT, source: {dest.name}, dest: "="}}`',
+        )
+    elif trigger == "malformed" and (dest.held or not (_is_text(dest) or dest.meaning == "malformed")):
+        fault = (
+            f"`malformed` leads to {dest.name}, which reads no text",
+            f"write `- {{name: {dest.name}, tags: [malformed]}}`, or another dest",
+        )
+    elif trigger == "recovered" and (dest.held or dest.meaning in ("arguments", "value", "ignored", "malformed")):
+        fault = (
+            f"`recovered` leads to {dest.name}, where no text can go on",
+            f"write `- {{trigger: recovered, source: {name}, dest: {spec.initial}}}`",
+        )
+    elif trigger == "object_start" and dest.meaning != "arguments":
+        fault = (
+            f"`object_start` leads to {dest.name}, which reads no arguments",
+            f"write `- {{name: {dest.name}, tags: [arguments]}}`, or another dest",
+        )
+    elif trigger == "object_empty" and not _reads_python(spec, rows[name]):
+        fault = (
+            "`object_empty` comes only where Python arguments may begin",
+            f"add `- {{trigger: object_start, source: {name}, dest: ...}}` to a state with `tags: [arguments, python]`",
+        )
+    if fault:
+        yield FormatError(spec.file_of(transition), fault[0], fault[1], transition.line)
+
+
+def _reads_python(spec: Spec, row: Mapping[str, Transition]) -> bool:
+    return "object_start" in row and spec.states[row["object_start"].dest].python
 
 
 def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
     """Symbols of one state of which one begins with another, without a rule for it."""
     shapes = [spec.terminals[trigger] for trigger in row if trigger in spec.terminals]
-    openers = {"{": "start_map item"} if "start_map item" in row else {}
+    openers = _openers(spec, row)
+    for opener, late in combinations(openers, 2):
+        if openers[opener] == openers[late]:
+            yield FormatError(
+                spec.file_of(row[late]),
+                f"in {state.name}, `{opener}` and `{late}` both begin with {openers[late]!r}",
+                f"remove {state.name} from the sources of one of the two",
+                row[late].line,
+            )
     longest = spec.longest_match
     for shape in shapes:
         if isinstance(shape, Run):
@@ -134,13 +306,19 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
                         "make the markers differ",
                         state.line,
                     )
-            if openers and shape.text in openers:
+            for opener in [opener for opener, bracket in openers.items() if bracket == shape.text]:
                 yield FormatError(
                     spec.file_of(state),
-                    f"in {state.name}, {shape.name} and `start_map item` both begin with {shape.text!r}",
+                    f"in {state.name}, {shape.name} and `{opener}` both begin with {shape.text!r}",
                     "keep one of them",
                     state.line,
                 )
+
+
+def _openers(spec: Spec, row: Mapping[str, Transition]) -> dict[str, str]:
+    """The triggers of a state that a bracket begins, each with its bracket."""
+    brackets = {"start_map item": "{", "start_array": "[", "object_start": "(" if _reads_python(spec, row) else "{"}
+    return {trigger: bracket for trigger, bracket in brackets.items() if trigger in row}
 
 
 def _overlap(one: Run, other: Run) -> bool:

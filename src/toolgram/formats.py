@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.compile import Program, compile_spec
@@ -17,6 +19,7 @@ from toolgram.runtime.snapshots import VERSION
 from toolgram.runtime.stream import Trace
 from toolgram.spec import Spec, text_only
 from toolgram.spec_cache import kept_spec
+from toolgram.spec_data import dump_spec, load_spec
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -38,19 +41,59 @@ def _home() -> Path:
 class Format:
     """How one family of models writes reasoning, content and tool calls: a grammar and a machine, compiled.
 
-    Immutable and shared: any number of parsers, in any threads, may come from one format.
+    Cannot be changed, and is shared: any number of parsers, in any threads, may come from one format. It pickles, with
+    what its two files say; where it is loaded, it is compiled again when the first parser is made.
     """
 
+    spec: Spec
+    _machine_text: str | None
+    report: DeriveReport | None  # how it was derived; None for a format that was written
+
     def __init__(self, spec: Spec, machine_text: str | None = None, report: DeriveReport | None = None) -> None:
-        self.spec = spec
-        self.report = report  # how it was derived; None for a format that was written
-        self._machine_text = machine_text
-        self.name = spec.name
-        self.title = spec.title
-        self.models = list(spec.models)
-        self.example = spec.example
-        self.notes = list(spec.notes)
-        self._call_ids = random_call_ids(spec.call_ids)
+        self.__dict__.update(spec=spec, report=report, _machine_text=machine_text)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{self!r} cannot be changed; load or derive another format")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{self!r} cannot be changed; load or derive another format")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        data = json.dumps(dump_spec(self.spec))
+        return (
+            (_unpickled, (data, self.machine_text))
+            if self.report is None
+            else (_unpickled_derived, (data, self.machine_text, self.report))
+        )
+
+    @property
+    def name(self) -> str:
+        """The name by which the format is known."""
+        return self.spec.name
+
+    @property
+    def title(self) -> str:
+        """Its name for people."""
+        return self.spec.title
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that write it."""
+        return self.spec.models
+
+    @property
+    def example(self) -> str:
+        """An output that shows it."""
+        return self.spec.example
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What readers of its page should know."""
+        return self.spec.notes
+
+    @cached_property
+    def _call_ids(self) -> CallIds:
+        return random_call_ids(self.spec.call_ids)
 
     def __repr__(self) -> str:
         return f"<Format {self.name}>"
@@ -64,12 +107,12 @@ class Format:
     def machine_text(self) -> str:
         """The machine file, as it stands."""
         if self._machine_text is None:
-            self._machine_text = Path(self.spec.machine_path).read_text(encoding="utf-8")
-        return self._machine_text
+            self.__dict__["_machine_text"] = Path(self.spec.machine_path).read_text(encoding="utf-8")
+        return self._machine_text or ""
 
     @property
     def machine_dict(self) -> dict[str, Any]:
-        """The machine file, as data: `format` says what it is, `machine` is the transitions markup."""
+        """The machine file, as data of your own: `format` says what it is, `machine` is the transitions markup."""
         return self.spec.machine_dict
 
     def diagram(self, kind: Kind = "mermaid") -> str:
@@ -227,6 +270,17 @@ class Format:
         except (KeyError, TypeError, ValueError, IndexError, AssertionError) as error:
             raise ToolgramError(f"not a snapshot of {self.name}: {type(error).__name__} {error}") from None
         return parser
+
+
+@lru_cache(maxsize=64)
+def _unpickled(data: str, machine_text: str) -> Format:
+    """A format that was pickled, compiled once for all parsers that were pickled with it."""
+    spec = load_spec(json.loads(data))
+    return Format(replace(spec, import_paths=(str(grammar_home()),)), machine_text)
+
+
+def _unpickled_derived(data: str, machine_text: str, report: DeriveReport) -> Format:
+    return Format(_unpickled(data, machine_text).spec, machine_text, report)
 
 
 def grammar_home() -> Path:

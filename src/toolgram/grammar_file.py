@@ -7,8 +7,12 @@ character still belongs to them.
 
 from __future__ import annotations
 
+import os
 import re
+import warnings
+from pathlib import Path
 from re import _constants, _parser
+from typing import Any
 
 from lark.exceptions import LarkError, UnexpectedInput
 from lark.grammar import Rule
@@ -16,37 +20,66 @@ from lark.lexer import PatternStr, TerminalDef
 from lark.load_grammar import load_grammar
 
 from toolgram.errors import FormatError
+from toolgram.grammar_size import GrammarFiles
+from toolgram.machine_file import read_text
 from toolgram.spec import MAX_MARKER, MAX_RUN, Literal, Run
 
 
 def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> tuple[list[TerminalDef], list[Rule]]:
     """The grammar's terminals and rules, as Lark compiles them. Raises FormatError."""
+    files = GrammarFiles(import_paths, _text_of)
     try:
+        files.check(text, path)
         grammar, _ = load_grammar(  # type: ignore[no-untyped-call]
-            text, path, list(import_paths), False
+            text, path, [files.load], False
         )
         terminals, rules, _ = grammar.compile(["start"], "*")
     except UnexpectedInput as error:
         raise FormatError(
             path,
             f"not a Lark grammar: {str(error).splitlines()[0]}",
-            "mend the grammar at this place (https://lark-parser.readthedocs.io/en/stable/grammar.html)",
+            "correct the grammar at this place (https://lark-parser.readthedocs.io/en/stable/grammar.html)",
             max(error.line, 0),
             max(error.column, 0),
         ) from None
-    except (LarkError, OSError, RecursionError, re.error, AssertionError, KeyError) as error:
+    except _REFUSALS as error:
         problem = " ".join(str(error).split()) or type(error).__name__
+        place = _PLACE.search(problem)
         raise FormatError(
             path,
             f"Lark refuses the grammar: {problem[:300]}",
-            "every rule and terminal must be defined, and the first rule be called `start`",
+            "define every rule and terminal, and call the first rule `start`",
+            int(place[1]) if place else 0,
         ) from None
+    if not any(rule.origin.name == "start" for rule in rules):
+        raise FormatError(path, "the grammar has no rule `start`", "start: TEXT*")
     return list(terminals), list(rules)
+
+
+# What Lark raises for a grammar that it cannot use: some of it on purpose.
+_REFUSALS = (LarkError, OSError, RecursionError, re.error, AssertionError, LookupError, ValueError, TypeError,
+             AttributeError, OverflowError, RuntimeError)  # fmt: skip
+_PLACE = re.compile(r"(?:at )?line (\d+)")
+
+
+def _text_of(path: str) -> str | None:
+    return read_text(Path(path)) if os.path.exists(path) else None
 
 
 def read_terminals(text: str, path: str, import_paths: tuple[str, ...]) -> dict[str, TerminalDef]:
     """The grammar's own and imported terminals by name. Raises FormatError."""
     terminals, _ = load_lark(text, path, import_paths)
+    for terminal in terminals:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                re.compile(terminal.pattern.to_regexp())
+        except (re.error, OverflowError, RecursionError, ValueError) as error:
+            raise FormatError(
+                path,
+                f"terminal {terminal.name} is no regular expression: {error}",
+                f"{terminal.name}: /[a-z]{{1,64}}/",
+                terminal_line(text, terminal.name),
+            ) from None
     return {terminal.name: terminal for terminal in terminals}
 
 
@@ -80,26 +113,30 @@ def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
 
 
 def _as_run(name: str, pattern: str) -> Literal | Run | None:
-    try:
-        parsed = _parser.parse(pattern)
-    except re.error:
-        return None
+    parsed = _parser.parse(pattern)
     if parsed and all(op is _constants.LITERAL for op, _ in parsed):
-        return Literal(name, "".join(chr(code) for _, code in parsed))
+        text = "".join(chr(code) for _, code in parsed)
+        return Literal(name, text) if len(text) <= MAX_MARKER else None
     if not 1 <= len(parsed) <= 2:
         return None
-    tail, tail_argument = parsed[-1]
-    head = _class_end(pattern)
-    if len(parsed) == 2 and (parsed[0][0] not in _CLASSES or tail is not _constants.MAX_REPEAT):
+    (first, first_argument), (tail, tail_argument) = parsed[0], parsed[-1]
+    if len(parsed) == 2 and (first not in _CLASSES or tail is not _constants.MAX_REPEAT):
         return None
-    if tail in _CLASSES:
-        return Run(name, pattern, pattern, 1)
-    if tail is not _constants.MAX_REPEAT:
-        return None
-    least, most, inner = tail_argument
+    least, most, inner = tail_argument if tail is _constants.MAX_REPEAT else (1, 1, [(tail, tail_argument)])
     if len(inner) != 1 or inner[0][0] not in _CLASSES or int(most) > MAX_RUN or (least < 1 and len(parsed) == 1):
         return None
-    return Run(name, pattern, pattern[:head], int(most) + len(parsed) - 1)
+    head = pattern[: _class_end(pattern)]
+    if not _is_class(head, (first, first_argument) if len(parsed) == 2 else inner[0]):
+        return None
+    return Run(name, pattern, head, int(most) + len(parsed) - 1)
+
+
+def _is_class(head: str, atom: tuple[Any, Any]) -> bool:
+    """Whether a pattern is this one atom: it is not where the first atom is written in another way."""
+    try:
+        return list(_parser.parse(head)) == [atom]
+    except re.error:
+        return False
 
 
 _CLASSES = (_constants.IN, _constants.LITERAL, _constants.NOT_LITERAL)

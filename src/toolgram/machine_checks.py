@@ -118,7 +118,8 @@ def _is_outputs(value: object) -> bool:
 _OF_KIND: Mapping[str, Callable[[object], bool]] = {
     "text": _is_text,
     "texts": _is_texts,
-    "text or texts": lambda value: _is_text(value) or (_is_texts(value) and bool(value)),
+    "text or texts": lambda value: _is_text(value) or _is_texts(value),
+    "names": lambda value: bool(value) and (_is_text(value) or _is_texts(value)),
     "truth": lambda value: isinstance(value, bool),
     "text by text": lambda value: (
         isinstance(value, dict) and all(_is_text(key) and _is_text(each) for key, each in value.items())

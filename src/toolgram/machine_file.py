@@ -21,7 +21,7 @@ Place = tuple[str, int]  # a file, and a line of it (1-based; 0 for the file as 
 Keys = tuple[str | int, ...]  # the way to an entry: ("machine", "states", 3, "tags")
 
 MAX_TEXT = 1 << 18  # characters of a file
-MAX_ENTRIES = 20_000  # of a machine file
+MAX_ENTRIES = 10_000  # of a machine file
 MAX_DEPTH = 16  # of entries in entries
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

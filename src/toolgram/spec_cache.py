@@ -17,9 +17,9 @@ from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
 
 _PACKAGE = Path(__file__).resolve().parent
 _READERS = (
-    "composition.py",
-    "call_ids.py", "faults.py", "grammar_file.py", "machine_checks.py", "machine_file.py", "spec.py",
-    "spec_building.py", "spec_data.py", "spec_files.py", "vocabulary.py",
+    "call_flow.py", "call_ids.py", "composition.py", "faults.py", "grammar_file.py", "grammar_size.py",
+    "machine_checks.py", "machine_file.py", "spec.py", "spec_building.py", "spec_data.py", "spec_files.py",
+    "vocabulary.py",
 )  # fmt: skip
 _HOME = _PACKAGE / "specs"
 _FROM_FILES = ("grammar_path", "grammar_text", "machine_path", "import_paths")  # what is known without reading

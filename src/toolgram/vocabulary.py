@@ -27,6 +27,7 @@ KINDS: Mapping[str, str] = {
     "text": "a text",
     "texts": "a list of texts",
     "text or texts": "a text, or a list of texts",
+    "names": "a name, or a list of names",
     "truth": "`true` or `false`",
     "text by text": "a mapping of texts to texts",
     "outputs": "a list of outputs, each a text or `{prefix: ..., output: ...}`",
@@ -118,11 +119,9 @@ STATE_KEYS: Mapping[str, Key] = {
 }
 
 TRANSITION_KEYS: Mapping[str, Key] = {
-    "trigger": Key("What comes: terminals, or events.", "text or texts", "trigger: MARKER", True),
-    "source": Key(
-        'The states that it leaves; a tag for all that have it, `"*"` for all but the final one.',
-        "text or texts", "source: A", True,
-    ),
+    "trigger": Key("What comes: terminals, or events.", "names", "trigger: MARKER", True),
+    "source": Key('The states that it leaves; a tag for all that have it, `"*"` for all but the final one.',
+                  "names", "source: A", True),
     "dest": Key('The state that it leads to; `"="` for the one that it leaves.', "text", 'dest: "="', True),
     "after": Key("The actions, in order.", "text or texts", "after: end_call"),
 }  # fmt: skip

@@ -16,7 +16,9 @@ def print_formats(as_json: bool) -> None:
     """List the shipped formats."""
     shipped = [toolgram.get_format(name) for name in toolgram.format_names()]
     if as_json:
-        rows = [{"name": fmt.name, "title": fmt.title, "models": fmt.models, "example": fmt.example} for fmt in shipped]
+        rows = [
+            {"name": fmt.name, "title": fmt.title, "models": [*fmt.models], "example": fmt.example} for fmt in shipped
+        ]
         write_json(rows, indent=indent_for_terminal())
     elif sys.stdout.isatty():
         _print_table(shipped)

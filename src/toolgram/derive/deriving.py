@@ -13,6 +13,7 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -27,6 +28,8 @@ from toolgram.derive.synthesis import synthesise, without_calls
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import FormatError
 from toolgram.formats import Format, format_names, get_format, grammar_home
+from toolgram.spec_cache import readers_hash
+from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
 
 CACHE_VARIABLE = "TOOLGRAM_CACHE"
 _VERSION = 1
@@ -138,15 +141,14 @@ def _insist(fmt: Format) -> None:
 
 
 def _save(path: Path, fmt: Format) -> None:
-    """Keep a derived format as the text of its two files, and what its report says. What cannot be written is not."""
+    """Keep the specification of a derived format, and what its report says. What cannot be written is not."""
     report = fmt.report
     assert report is not None
     data = {
-        "version": _VERSION,
-        "name": fmt.name,
+        "code": readers_hash(),
+        "spec": dump_spec(fmt.spec) if report.shipped is None else None,
         "shipped": report.shipped,
         "why": report.why,
-        "grammar": fmt.grammar_text,
         "machine": fmt.machine_text,
         "probes": [[each.case, each.prompt, each.output, each.problem] for each in report.probes],
         "warnings": report.warnings,
@@ -155,7 +157,7 @@ def _save(path: Path, fmt: Format) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps(data, ensure_ascii=True), encoding="utf-8")
+        partial.write_text(sealed(data), encoding="utf-8")
         partial.replace(path)
     except OSError:
         return
@@ -163,18 +165,15 @@ def _save(path: Path, fmt: Format) -> None:
 
 def _load(path: Path) -> Format | None:
     """The format that was kept there; None where there is none that this version can use."""
-    from toolgram.spec_files import spec_from_texts
-
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["version"] != _VERSION:
+        data = unsealed(path.read_text(encoding="utf-8"))
+        if data["code"] != readers_hash():
             return None
         report = DeriveReport(None, data["shipped"], data["why"], [Probe(*each) for each in data["probes"]])
         report.warnings, report.seconds = list(data["warnings"]), float(data["seconds"])
         if report.shipped:
             return Format(get_format(report.shipped).spec, report=report)
-        paths = (f"{data['name']}.lark", f"{data['name']}.yaml")
-        spec = spec_from_texts(data["grammar"], paths[0], data["machine"], paths[1], (str(grammar_home()),))
+        spec = replace(load_spec(data["spec"]), import_paths=(str(grammar_home()),))
         return Format(spec, data["machine"], report)
-    except (OSError, ValueError, KeyError, TypeError, FormatError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from toolgram.derive.drafts import RECOVERING, Draft
+from toolgram.derive.drafts import RECOVERING, START, Draft
 from toolgram.derive.paths import Path, class_of, each_optional, pieces
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, DiffAnalysisResult, Pattern, Slot
@@ -189,7 +189,7 @@ class _TagSkeleton:
         path.step(trigger, self.closed[0], "start_call", "open_arguments", blanks=False)
         texts = [*self.section_end[:1], *self.before[:1], *([self.separator] if self.separator else [])]
         arguments = self.arguments.build(path, [text for text in texts if isinstance(text, str)], self.closed[0])
-        self.draft.to("recovered", self.recovering, self.closed[0])
+        self.draft.to("recovered", self.recovering, START)  # no argument can follow: the call has failed
         return f"{path.text()} _ws {arguments}"
 
     def _symbol(self, role: str, item: Item, following: Item | None) -> tuple[str, tuple[str, ...]]:

@@ -306,6 +306,11 @@ class Parser:
         if self._stream.open_call is not None and not self._debt:
             self._builder.add([self._stream.open_call])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickled parser goes on exactly, message and all. `trace` stays behind; `call_ids` must pickle."""
+        stream = self._stream
+        return _resumed, (stream.program, stream.tools, stream.call_ids, self._special, self.snapshot(), self._builder)
+
     def trace_to(self, trace: Trace | None) -> None:
         """Call `trace` at every transition from here on; a restored parser has none."""
         self._stream.trace = trace
@@ -337,6 +342,21 @@ class Parser:
             if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
                 event.index = stream.calls
         stream.notes = None
+
+
+def _resumed(
+    program: Program,
+    tools: Sequence[Mapping[str, Any]] | None,
+    call_ids: CallIds,
+    special: dict[int, str],
+    state: Mapping[str, Any],
+    builder: MessageBuilder,
+) -> Parser:
+    """A parser that was pickled."""
+    parser = Parser(program, tools, "", call_ids)
+    parser.restore(state)
+    parser._special, parser._builder = special, builder
+    return parser
 
 
 def _is_text(stream: Stream) -> bool:

@@ -1,0 +1,528 @@
+"""Every place that can refuse a format file does, and says where and what to write instead.
+
+Strategy: a row changes a shipped format in one place and names the error.  The places in the source that make an error
+are found in the source itself, and each must have been reached by a row: a new one without a row fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import toolgram
+from toolgram import call_flow, errors
+from toolgram.errors import FormatError
+from toolgram.formats import grammar_home
+from toolgram.spec_files import spec_from_texts
+
+SOURCES = ("machine_file", "machine_checks", "grammar_file", "grammar_size", "spec_building", "faults", "call_flow")
+PACKAGE = Path(toolgram.__file__).parent
+Machine = dict[str, Any]
+Texts = tuple[str, str]  # the grammar, the machine
+
+MISTRAL, HERMES, QWEN, LLAMA = "mistral_v11", "hermes", "qwen3_coder", "llama4_pythonic"
+
+
+def written(machine: Machine) -> str:
+    """A machine file with one line per entry."""
+    lines = ["format:", *(f"  {key}: {json.dumps(value)}" for key, value in machine["format"].items()), "machine:"]
+    for key, value in machine["machine"].items():
+        rows = key in ("states", "transitions") and isinstance(value, list) and value
+        lines += (
+            [f"  {key}:", *(f"    - {json.dumps(each)}" for each in value)]
+            if rows
+            else [f"  {key}: {json.dumps(value)}"]
+        )
+    others = [f"{key}: {json.dumps(value)}" for key, value in machine.items() if key not in ("format", "machine")]
+    return "\n".join([*lines, *others]) + "\n"
+
+
+@cache
+def _base(name: str) -> Texts:
+    spec = toolgram.get_format(name).spec
+    machine = spec.machine_dict
+    machine["machine"]["transitions"] = [
+        {"trigger": each.trigger, "source": each.source, "dest": each.dest, "after": [*each.actions]}
+        for each in spec.transitions
+    ]
+    return spec.grammar_text, written(machine)
+
+
+def changed(name: str, change: Callable[[Machine], object]) -> Texts:
+    grammar, text = _base(name)
+    machine: Machine = yaml.safe_load(text)
+    change(machine)
+    return grammar, written(machine)
+
+
+def defined(name: str, *lines: str) -> Texts:
+    """With more lines in the grammar, and the terminal NEW as a trigger."""
+    grammar, text = _base(name)
+    machine: Machine = yaml.safe_load(text)
+    rows(machine).append(row("NEW", "WAITING_FOR_TOOL_START", "WAITING_FOR_TOOL_START"))
+    return "\n".join([grammar, *lines, ""]), written(machine)
+
+
+def rows(machine: Machine) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = machine["machine"]["transitions"]
+    return found
+
+
+def row(trigger: str, source: str, dest: str, *after: str) -> dict[str, Any]:
+    return {"trigger": trigger, "source": source, "dest": dest, "after": [*after]}
+
+
+def at(machine: Machine, source: str, trigger: str) -> dict[str, Any]:
+    return next(each for each in rows(machine) if each["source"] == source and each["trigger"] == trigger)
+
+
+def state(machine: Machine, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(each for each in machine["machine"]["states"] if each["name"] == name)
+    return found
+
+
+def tags(name: str, *new: str) -> Callable[[Machine], object]:
+    return lambda machine: state(machine, name).update(tags=[*new])
+
+
+def drop(source: str, *triggers: str) -> Callable[[Machine], object]:
+    def change(machine: Machine) -> None:
+        for trigger in triggers:
+            rows(machine).remove(at(machine, source, trigger))
+
+    return change
+
+
+def more(*args: str) -> Callable[[Machine], object]:
+    return lambda machine: rows(machine).append(row(*args))
+
+
+def lead(source: str, trigger: str, dest: str) -> Callable[[Machine], object]:
+    return lambda machine: at(machine, source, trigger).update(dest=dest)
+
+
+def acts(source: str, trigger: str, *after: str) -> Callable[[Machine], object]:
+    return lambda machine: at(machine, source, trigger).update(after=[*after])
+
+
+def about(**keys: Any) -> Callable[[Machine], object]:
+    return lambda machine: machine["format"].update(keys)
+
+
+def both(*changes: Callable[[Machine], object]) -> Callable[[Machine], object]:
+    return lambda machine: [change(machine) for change in changes]
+
+
+def adding(text: str) -> Texts:
+    return _base(MISTRAL)[0], _base(MISTRAL)[1] + text
+
+
+# Each row: what is given, and what the error says.
+ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
+    # the YAML
+    "no YAML": (lambda: adding("x: ["), "not valid YAML"),
+    "no mapping": (lambda: (_base(MISTRAL)[0], "- a"), "not a YAML mapping"),
+    "too long": (lambda: adding("#" * (1 << 18)), "longer than 262144 characters"),
+    "an alias": (lambda: adding("x: &a []\ny: *a\n"), r"an alias \(`\*a`\)"),
+    "a tag": (lambda: adding("x: !!python/name:os.system ''\n"), "a YAML tag"),
+    "entries": (lambda: adding(f"x: [{'a, ' * 20_000}]\n"), "more than 10000 entries"),
+    "depth": (lambda: adding(f"x: {'[' * 20}{']' * 20}\n"), "nested more than 16 deep"),
+    "a key twice": (lambda: adding("machine: {}\n"), "`machine` stands twice"),
+    # keys and values
+    "no states": (lambda: changed(MISTRAL, lambda m: m["machine"].update(states=[])), "has no states"),
+    "no transitions": (lambda: changed(MISTRAL, lambda m: m["machine"].update(transitions=[])), "has no transitions"),
+    "auto": (lambda: changed(MISTRAL, lambda m: m["machine"].update(auto_transitions=True)), "auto transitions"),
+    "misspelt": (lambda: changed(MISTRAL, about(special_token=[])), "unknown key `special_token`"),
+    "misspelt in a row": (lambda: changed(MISTRAL, lambda m: rows(m)[3].update(afer="name")), "unknown key `afer`"),
+    "a wrong type": (lambda: changed(MISTRAL, about(models="Mistral")), "`models` is not a list of texts"),
+    "a wrong type in a row": (
+        lambda: changed(MISTRAL, lambda m: rows(m)[3].update(dest=["A"])),
+        "`dest` is not a text",
+    ),
+    "no choice": (lambda: changed(MISTRAL, about(parser="lark")), "unknown parser `lark`"),
+    "a missing key": (lambda: changed(MISTRAL, lambda m: rows(m)[3].pop("dest")), "the key `dest` is missing"),
+    "one quote": (lambda: changed(MISTRAL, about(notation=["<q>"])), "not two quotes"),
+    "an end that is text": (lambda: changed(MISTRAL, about(turn_end="end")), "`turn_end` is not blank"),
+    "no state": (lambda: changed(MISTRAL, lambda m: m["machine"]["states"].append(1)), "not a state"),
+    "a tag of a state": (lambda: changed(MISTRAL, tags("REASONING", "reasning")), "unknown tag `reasning`"),
+    "two meanings": (lambda: changed(MISTRAL, tags("REASONING", "reasoning", "content")), "both reasoning and content"),
+    "no value": (lambda: changed(MISTRAL, tags("REASONING", "json")), "tagged `json` and reads no value"),
+    "no arguments": (lambda: changed(MISTRAL, tags("REASONING", "reasoning", "python")), "reads no arguments"),
+    "a final tag": (lambda: changed(MISTRAL, tags("ALL_TOOLS_COMPLETE", "content")), "the final state .* has tags"),
+    "a state twice": (
+        lambda: changed(MISTRAL, lambda m: m["machine"]["states"].append("REASONING")),
+        "REASONING is declared twice",
+    ),
+    "no name": (lambda: changed(MISTRAL, lambda m: m["machine"]["states"].append("*")), "cannot be the name"),
+    "no transition": (lambda: changed(MISTRAL, lambda m: rows(m).append(1)), "not a transition"),  # type: ignore[arg-type]
+    "an action": (lambda: changed(MISTRAL, lambda m: rows(m)[3].update(after="endcall")), "unknown action `endcall`"),
+    # the grammar
+    "no grammar": (lambda: ("start: (", _base(MISTRAL)[1]), "grammar"),
+    "an alias in a list": (lambda: defined(MISTRAL, "%import .a (A, b -> c)"), "not a Lark grammar"),
+    "no rule": (lambda: defined(MISTRAL, "x: nothing"), "Lark refuses the grammar"),
+    "no start": (lambda: ("begin: TEXT\nTEXT: /a/", _base(MISTRAL)[1]), "no rule `start`"),
+    "no expression": (lambda: defined(MISTRAL, "NEW: /(/"), "no regular expression"),
+    "too complex": (lambda: defined(MISTRAL, "NEW: /a+b+/"), "too complex"),
+    "over the limit": (lambda: defined(MISTRAL, "NEW: /[a-z]{1,99999}/"), "too complex"),
+    "without a limit": (lambda: defined(MISTRAL, "NEW: /[a-z][a-z]{0,}/"), "too complex"),
+    "nested": (lambda: defined(MISTRAL, "NEW: /(?:[a-z]{1,32}){1,99}/"), "too complex"),
+    "in a group": (lambda: defined(MISTRAL, "NEW: /(?:[a-z])[a-z]{0,63}/"), "too complex"),
+    "long text": (lambda: defined(MISTRAL, f"NEW: /{'a' * 300}/"), "too complex"),
+    "a long grammar": (lambda: defined(MISTRAL, "//" + "x" * (1 << 15)), "longer than 32768 characters"),
+    "many lines": (lambda: defined(MISTRAL, *(f"X{n}: /a/" for n in range(501))), "more than 500 lines"),
+    "repetitions": (lambda: defined(MISTRAL, 'x: ("a"~0..999999)'), "larger than 100000 symbols"),
+    "choices": (lambda: defined(MISTRAL, f"x: {'[WS] ' * 40}"), "larger than 100000 symbols"),
+    "doublings": (
+        lambda: defined(MISTRAL, "X0: /a/", *(f"X{n}: X{n - 1} X{n - 1}" for n in range(1, 40))),
+        "larger than 100000 symbols",
+    ),
+    "a circle": (lambda: ("%import .hermes (start)\n", _base(HERMES)[1]), "imports itself"),
+    "a template": (lambda: defined(MISTRAL, "_t{x}: x x", "x: _t{WS}"), "uses a template"),
+    "groups": (lambda: defined(MISTRAL, f"x: {'(' * 70}WS{')' * 70}"), "nested more than 64 deep"),
+    # names
+    "the initial state": (lambda: changed(MISTRAL, lambda m: m["machine"].update(initial="START")), "START is not dec"),
+    "no end": (lambda: changed(MISTRAL, lambda m: state(m, "ALL_TOOLS_COMPLETE").pop("final")), "0 states are marked"),
+    "an unknown state": (lambda: changed(MISTRAL, lead("REASONING", "END_THINK", "THERE")), "THERE is not declared"),
+    "ambiguous": (lambda: changed(MISTRAL, more("EOS", "REASONING", "REASONING")), "`EOS` is ambiguous"),
+    "a trigger": (lambda: changed(MISTRAL, lambda m: rows(m)[3].update(trigger="TOOL_CAL")), "unknown trigger"),
+    "stop": (lambda: changed(MISTRAL, about(stop=["EOF"])), "`stop` names EOF"),
+    "special": (lambda: changed(MISTRAL, about(special_tokens=["NAME"])), "`special_tokens` names NAME"),
+    "same path": (lambda: changed(HERMES, about(same_path={"item.args": "item.argument"})), "names item.argument"),
+    "notation": (lambda: changed(MISTRAL, about(notation=["<", ">"])), "no state reads notated"),
+    # the graph
+    "unreachable": (lambda: changed(MISTRAL, drop("WAITING_FOR_CALL_ID", "WS")), "PARSING_CALL_ID is unreachable"),
+    "held text": (lambda: changed(MISTRAL, tags("REASONING", "reasoning", "held")), "text state REASONING is held"),
+    "no text": (lambda: changed(MISTRAL, drop("REASONING", "TEXT")), "does not say where TEXT leads"),
+    "a name": (lambda: changed(MISTRAL, tags("PARSING_NAME", "name")), "reads a name but is not held"),
+    "no way out": (lambda: changed(MISTRAL, drop("PARSING_ARGUMENTS", "end")), "no way to ALL_TOOLS_COMPLETE"),
+    "no way back": (lambda: changed(HERMES, drop("TOOL_COMPLETE", "malformed")), "when the text does not fit"),
+    "no recovery": (lambda: changed(MISTRAL, drop("RECOVERING", "recovered")), "when the broken call is over"),
+    "held value": (lambda: changed(QWEN, tags("PARSING_ARGUMENT_VALUE", "value", "held")), "`value` and `held`"),
+    "never comes": (lambda: changed(MISTRAL, more("NAME", "PARSING_ARGUMENTS", "REASONING")), "`NAME` never comes"),
+    "the beginning": (
+        lambda: changed(MISTRAL, lambda m: m["machine"].update(initial="WAITING_FOR_TOOL_KEY")),
+        "no output can begin in WAITING_FOR_TOOL_KEY|is unreachable",
+    ),
+    "a held beginning": (
+        lambda: changed(
+            MISTRAL,
+            both(
+                more("EOS", "WAITING_FOR_TOOL_KEY", "REASONING"),
+                lambda m: m["machine"].update(initial="WAITING_FOR_TOOL_KEY"),
+            ),
+        ),
+        "no output can begin in WAITING_FOR_TOOL_KEY",
+    ),
+    "no quotes": (
+        lambda: changed(
+            QWEN,
+            both(
+                tags("PARSING_ARGUMENT_VALUE", "value", "notated"),
+                more("value_end", "PARSING_ARGUMENT_VALUE", "WAITING_FOR_ARGUMENT_KEY"),
+            ),
+        ),
+        "does not say how they are quoted",
+    ),
+    "no end of a value": (
+        lambda: changed(QWEN, drop("PARSING_ARGUMENT_VALUE", "VALUE_END", "VALUE_END_LINE", "NEXT_PARAMETER")),
+        "no transition for the end of the value|is unreachable",
+    ),
+    "no end of what is ignored": (
+        lambda: changed(HERMES, drop("IGNORING_MEMBER", "value_end")),
+        "no transition for the end of the value",
+    ),
+    "any type alone": (
+        lambda: changed(QWEN, more("value_end", "PARSING_ARGUMENT_VALUE", "WAITING_FOR_ARGUMENT_KEY")),
+        "does not end by itself",
+    ),
+    "echo": (lambda: changed(QWEN, tags("PARSING_ARGUMENT_VALUE", "value", "echo")), "is tagged `echo`"),
+    "no end of arguments": (lambda: changed(MISTRAL, drop("PARSING_ARGUMENTS", "object_end")), "which is `object_end`"),
+    "behind the end": (lambda: changed(MISTRAL, more("EOS", "ALL_TOOLS_COMPLETE", "REASONING")), "the output is over"),
+    "another end": (lambda: changed(MISTRAL, lead("REASONING", "end", "REASONING")), "only `end` leads to the final"),
+    "text that does not stay": (
+        lambda: changed(MISTRAL, lead("REASONING", "TEXT", "TOOL_COMPLETE")),
+        "text does not go",
+    ),
+    "malformed to structure": (
+        lambda: changed(HERMES, lead("TOOL_COMPLETE", "malformed", "WAITING_FOR_TOOL")),
+        "which reads no text",
+    ),
+    "recovered to arguments": (
+        lambda: changed(MISTRAL, lead("RECOVERING", "recovered", "PARSING_ARGUMENTS")),
+        "where no text can go on",
+    ),
+    "no arguments begin": (
+        lambda: changed(MISTRAL, lead("WAITING_FOR_OBJECT", "object_start", "WAITING_FOR_OBJECT")),
+        "reads no arguments",
+    ),
+    "no parentheses": (
+        lambda: changed(MISTRAL, more("object_empty", "WAITING_FOR_OBJECT", "TOOL_COMPLETE", "start_call")),
+        "Python arguments may begin",
+    ),
+    "one bracket twice": (
+        lambda: changed(HERMES, more("object_start", "WAITING_FOR_TOOL", "PARSING_ARGUMENTS", "start_call")),
+        "both begin with",
+    ),
+    "one character twice": (
+        lambda: (
+            defined(HERMES, "NEW: /[ a]{1,9}/")[0],
+            changed(HERMES, more("NEW", "WAITING_FOR_TOOL", "WAITING_FOR_TOOL"))[1],
+        ),
+        "begin with the same character",
+    ),
+    "one text twice": (lambda: defined(MISTRAL, 'NEW: "[THINK]"'), "are the same text"),
+    "a prefix": (lambda: defined(MISTRAL, 'NEW: "[THI"'), "is a prefix of"),
+    "a bracket as text": (
+        lambda: (lambda texts: (texts[0], texts[1].replace('"[THINK]"', '"{"')))(
+            (
+                defined(HERMES, 'NEW: "{"')[0],
+                changed(HERMES, more("NEW", "WAITING_FOR_TOOL", "WAITING_FOR_TOOL"))[1],
+            )
+        ),
+        "and `start_map item` both begin with",
+    ),
+    # the flow of a call
+    "text in a call": (
+        lambda: changed(
+            QWEN,
+            both(
+                tags("WAITING_FOR_ARGUMENT_KEY", "held"),
+                more("TEXT", "WAITING_FOR_ARGUMENT_KEY", "WAITING_FOR_TOOL_START"),
+            ),
+        ),
+        "text would stand in an open call",
+    ),
+    "arguments twice": (
+        lambda: changed(
+            HERMES,
+            both(
+                drop("PARSING_ARGUMENTS_COMPLETED", "map_key item.id"),
+                more("map_key item.arguments", "PARSING_ARGUMENTS_COMPLETED", "WAITING_FOR_ARGUMENTS_START"),
+            ),
+        ),
+        "arguments twice|starts and|is open",
+    ),
+    "started twice": (lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "object_end", "start_call")), "call is open"),
+    "started unnamed": (lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL_KEY", "NAME")), "`start_call` before `name`"),
+    "ended twice": (
+        lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "object_end", "end_call", "end_call")),
+        "no call is open",
+    ),
+    "ended inside": (
+        lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "end", "end_call")),
+        "while the arguments are open",
+    ),
+    "ended in parts": (
+        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENT_KEY", "FUNCTION_CLOSE", "end_call")),
+        "before `close_arguments`",
+    ),
+    "ended before": (
+        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENTS_START", "FUNCTION_CLOSE", "start_call", "end_call")),
+        "before any arguments",
+    ),
+    "unclosed": (
+        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENT_KEY", "PARAMETER", "unclosed_value")),
+        "no value is read",
+    ),
+    "closed before": (
+        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENTS_START", "PARAMETER", "start_call")),
+        "outside of `open_arg",
+    ),
+    "closed unopened": (
+        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENTS_START", "FUNCTION_CLOSE", "start_call", "close_arguments")),
+        "where no arguments are open",
+    ),
+    "opened before": (
+        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENTS_START", "PARAMETER", "open_arguments", "start_call")),
+        "`open_arguments` before `start_call`",
+    ),
+    "a name of nothing": (
+        lambda: changed(MISTRAL, acts("WAITING_FOR_OBJECT", "object_start", "name", "start_call")),
+        "no text is read",
+    ),
+    "a name twice": (lambda: changed(MISTRAL, acts("WAITING_FOR_CALL_ID", "ID", "name")), "has a name already"),
+    "the end of a name": (
+        lambda: changed(MISTRAL, acts("PARSING_NAME_COMPLETED", "end")),
+        "the output ends and a call has not",
+    ),
+    "no arguments there": (
+        lambda: changed(HERMES, lead("WAITING_FOR_TOOL", "WS", "PARSING_ARGUMENTS")),
+        "and none begin",
+    ),
+    "python in JSON": (
+        lambda: changed(HERMES, tags("PARSING_ARGUMENTS", "arguments", "python")),
+        "which begin with `object_start`",
+    ),
+    "held behind the start": (
+        lambda: changed(MISTRAL, both(tags("PARSING_ARGUMENTS", "arguments", "held"))),
+        "a call starts and",
+    ),
+    "held behind the end": (
+        lambda: changed(
+            QWEN,
+            both(
+                tags("WAITING_FOR_ARGUMENT_KEY", "held"),
+                lead("WAITING_FOR_ARGUMENT_KEY", "FUNCTION_CLOSE", "WAITING_FOR_FUNCTION"),
+            ),
+        ),
+        "a call ends and",
+    ),
+    "not held": (
+        lambda: changed(
+            MISTRAL,
+            both(
+                tags("WAITING_FOR_CALL_ID"),
+                more("malformed", "WAITING_FOR_CALL_ID", "RECOVERING"),
+                more("end", "WAITING_FOR_CALL_ID", "ALL_TOOLS_COMPLETE"),
+            ),
+        ),
+        "is not held",
+    ),
+    "open in text": (lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "malformed")), "the call is still open"),
+    "JSON in text": (
+        lambda: changed(HERMES, lead("TOOL_COMPLETE", "start_map item", "WAITING_FOR_TOOL_START")),
+        "the JSON around",
+    ),
+    "broken and fits": (lambda: changed(MISTRAL, lead("REASONING", "END_THINK", "RECOVERING")), "and something fits"),
+    "ignored without a key": (
+        lambda: changed(HERMES, lead("PARSING_ARGUMENTS_COMPLETED", "end_map item", "IGNORING_MEMBER")),
+        "no key comes",
+    ),
+    "a value without a key": (
+        lambda: changed(QWEN, lead("WAITING_FOR_ARGUMENTS_START", "PARAMETER", "PARSING_ARGUMENT_VALUE")),
+        "the value of an argument, and no key|unreachable",
+    ),
+    "many positions": (
+        lambda: changed(
+            HERMES,
+            both(
+                *(
+                    more(f"{event} item.k{n}", "WAITING_FOR_TOOL_KEY", "WAITING_FOR_TOOL_KEY")
+                    for event in ("map_key", "start_map")
+                    for n in range(400)
+                ),
+                about(same_path={f"item.k{n}.name": "item.name" for n in range(400)}),
+            ),
+        ),
+        "in more than 16384 ways",
+    ),
+}
+
+
+def refused(given: Callable[[], Texts], path: str = "own.lark") -> FormatError:
+    grammar, machine = given()
+    with pytest.raises(FormatError) as caught:
+        spec_from_texts(grammar, path, machine, "own.yaml", (str(grammar_home()),))
+    return caught.value
+
+
+def _path(name: str) -> str:
+    return str(grammar_home() / "hermes.lark") if name == "a circle" else "own.lark"
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_wrong_file_is_refused(name: str) -> None:
+    given, wanted = ROWS[name]
+    began = time.process_time()
+    error = refused(given, _path(name))
+    assert time.process_time() - began < 1
+    assert re.search(wanted, error.problem)
+    assert error.remedy
+    lines = given()[error.path == "own.yaml"].splitlines()
+    assert 0 <= error.line <= len(lines) + 1  # the end of the file
+
+
+def _unreadable(folder: Path) -> list[Path]:
+    """Paths that are no files to read: none, a device that never ends, a pipe, a long file, bytes."""
+    pipe, long, octets = folder / "pipe", folder / "long", folder / "octets"
+    os.mkfifo(pipe)
+    long.write_bytes(b"#" * (1 << 21))
+    octets.write_bytes(b"\xff\xfe")
+    return [folder / "none", Path("/dev/zero"), folder, pipe, long, octets]
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    grammar, machine = _base(MISTRAL)
+    good = tmp_path / "good.lark", tmp_path / "good.yaml"
+    for path, text in zip(good, (grammar, machine), strict=True):
+        path.write_text(text, encoding="utf-8")
+    toolgram.load_format(*good)
+    for path in _unreadable(tmp_path):
+        for files in ((path, good[1]), (good[0], path)):
+            with pytest.raises(FormatError, match=r"cannot be read|is longer than"):
+                toolgram.load_format(*files)
+
+
+def test_an_endless_file_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "zero.lark").symlink_to("/dev/zero")
+    (tmp_path / "own.lark").write_text("%import .zero (x)\nstart: x\n", encoding="utf-8")
+    (tmp_path / "own.yaml").write_text(_base(MISTRAL)[1], encoding="utf-8")
+    with pytest.raises(FormatError, match="not a regular file"):
+        toolgram.load_format(tmp_path / "own.lark", tmp_path / "own.yaml")
+
+
+def test_many_imports_are_refused(tmp_path: Path) -> None:
+    for number in range(40):
+        text = f"%import .f{number + 1} (X)\nY: X X\n" if number < 39 else "X: /a/\n"
+        (tmp_path / f"f{number}.lark").write_text(text, encoding="utf-8")
+    (tmp_path / "own.yaml").write_text(_base(MISTRAL)[1], encoding="utf-8")
+    with pytest.raises(FormatError, match="more than 32 files"):
+        toolgram.load_format(tmp_path / "f0.lark", tmp_path / "own.yaml")
+
+
+MAKERS = {"FormatError", "_Fault"}  # what makes an error; `machine.error` is the third
+
+
+def _sites() -> set[tuple[str, int]]:
+    """Where the source makes an error: the module, and the line of the call."""
+    found = set()
+    for module in SOURCES:
+        for node in ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "id", None)
+                is_error = isinstance(node.func, ast.Attribute) and node.func.attr == "error"
+                if name in MAKERS or is_error:
+                    found.add((module, node.lineno))
+    return found
+
+
+def test_every_place_that_makes_an_error_has_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: set[tuple[str, int]] = set()
+    for made in (errors.FormatError, call_flow._Fault):
+        monkeypatch.setattr(made, "__init__", _noting(made.__init__, reached))
+    for name, (given, _) in ROWS.items():
+        refused(given, _path(name))
+    test_what_is_no_file_is_refused_at_once(tmp_path)
+    assert _sites() - reached == set()
+
+
+def _noting(make: Callable[..., None], reached: set[tuple[str, int]]) -> Callable[..., None]:
+    def noting(self: Exception, *args: Any) -> None:
+        for depth in (1, 2):  # the place itself, or `machine.error` and the place that called it
+            frame = sys._getframe(depth)
+            reached.add((Path(frame.f_code.co_filename).stem, frame.f_lineno))
+        make(self, *args)
+
+    return noting
+
+
+def test_a_remedy_is_yaml_as_it_stands() -> None:
+    error = refused(lambda: changed(MISTRAL, drop("REASONING", "TEXT")))
+    entry = error.remedy.split("`")[1]
+    assert yaml.safe_load(entry) == [{"trigger": "TEXT", "source": "REASONING", "dest": "="}]
+
+
+def test_a_misspelt_name_is_told_the_right_one() -> None:
+    assert refused(lambda: changed(MISTRAL, about(special_token=[]))).remedy == "write `special_tokens`"
+    assert refused(lambda: changed(MISTRAL, lead("REASONING", "END_THINK", "REASONNG"))).remedy == "write `REASONING`"
