@@ -9,7 +9,8 @@ so nothing hides behind a snapshot. The merged events must be the same, give the
 `complete` call has an object of arguments, and where the output was closed with "length", no longer string says
 otherwise of that call.
 
-A failure is shown by class: the clause, and the first events that differ. Of each class the shortest example is printed.
+A failure is shown by class: the clause, and the first events that differ. Of each class the shortest example is
+printed.
 """
 
 from __future__ import annotations
@@ -224,7 +225,9 @@ def run(name: str, length: int, workers: int) -> Tally:
         for done, tally in enumerate(pool.imap_unordered(do, tasks), 1):
             total.add(tally)
             if sys.stderr.isatty():
-                part = f"{done}/{len(tasks)} parts, {total.strings:,} strings, {len(total.failures)} classes of failures"
+                part = (
+                    f"{done}/{len(tasks)} parts, {total.strings:,} strings, {len(total.failures)} classes of failures"
+                )
                 print(f"\r{name}: {part}, {time.monotonic() - began:.0f} s", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)

@@ -27,11 +27,25 @@ from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE, WS, grammar
 from toolgram.spec import TEXT, Literal, Spec
 
 PROSE = ("x", "Sure.", "Here is", "naïve 你好", "it's", '"q"', "1 < 2", "a\\b", "50%", "a; b", "- \t1.", "👍")
-RUN_CANDIDATES = ("f", "get_weather", "a.b-c", "i1", "abc123def", "0", "12", "k", "city", "functions.f:0", " ", "\n", "  ")
+RUN_CANDIDATES = (
+    "f",
+    "get_weather",
+    "a.b-c",
+    "i1",
+    "abc123def",
+    "0",
+    "12",
+    "k",
+    "city",
+    "functions.f:0",
+    " ",
+    "\n",
+    "  ",
+)
 NAMES = ("f", "get_weather", "search")
 KEYS = ("a", "b", "city", "name", "arguments")
 STRINGS = ("", "x", "Paris", "a b", '"', "\\", "'", "{", "}", "]", ")", "\n", "é👍", "<b>", "007")
-LEAVES = (None, True, False, 0, -1, 12, 1.5, 1e30, [], {})
+LEAVES: tuple[Any, ...] = (None, True, False, 0, -1, 12, 1.5, 1e30, [], {})
 RAW_VALUES = ("Paris", "v", "1", "true", "None", "{}", '"q"', "a\nb", "007", "<b>", "x </", "[1, 2")
 EXTRA_SYMBOLS = 6  # after so many symbols a walk takes the shortest way to an end
 
@@ -91,7 +105,8 @@ class Walks:
 
     def word(self, rng: random.Random) -> list[str]:
         """The symbols of a random output."""
-        state, word = self.initial, []
+        state = self.initial
+        word: list[str] = []
         while True:
             ways = self.edges[state]
             stops = 1.0 if not ways or len(word) > EXTRA_SYMBOLS else 0.15 if word else 0.02
@@ -177,7 +192,9 @@ def walks_of(spec: Spec) -> Walks:
         numbers[dfa.initial_state],
         {
             numbers[state]: tuple(
-                (symbols[code], numbers[dest]) for code, dest in sorted(dfa.transitions[state].items()) if dest in to_end
+                (symbols[code], numbers[dest])
+                for code, dest in sorted(dfa.transitions[state].items())
+                if dest in to_end
             )
             for state in numbers
         },
