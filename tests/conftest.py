@@ -8,12 +8,24 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.properties import selection
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # No deadline: a slow moment of the machine is not a fault of the parser.
 settings.register_profile("ci", max_examples=100, deadline=None)
 settings.register_profile("deep", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The seed that chooses formats is set before workers start, so that all of them choose the same."""
+    selection.seed()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Which formats the properties of this run took, so that it can be done again."""
+    return f"formats of properties: {selection.VARIABLE}={selection.seed()} (tests/properties/selection.py)"
 
 
 @pytest.fixture(scope="session")
