@@ -23,7 +23,7 @@ _BEGINS = re.compile(r"(?<=[\s\[\](){}<>,:\"'=])(?=\S)")
 
 @lru_cache(maxsize=256)
 def tokens(name: str) -> tuple[str, ...]:
-    """Short texts that may come next: plain ones, the signs that a call is written with, and the marker that begins it."""
+    """Short texts that may come next: plain ones, the signs that a call is written with, the marker that begins it."""
     before, after = around_value(name)
     opening = [marker for marker in markers(toolgram.get_format(name).spec) if marker in before][:1]
     rest = before + after

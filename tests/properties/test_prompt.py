@@ -2,9 +2,9 @@
 
 Strategy: after a beginning `t`, every continuation of a few tokens is tried, the end of the output among them. What
 *all* of them say is certain, and a prompt parser has told it. The events are compared as rows of small items (one
-per character of payload), so that half an event that is certain counts as well. Two things may wait although
-their meaning is known: the blanks of a seam, which are told together, and the comma, colon and quote before a key or
-a late value of the JSON around a call, which are told with it.
+per character of payload), so that half an event that is certain counts as well. Three things may wait although
+their meaning is known: the blanks beside a marker, which are told together; a marker that may become a longer one; and
+the comma, colon and quote before a key or a late value of the JSON around a call, which are told with it.
 What is left of a call or a marker that the beginning may have begun is one token, so that three reach every outcome.
 """
 
@@ -19,7 +19,7 @@ from tests.generators.continuations import goals, scenes, tokens
 from tests.properties.prompt_tables import GOALS, SCENES, TOKENS
 from tests.properties.selection import every_format
 from tests.strategies import grammar_literals
-from tests.streams import run
+from tests.streams import held_after, run
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 
 Item = tuple[str, ...]
@@ -92,18 +92,28 @@ def certain_but_held(name: str, beginning: str) -> tuple[Item, ...]:
     certain = _outcome(name, beginning)
     for depth in range(1, DEPTH + 1):
         assert certain[: len(told)] == told, f"{beginning!r}: told {told}, and a continuation means {certain}"
-        if len(certain) == len(told) or _may_wait(certain[len(told)]):
+        if len(certain) == len(told) or _may_wait(name, beginning, certain[len(told)]):
             return ()
         first = (*remainders(name, beginning), *tokens_of(name))
         for continuation in product(first, *[tokens_of(name)] * (depth - 1)):
             certain = _common(certain, _outcome(name, beginning + "".join(continuation)))
             if len(certain) <= len(told):
                 break
-    return () if _may_wait(certain[len(told)]) else certain[len(told) :]
+    return () if _may_wait(name, beginning, certain[len(told)]) else certain[len(told) :]
 
 
-def _may_wait(item: Item) -> bool:
-    return item[0] == "dropped" and item[1] in ' \t\r\n,:"'
+def _may_wait(name: str, beginning: str, item: Item) -> bool:
+    if item[0] != "dropped":
+        return False
+    return item[1] in ' \t\r\n,:"' or _may_grow(name, held_after(name, beginning))
+
+
+def _may_grow(name: str, held: str) -> bool:
+    """Whether what is held is a marker, and the beginning of a longer one: a marker is one event."""
+    literals = grammar_literals(name)
+    return any(
+        held.endswith(short) and long != short and long.startswith(short) for short in literals for long in literals
+    )
 
 
 def _show(items: tuple[Item, ...]) -> str:
