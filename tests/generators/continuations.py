@@ -18,6 +18,7 @@ from tests.generators.grammar_walks import OneValue, covering_words, walks
 from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE
 
 LONGEST_GOAL = 90
+_CALLS = {ARGUMENTS, LIST, OBJECT, VALUE}
 _BEGINS = re.compile(r"(?<=[\s\[\](){}<>,:\"'=])(?=\S)")
 
 
@@ -53,7 +54,7 @@ def scenes(name: str) -> tuple[str, ...]:
     with_calls = {
         found.write(word, random.Random(1), OneValue(["x", {"b": 1}]))
         for word in covering_words(found)
-        if {ARGUMENTS, LIST, OBJECT, VALUE} & {*word}
+        if _CALLS & {*word}
     }
     some = sorted(with_calls, key=lambda text: (len(text), text))
     return (

@@ -47,6 +47,7 @@ KEYS = ("a", "b", "city", "name", "arguments")
 STRINGS = ("", "x", "Paris", "a b", '"', "\\", "'", "{", "}", "]", ")", "\n", "é👍", "<b>", "007")
 LEAVES: tuple[Any, ...] = (None, True, False, 0, -1, 12, 1.5, 1e30, [], {})
 RAW_VALUES = ("Paris", "v", "1", "true", "None", "{}", '"q"', "a\nb", "007", "<b>", "x </", "[1, 2")
+WRITTEN_ARGUMENTS = '{"a": 1}'  # as a JSON string
 EXTRA_SYMBOLS = 6  # after so many symbols a walk takes the shortest way to an end
 
 
@@ -160,6 +161,8 @@ def json_text(value: Any, rng: random.Random) -> str:
 
 def _filled(sample: dict[str, Any], name: str, made: dict[str, Any]) -> dict[str, Any]:
     """A sample of a call object with another name (or key that is the name), and other arguments."""
+    if any(isinstance(part, dict) and "f" in part.values() for part in sample.values()):
+        return {key: _filled(part, name, made) if isinstance(part, dict) else part for key, part in sample.items()}
     return {
         (name if key == "f" else key): made if isinstance(part, dict) else name if part == "f" else part
         for key, part in sample.items()
@@ -202,8 +205,35 @@ def walks_of(spec: Spec) -> Walks:
         _texts(spec),
         any(state.python for state in spec.states.values()),
         any(state.typed in ("json", "notated") for state in spec.states.values()),
-        tuple(json.loads(text) for text in samples(spec)[OBJECT]),
+        _call_objects(spec),
     )
+
+
+def _call_objects(spec: Spec) -> tuple[Any, ...]:
+    """Call objects of a format: `check`'s samples, and one for each other way that the machine takes a member."""
+    plain = [json.loads(text) for text in samples(spec)[OBJECT]]
+    (key,) = [key for key, part in plain[0].items() if isinstance(part, dict)]
+    rest = {name: part for name, part in plain[0].items() if name != key}
+    other: list[dict[str, Any]] = []
+    for trigger in {move.trigger: None for move in spec.transitions}:
+        match trigger.replace("item.", "").split():
+            case ["null", member] if member == key:
+                other += [{**rest, key: None}, {key: None, **rest}]
+            case ["string", member] if member == key:
+                other += [{**rest, key: WRITTEN_ARGUMENTS}, {key: WRITTEN_ARGUMENTS, **rest}]
+            case ["string", member, value]:
+                other += [{member: value, **plain[0]}, {**plain[0], member: value}]
+            case ["start_map", member] if member not in (key, "item", "*"):
+                other += [{member: made} for made in plain[:2]]
+    renamed = {old.removeprefix("item."): new.removeprefix("item.") for old, new in spec.same_path.items()}
+    other += [
+        {alias if name == known else name: part for name, part in made.items()}
+        for alias, known in renamed.items()
+        if "." not in alias + known
+        for made in plain
+        if known in made
+    ]
+    return (*plain, *other)
 
 
 def _numbers(dfa: DFA, to_end: dict[Any, int]) -> dict[Any, int]:

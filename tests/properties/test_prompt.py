@@ -26,7 +26,7 @@ Item = tuple[str, ...]
 
 DEPTH = 3
 
-MOST_GOALS = 60
+MOST_GOALS = 60  # that are tried whole behind each beginning
 
 
 def tokens_of(name: str) -> tuple[str, ...]:
@@ -77,13 +77,10 @@ def _common(first: tuple[Item, ...], second: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def remainders(name: str, beginning: str) -> list[str]:
-    """What is left of every goal that `beginning` may have begun, the whole goal included."""
-    return [
-        goal[at:]
-        for goal in (*goals_of(name), *grammar_literals(name))
-        for at in range(len(goal))
-        if beginning.endswith(goal[:at])
-    ]
+    """What is left of every goal that `beginning` may have begun, and some whole goals."""
+    every = (*goals_of(name), *grammar_literals(name))
+    begun = [goal[at:] for goal in every for at in range(1, len(goal)) if beginning.endswith(goal[:at])]
+    return [*dict.fromkeys((*begun, *every[:: len(every) // MOST_GOALS + 1]))]
 
 
 def certain_but_held(name: str, beginning: str) -> tuple[Item, ...]:
