@@ -23,9 +23,10 @@ def pytest_configure(config: pytest.Config) -> None:
     selection.seed()
 
 
-def pytest_report_header(config: pytest.Config) -> str:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Which formats the properties of this run took, so that it can be done again."""
-    return f"formats of properties: {selection.VARIABLE}={selection.seed()} (tests/properties/selection.py)"
+    line = f"formats of the properties: {selection.VARIABLE}={selection.seed()} (tests/properties/selection.py)"
+    terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
