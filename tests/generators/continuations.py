@@ -52,9 +52,7 @@ def scenes(name: str) -> tuple[str, ...]:
     call, _ = simple_call(name)
     before, after = around_value(name)
     with_calls = {
-        found.write(word, random.Random(1), OneValue(["x", {"b": 1}]))
-        for word in covering_words(found)
-        if _CALLS & {*word}
+        found.write(word, random.Random(1), OneValue(1)) for word in covering_words(found) if _CALLS & {*word}
     }
     some = sorted(with_calls, key=lambda text: (len(text), text))
     return (

@@ -26,7 +26,7 @@ Item = tuple[str, ...]
 
 DEPTH = 3
 
-MOST_GOALS = 60  # that are tried whole behind each beginning
+MOST_GOALS = 60  # that a row of three texts may begin with
 
 
 def tokens_of(name: str) -> tuple[str, ...]:
@@ -35,8 +35,8 @@ def tokens_of(name: str) -> tuple[str, ...]:
 
 
 def goals_of(name: str) -> tuple[str, ...]:
-    """Its goals, in the same way."""
-    return GOALS[name] if name in GOALS else goals(name)
+    """Its goals: those of the files, and those by hand."""
+    return tuple(dict.fromkeys((*GOALS.get(name, ()), *goals(name))))
 
 
 def scenes_of(name: str) -> tuple[str, ...]:
@@ -77,26 +77,26 @@ def _common(first: tuple[Item, ...], second: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def remainders(name: str, beginning: str) -> list[str]:
-    """What is left of every goal that `beginning` may have begun, and some whole goals."""
+    """What is left of every goal that `beginning` may have begun, and the whole goals: the few by hand, if there are."""
     every = (*goals_of(name), *grammar_literals(name))
     begun = [goal[at:] for goal in every for at in range(1, len(goal)) if beginning.endswith(goal[:at])]
-    return [*dict.fromkeys((*begun, *every[:: len(every) // MOST_GOALS + 1]))]
+    return [*dict.fromkeys((*begun, *grammar_literals(name), *GOALS.get(name, goals(name))))]
 
 
 def certain_but_held(name: str, beginning: str) -> tuple[Item, ...]:
     """Items that every continuation agrees on and that `beginning` has not told; empty where holding is justified."""
     told = _told(name, beginning)
     certain = _outcome(name, beginning)
-    for depth in range(1, DEPTH + 1):
-        assert certain[: len(told)] == told, f"{beginning!r}: told {told}, and a continuation means {certain}"
-        if len(certain) == len(told) or _may_wait(name, beginning, certain[len(told)]):
-            return ()
-        first = (*remainders(name, beginning), *tokens_of(name))
-        for continuation in product(first, *[tokens_of(name)] * (depth - 1)):
+    first = (*remainders(name, beginning), *tokens_of(name))
+    for depth in range(DEPTH + 1):
+        for continuation in product(first, *[tokens_of(name)] * (depth - 1)) if depth else ():
             certain = _common(certain, _outcome(name, beginning + "".join(continuation)))
             if len(certain) <= len(told):
                 break
-    return () if _may_wait(name, beginning, certain[len(told)]) else certain[len(told) :]
+        assert certain[: len(told)] == told, f"{beginning!r}: told {told}, and a continuation means {certain}"
+        if len(certain) == len(told) or _may_wait(name, beginning, certain[len(told)]):
+            return ()
+    return certain[len(told) :]
 
 
 def _may_wait(name: str, beginning: str, item: Item) -> bool:
