@@ -77,7 +77,7 @@ def _common(first: tuple[Item, ...], second: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def remainders(name: str, beginning: str) -> list[str]:
-    """What is left of every goal that `beginning` may have begun, and the whole goals: the few by hand, if there are."""
+    """What is left of every goal that `beginning` may have begun, and whole goals: the few by hand, if there are."""
     every = (*goals_of(name), *grammar_literals(name))
     begun = [goal[at:] for goal in every for at in range(1, len(goal)) if beginning.endswith(goal[:at])]
     return [*dict.fromkeys((*begun, *grammar_literals(name), *GOALS.get(name, goals(name))))]
