@@ -9,7 +9,7 @@ VLLM := .venv-vllm
 LLAMA := .llama-cpp
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep test-compiled test-vllm test-vllm-if-built test-llama-cpp conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table docs docs-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-if-built test-llama-cpp conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table docs docs-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,8 +28,15 @@ demo: $(READY) ## stream an output of every format through the parser
 test: $(READY) ## all tests
 	$(BIN)/pytest -n $(WORKERS)
 
-test-deep: $(READY) ## all tests, with many more generated examples
+test-deep: $(READY) ## all tests, with many more generated examples, every property on every format
 	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n $(WORKERS)
+
+exhaustive: $(READY) ## every short string of every format; LENGTH=5 FORMAT=hermes
+	$(BIN)/python -m tests.exhaustive --length $(or $(LENGTH),5) --workers $(WORKERS) $(addprefix --format ,$(FORMAT))
+
+fuzz: $(READY) ## broken outputs of every format; CHARACTERS=10000000 SEED=1 FORMAT=hermes
+	$(BIN)/python -m tests.fuzz --characters $(or $(CHARACTERS),200000) --seed $(or $(SEED),0) --workers $(WORKERS) \
+		$(addprefix --format ,$(FORMAT))
 
 test-compiled: $(READY) ## all tests, on the package compiled by mypyc (needs a C compiler)
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && set -e && \

@@ -8,12 +8,25 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.properties import selection
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # No deadline: a slow moment of the machine is not a fault of the parser.
 settings.register_profile("ci", max_examples=100, deadline=None)
 settings.register_profile("deep", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The seed that chooses formats is set before workers start, so that all of them choose the same."""
+    selection.seed()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Which formats the properties of this run took, so that it can be done again."""
+    line = f"formats of the properties: {selection.VARIABLE}={selection.seed()} (tests/properties/selection.py)"
+    terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ import toolgram
 from tests.integrations.cases import TOOLS, WRITERS, Case, Turn, can_reason, cases, meant
 from tests.integrations.tokenizers_for_tests import Pieces, byte_level, llama3, mistral
 from tests.integrations.vllm_driver import GROUPS, WHOLE, Heard, Server, count_runs
-from tests.strategies import _WELL_FORMED, outputs
+from tests.strategies import WRITTEN_BY_HAND, outputs
 from toolgram.integrations import vllm as plugin
 from toolgram.integrations.served import served
 
@@ -178,7 +178,7 @@ def test_any_chat_template(path: Path) -> None:
     assert not wrong, f"{len(wrong)} of {runs} runs, first {wrong[0]}"
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name in _WELL_FORMED])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name in WRITTEN_BY_HAND])
 def test_any_output_in_any_grouping(name: str) -> None:
     """Whatever a model says: no exception, and the stream gives what the whole gives."""
     specials = specials_of(name)

@@ -1,43 +1,66 @@
-"""The compiled runtime against the real `transitions` machine.
+"""The compiled runtime against the real `transitions` machine, through everything that a caller may do to a stream.
 
 Strategy: a Hypothesis state machine feeds a parser with pieces of outputs, whole and broken, and replays every
 transition that the runtime reports into the machine that `transitions` built from the same YAML. A transition that the
-declaration does not have raises there (`MachineError`), and a wrong source or destination is seen at once.
+declaration does not have raises there (`MachineError`), and a wrong source or destination is seen at once. Beside it
+runs a second parser with the same tools, prefix and special tokens, which gets the same text in other deltas and whose
+state is taken and restored on the way: both must have told the same at the end.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import toolgram
-from tests.strategies import fragments, mutated, well_formed
-from tests.streams import check_events, sources
+from tests.fuzz import tools
+from tests.properties.selection import every_format
+from tests.strategies import chunkings, fragments, mutated, well_formed
+from tests.streams import calls_of, check_events, check_message, merged, sources
 from toolgram.events import Event
 
-# A held region that turned out to be prose goes back to where it began; no declared transition stands for that.
-REFUTED = "refuted"
+# A held region that turned out to be prose goes back to where it began; no declared transition stands for that. Where
+# a prefix ends in text of its own, the turn begins in the first state again.
+MOVES_BACK = ("refuted", "prompt")
+REASONS = (None, "stop", "length", "tool_calls", "content_filter", "")
 
 
 class ParserAndModel(RuleBasedStateMachine):
-    """Drives `name`'s parser and its reference machine side by side."""
+    """Drives `name`'s parser, its reference machine and a second parser side by side."""
 
     name: str
 
     def __init__(self) -> None:
         super().__init__()
-        fmt = toolgram.get_format(self.name)
-        self.machine = fmt.reference_machine()
+        self.fmt = toolgram.get_format(self.name)
+        self.special = {text: 1_000 + at for at, text in enumerate(self.fmt.program.special.values())}
+        self.machine = self.fmt.reference_machine()
         self.reported: list[tuple[str, str, str]] = []
-        self.parser = fmt.parser(trace=self.note_transition)
         self.events: list[Event] = []
+        self.other_events: list[Event] = []
         self.text = ""
         self.closed = False
         self.failed = False
+
+    @initialize(data=st.data(), declared=st.booleans(), by_id=st.booleans())
+    def a_stream(self, data: st.DataObject, declared: bool, by_id: bool) -> None:
+        """With tools or without, by id or by text, behind any prefix."""
+        self.by_id = by_id
+        prefixes = st.just("") | st.sampled_from(fragments(self.name)) | mutated(self.name)
+        self.arguments: dict[str, Any] = {
+            "tools": tools() if declared else None,
+            "call_ids": str,
+            "special_tokens": self.special if by_id else None,
+        }
+        prefix = data.draw(prefixes)
+        self.parser = self.fmt.parser(**self.arguments, prefix=prefix, trace=self.note_transition)
+        self.other = self.fmt.parser(**self.arguments, prefix=prefix)
+        self.restored = False
+        self.replay()
 
     def note_transition(self, trigger: str, source: str, dest: str) -> None:
         self.reported.append((trigger, source, dest))
@@ -46,7 +69,7 @@ class ParserAndModel(RuleBasedStateMachine):
         self.failed = True  # until the row is replayed: `teardown` must not fail a second time
         for trigger, source, dest in self.reported:
             assert self.machine.state == source, f"{trigger} fired in {source}; the machine is in {self.machine.state}"
-            if trigger == REFUTED:
+            if trigger in MOVES_BACK:
                 self.machine.set_state(dest)
             else:
                 self.machine.trigger(trigger)
@@ -54,11 +77,15 @@ class ParserAndModel(RuleBasedStateMachine):
         self.reported.clear()
         self.failed = False
 
-    def feed(self, delta: str) -> None:
+    def feed(self, delta: str, token_ids: list[int] | None = None, pieces: list[str] | None = None) -> None:
+        """Feed `delta` to the one parser, and its pieces to the other; ids come with the first piece."""
         if self.closed:
             return
+        ids = token_ids if token_ids is not None or not self.by_id else []
         self.text += delta
-        self.events += self.parser.feed(delta)
+        self.events += self.parser.feed(delta, token_ids=ids)
+        for at, piece in enumerate(pieces or [delta]):
+            self.other_events += self.other.feed(piece, token_ids=[] if at and ids is not None else ids)
         self.replay()
 
     @rule(data=st.data())
@@ -67,48 +94,73 @@ class ParserAndModel(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def an_output(self, data: st.DataObject) -> None:
-        self.feed(data.draw(well_formed(self.name, small=True)).text)
+        text = data.draw(well_formed(self.name, small=True)).text
+        self.feed(text, pieces=data.draw(chunkings(text)))
 
     @rule(data=st.data())
     def a_broken_output(self, data: st.DataObject) -> None:
-        self.feed(data.draw(mutated(self.name)))
+        text = data.draw(mutated(self.name))
+        self.feed(text, pieces=data.draw(chunkings(text)))
 
     @rule(data=st.data())
     def an_output_in_pieces(self, data: st.DataObject) -> None:
         for character in data.draw(well_formed(self.name, small=True)).text:
             self.feed(character)
 
-    @rule(reason=st.sampled_from([None, "stop", "length"]))
+    @rule(data=st.data())
+    def a_special_token(self, data: st.DataObject) -> None:
+        """The text of a special token with its id behind it, and perhaps with the id of another."""
+        if self.special:
+            text, token_id = data.draw(st.sampled_from(sorted(self.special.items())))
+            ids = [token_id, *data.draw(st.lists(st.sampled_from(sorted(self.special.values())), max_size=1))]
+            self.feed(text, ids if self.by_id else None, pieces=data.draw(chunkings(text)))
+
+    @rule()
+    def a_snapshot(self) -> None:
+        """The second parser goes on from what it has written down, as another process would."""
+        if not self.closed:
+            state = json.loads(json.dumps(self.other.snapshot()))
+            self.other = self.fmt.restore(state, **self.arguments)
+            self.restored = True
+
+    @rule(reason=st.sampled_from(REASONS))
     def the_end(self, reason: str | None) -> None:
         self.end(reason)
 
     def end(self, reason: str | None) -> None:
-        if not self.closed:
-            self.closed = True
-            self.events += self.parser.close(reason)
-            self.replay()
-            check_events(self.events, self.text)
+        if self.closed:
+            return
+        self.closed = True
+        self.events += self.parser.close(reason)
+        self.other_events += self.other.close(reason)
+        self.replay()
+        check_events(self.events, self.text)
+        assert merged(self.other_events) == merged(self.events)
+        check_message(self.parser.message, self.events)
+        if reason:
+            assert self.parser.message.finish_reason == reason
+        if not self.restored:
+            assert self.other.message.content == self.parser.message.content
+            assert calls_of(self.other.message) == calls_of(self.parser.message)
 
     @invariant()
     def told_in_order(self) -> None:
         assert self.text.startswith(sources(self.events))
+        assert self.text.startswith(sources(self.other_events))
 
     def teardown(self) -> None:
-        if not self.failed:
+        if not self.failed and hasattr(self, "parser"):
             self.end(None)
 
 
-def _case(name: str) -> Any:
+@every_format
+def test_a_stream_and_its_model(name: str) -> None:
     case: Any = type(f"ParserAndModel_{name}", (ParserAndModel,), {"name": name}).TestCase  # type: ignore[attr-defined]
     case.settings = settings(stateful_step_count=12)
-    return case
+    case("runTest").runTest()
 
 
-for _name in toolgram.format_names():
-    globals()[f"TestModel_{_name}"] = _case(_name)
-
-
-@pytest.mark.parametrize("name", toolgram.format_names())
+@every_format
 def test_an_example_ends_in_the_final_state(name: str) -> None:
     """The example of a format walks the machine from its first state to its last one."""
     fmt = toolgram.get_format(name)

@@ -7,18 +7,16 @@ by nature, so some grammars are Earley ones, and the outputs stay short.
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 import toolgram
+from tests.properties.selection import every_format
 from tests.strategies import well_formed
 from toolgram.reference import gist
 
-FORMATS = toolgram.format_names()
 
-
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 @given(data=st.data())
 def test_grammar_and_runtime_agree(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)
@@ -28,7 +26,7 @@ def test_grammar_and_runtime_agree(name: str, data: st.DataObject) -> None:
     assert gist(fmt.reference_parse(text)) == gist(fmt.parse(text))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 def test_the_example_is_in_the_language(name: str) -> None:
     fmt = toolgram.get_format(name)
     assert gist(fmt.reference_parse(fmt.example)) == gist(fmt.parse(fmt.example))

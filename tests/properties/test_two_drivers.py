@@ -6,18 +6,18 @@ compares states after every symbol and the whole message at the end.
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from tests.properties.selection import every_format
 from toolgram.check.drivers import Step, steps
 from toolgram.check.languages import WS, may_end, samples
 from toolgram.reference import gist
 from toolgram.spec import TEXT, Literal, rows_of
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@every_format
 @given(data=st.data())
 def test_states_and_events_agree_on_a_random_walk(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)

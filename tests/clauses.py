@@ -1,0 +1,218 @@
+"""The clauses of the contract that one text can break, without Hypothesis: for the exhaustive and the fuzz command.
+
+Strategy: a text is read by several parsers of their own (whole, by character, in random pieces), no state shared or
+copied. The merged events must be the same, give the text back, and end each call; a `complete` call has an object of
+arguments, and where a beginning of the text was closed with "length", no call that it completed is another in the
+whole. A failure belongs to a class: the clause, and the first events that differ.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import toolgram
+from toolgram.events import Event, ToolCallDelta, ToolCallEnd, ToolCallStart
+
+Call = tuple[str, str, str]  # name, arguments, status
+Promised = tuple[tuple[int, Call], ...]  # complete calls by their index
+Item = tuple[str, object, str, str]  # type, what tells it from its neighbours, text, source
+Tools = Sequence[dict[str, Any]] | None
+
+
+@dataclass
+class Reading:
+    """What one parser made of a text: its events merged, and the calls."""
+
+    items: list[Item]
+    calls: tuple[Call, ...]
+
+    @property
+    def complete(self) -> Promised:
+        """The calls that are complete."""
+        return tuple((at, call) for at, call in enumerate(self.calls) if call[2] == "complete")
+
+    def contradicts(self, promised: Promised) -> list[tuple[Call, tuple[Call, ...]]]:
+        """Calls that were complete and are something else here, with what they are."""
+        return [(call, self.calls[at : at + 1]) for at, call in promised if self.calls[at : at + 1] != (call,)]
+
+
+@dataclass
+class Failure:
+    """A text that breaks a clause. `kind` is the class that it belongs to."""
+
+    kind: str
+    text: str
+    detail: str
+
+
+@dataclass
+class Tally:
+    """How many texts were read, and the shortest failure of each class, with the number of its texts."""
+
+    texts: int = 0
+    characters: int = 0
+    failures: dict[str, tuple[int, Failure]] = field(default_factory=dict)
+
+    def note(self, failure: Failure, count: int = 1) -> None:
+        known, shortest = self.failures.get(failure.kind, (0, failure))
+        if (len(failure.text), failure.text) < (len(shortest.text), shortest.text):
+            shortest = failure
+        self.failures[failure.kind] = (known + count, shortest)
+
+    def add(self, other: Tally) -> None:
+        self.texts += other.texts
+        self.characters += other.characters
+        for count, failure in other.failures.values():
+            self.note(failure, count)
+
+
+def read(fmt: toolgram.Format, pieces: Iterable[str], reason: str | None = None, tools: Tools = None) -> Reading:
+    """What a new parser makes of the pieces. An exception is the caller's."""
+    parser = fmt.parser(call_ids=str, prefix="", tools=tools)
+    events = [event for piece in pieces for event in parser.feed(piece)]
+    events += parser.close(reason)
+    return reading(events)
+
+
+def reading(events: Sequence[Event]) -> Reading:
+    """The events with neighbours of one kind made one, and the calls that they make."""
+    items: list[Item] = []
+    starts: list[str] = []
+    arguments: list[str] = []
+    ends: list[str] = []
+    for event in events:
+        kind, text = event.type, ""
+        key: object
+        if isinstance(event, ToolCallStart):
+            key = (event.index, event.name)
+            starts.append(event.name)
+            arguments.append("")
+        elif isinstance(event, ToolCallDelta):
+            key, text = event.index, event.arguments
+            arguments[event.index] += text
+        elif isinstance(event, ToolCallEnd):
+            key = (event.index, event.status)
+            ends.append(event.status)
+        else:
+            key, text = getattr(event, "why", ""), event.text
+        if items and items[-1][0] == kind and items[-1][1] == key:
+            last = items[-1]
+            items[-1] = (kind, key, last[2] + text, last[3] + event.source)
+        else:
+            items.append((kind, key, text, event.source))
+    return Reading(items, tuple(zip(starts, arguments, ends, strict=True)))
+
+
+def check(fmt: toolgram.Format, text: str, promised: Promised = ()) -> tuple[Failure | None, Promised]:
+    """The first clause that `text` breaks, whole and by character, and the calls that are complete when it is cut off.
+
+    `promised` are those that a beginning of the text, closed with "length", has shown as complete.
+    """
+    try:
+        whole = read(fmt, (text,))
+        failure = broken(text, whole, promised) or difference(text, whole, read(fmt, text), "by character")
+        if failure is None and whole.complete:
+            cut = read(fmt, (text,), "length")
+            failure = broken(text, cut, promised) or difference(text, cut, read(fmt, text, "length"), "by character")
+            promised = cut.complete
+    except Exception as error:
+        failure = raised(text, error)
+    return failure, promised
+
+
+def check_widely(fmt: toolgram.Format, text: str, tools: Tools) -> Failure | None:
+    """The first clause that `text` breaks: as `check`, with tools, in random pieces, and cut off at random places."""
+    rng = random.Random(len(text))
+    try:
+        for declared in (None, tools):
+            whole = read(fmt, (text,), None, declared)
+            failure = broken(text, whole) or difference(text, whole, read(fmt, text, None, declared), "by character")
+            pieces = _pieces(text, rng)
+            failure = failure or difference(text, whole, read(fmt, pieces, None, declared), "in pieces")
+            for at in () if failure else _cuts(text, rng):
+                promised = read(fmt, (text[:at],), "length", declared).complete
+                for _, became in whole.contradicts(promised):
+                    kind = f"complete when cut off, and then {became[0][2] if became else 'no call'}"
+                    return Failure(kind, text, f"{text[:at]!r} has {promised}, the whole {whole.calls}")
+            if failure:
+                return failure
+    except Exception as error:
+        return raised(text, error)
+    return None
+
+
+def _pieces(text: str, rng: random.Random) -> list[str]:
+    cuts = sorted(rng.randint(0, len(text)) for _ in range(rng.choice((1, 3, 8))))
+    return [text[one:other] for one, other in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+
+def _cuts(text: str, rng: random.Random) -> list[int]:
+    """Places to cut a text off: some at random, some behind a bracket."""
+    brackets = [at for at, character in enumerate(text, 1) if character in "})]>"]
+    return [rng.randint(0, len(text)) for _ in range(3)] + rng.sample(brackets, min(4, len(brackets)))
+
+
+def broken(text: str, made: Reading, promised: Promised = ()) -> Failure | None:
+    """A clause that one reading breaks by itself."""
+    if "".join(item[3] for item in made.items) != text:
+        return Failure("not conserved", text, str(made.items))
+    for name, arguments, status in made.calls:
+        if status == "complete" and not _is_object(arguments):
+            return Failure("complete, and its arguments are no object", text, f"{name}: {arguments!r}")
+    if made.contradicts(promised):
+        return Failure("complete when cut off, and contradicted", text, f"{promised} became {made.calls}")
+    return None
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except ValueError:
+        return False
+
+
+def raised(text: str, error: Exception) -> Failure:
+    """An exception that a text caused, by type and function."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = place.tb_frame.f_code.co_name if place is not None else "?"
+    return Failure(f"raised {type(error).__name__} in {where}", text, str(error))
+
+
+def difference(text: str, whole: Reading, other: Reading, way: str) -> Failure | None:
+    """Where two readings of one text part."""
+    if whole.items == other.items:
+        return None
+    rows = zip(whole.items, other.items, strict=False)
+    at = next((at for at, (one, two) in enumerate(rows) if one != two), min(len(whole.items), len(other.items)))
+    first = (*whole.items[at : at + 1], *other.items[at : at + 1])
+    shown = [f"{item[0]}({item[1]})" if item[1] != "" else item[0] for item in first]
+    kind = "depends on the deltas: " + " / ".join(dict.fromkeys(shown))
+    return Failure(kind, text, f"\n      whole {whole.items[at:]}\n      {way} {other.items[at:]}")
+
+
+def minimised(failure: Failure, check_again: Callable[[str], Failure | None]) -> Failure:
+    """The same class of failure with as few characters as taking out one piece at a time allows."""
+    size = max(1, len(failure.text) // 2)
+    while size:
+        for at in range(len(failure.text) - size + 1):
+            shorter = check_again(failure.text[:at] + failure.text[at + size :])
+            if shorter is not None and shorter.kind == failure.kind:
+                failure = shorter
+                break
+        else:
+            size //= 2
+    return failure
+
+
+def report(title: str, tally: Tally, check_again: Callable[[str], Failure | None]) -> None:
+    """Print what was found: one small example per class."""
+    print(f"{title}: {tally.texts:,} texts, {tally.characters:,} characters, {len(tally.failures)} classes of failures")
+    for kind, (count, failure) in sorted(tally.failures.items()):
+        small = minimised(failure, check_again)
+        print(f"  {kind}: {count:,} texts, such as\n    {small.text!r} {small.detail}", flush=True)

@@ -1,0 +1,97 @@
+"""Every short string over a format's critical alphabet, read whole and character by character.
+
+    python -m tests.exhaustive --length 5 --format hermes
+
+Strategy: the strings are all rows of up to LENGTH symbols (`tests.generators.alphabet`) from the start of an output,
+and all rows of up to LENGTH - 2 symbols behind each beginning that leads into a state of the machine, which reach what
+only long strings reach from the start. Each string has two parsers of its own, one that gets it whole and one that gets
+its characters; nothing hides behind a copied state. `tests.clauses` says what must be true of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterator
+
+import toolgram
+from tests.clauses import Promised, Tally, check, report
+from tests.generators.alphabet import contexts, critical_alphabet
+
+Task = tuple[str, str, str, int]  # format, beginning, first symbol, symbols after it
+
+
+def visit(fmt: toolgram.Format, text: str, last: str, left: int, promised: Promised, tally: Tally) -> None:
+    """Check `text` and all strings that are it and up to `left` symbols."""
+    failure, promised = check(fmt, text, promised)
+    tally.texts += 1
+    tally.characters += len(text)
+    if failure is not None:
+        tally.note(failure)
+    if left:
+        symbols = critical_alphabet(fmt.name)
+        for symbol in symbols:
+            if last + symbol not in symbols:  # those two are one symbol, and are tried as that
+                visit(fmt, text + symbol, symbol, left - 1, promised, tally)
+
+
+def tasks_from_start(name: str, length: int) -> Iterator[Task]:
+    """All strings of up to `length` symbols, by their first one."""
+    for symbol in critical_alphabet(name) if length > 0 else ():
+        yield name, "", symbol, length - 1
+
+
+def tasks_behind_contexts(name: str, length: int) -> Iterator[Task]:
+    """All strings of up to `length` symbols behind each context."""
+    for context in contexts(name) if length > 0 else ():
+        for symbol in critical_alphabet(name):
+            yield name, context, symbol, length - 1
+
+
+def do(task: Task) -> Tally:
+    """The strings of one task."""
+    name, beginning, symbol, left = task
+    tally = Tally()
+    fmt = toolgram.get_format(name)
+    _, promised = check(fmt, beginning)
+    visit(fmt, beginning + symbol, symbol, left, promised, tally)
+    return tally
+
+
+def run(name: str, length: int, behind: int, workers: int) -> Tally:
+    """All strings of a format, in processes, with a line that says how far it is."""
+    tasks = [*tasks_from_start(name, length), *tasks_behind_contexts(name, behind)]
+    total, began, told = Tally(), time.monotonic(), 0.0
+    with multiprocessing.Pool(workers) as pool:
+        for done, tally in enumerate(pool.imap_unordered(do, tasks), 1):
+            total.add(tally)
+            if sys.stderr.isatty() or time.monotonic() - told > 60:
+                told = time.monotonic()
+                found = f"{total.texts:,} strings, {len(total.failures)} classes of failures"
+                line = f"{name}: {done}/{len(tasks)} parts, {found}, {told - began:.0f} s"
+                print(f"\r{line}", end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
+    return total
+
+
+def main() -> int:
+    """The command; 1 where anything failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.exhaustive", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--length", type=int, default=5, help="symbols from the start of an output (default 5)")
+    parser.add_argument("--behind", type=int, help="symbols behind each context (default: two fewer)")
+    parser.add_argument("--format", choices=toolgram.format_names(), action="append", help="default: all")
+    parser.add_argument("--workers", type=int, default=2)
+    chosen = parser.parse_args()
+    behind = chosen.length - 2 if chosen.behind is None else chosen.behind
+    failed = False
+    for name in chosen.format or toolgram.format_names():
+        fmt = toolgram.get_format(name)
+        tally = run(name, chosen.length, behind, chosen.workers)
+        report(f"\r{name}", tally, lambda text, fmt=fmt: check(fmt, text)[0])  # type: ignore[misc]
+        failed |= bool(tally.failures)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

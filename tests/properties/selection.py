@@ -1,0 +1,56 @@
+"""Which formats a property is tried on.
+
+Each property is tried on every shipped format in `make test-deep`, and wherever there are no more than PER_RUN formats.
+With more, a run takes PER_RUN of them per property, a window that starts at another place for each property and moves
+on by PER_RUN with each seed: over consecutive seeds every property meets every format. The seed is the day, unless
+TOOLGRAM_FORMATS says otherwise: a number is a seed, `all` takes all formats. Pytest prints the seed of a run.
+
+A property is any test here that takes a format by `every_format`; `test_selection` holds that none chooses its own.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import zlib
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+import toolgram
+
+VARIABLE = "TOOLGRAM_FORMATS"
+PER_RUN = 12
+ALL = "all"
+Test = TypeVar("Test", bound=Callable[..., object])
+
+
+def seed() -> str:
+    """The seed of this run, or "all"; once asked for, the same in this process and its workers."""
+    deep = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
+    default = ALL if deep else str(datetime.datetime.now(datetime.UTC).date().toordinal())
+    return os.environ.setdefault(VARIABLE, default)
+
+
+def window(names: list[str], property_name: str, seed: str) -> list[str]:
+    """The formats of one property under one seed, in the order of `names`."""
+    if seed == ALL or len(names) <= PER_RUN:
+        return names
+    windows = math.ceil(len(names) / PER_RUN)
+    start = (int(seed) + zlib.crc32(property_name.encode())) % windows * PER_RUN
+    chosen = {names[at % len(names)] for at in range(start, start + PER_RUN)}
+    return [name for name in names if name in chosen]
+
+
+def every_format(test: Test) -> Test:
+    """A property of every shipped format: `name` is the name of one."""
+    chosen = window(toolgram.format_names(), test.__name__, seed())
+    marked: Test = pytest.mark.parametrize("name", chosen)(test)
+    return marked
+
+
+def is_tagged(name: str) -> bool:
+    """Whether arguments stand between tags, so that their JSON is put together by the parser."""
+    return any(state.meaning == "value" for state in toolgram.get_format(name).spec.states.values())

@@ -1,0 +1,207 @@
+"""Clause 7, linear and bounded: what work costs, what a snapshot holds, and how deep values may be nested.
+
+Strategy: the texts are made from each format's two files: a call with room for a value, the critical alphabet, and the
+beginnings that lead into each state. Nothing here takes the time: what has to be linear is counted in function calls.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import toolgram
+from tests.generators.alphabet import contexts, critical_alphabet
+from tests.generators.calls_in_halves import around_string, around_value
+from tests.properties.selection import every_format, is_tagged
+from tests.strategies import chunkings, outputs
+from tests.streams import calls_of, check_events, cut, merged, run, without_ids
+from toolgram.events import Event
+
+LONGEST_UNIT = 24  # characters of a beginning that is repeated
+UNITS = 40
+BOMB_HEADS = 8
+
+
+def drawn(data: st.DataObject, name: str) -> str:
+    text = data.draw(outputs(name))
+    note(f"text: {text!r}")
+    return text
+
+
+def nasty_units(name: str) -> list[str]:
+    """What a hostile text of a format repeats: its critical alphabet, and beginnings of calls."""
+    beginnings = [text for text in contexts(name) if len(text) <= LONGEST_UNIT]
+    every = max(1, len(beginnings) // UNITS)
+    return [*critical_alphabet(name), "\n ", '{"', '{"a": ', "a, b=", *beginnings[::every]]
+
+
+# ----------------------------------------------------------------------------------------------------------- snapshots
+
+
+@every_format
+@given(data=st.data())
+def test_a_snapshot_at_any_character_continues_to_the_same_events(name: str, data: st.DataObject) -> None:
+    fmt = toolgram.get_format(name)
+    text = drawn(data, name)
+    at = data.draw(st.integers(0, len(text)))
+    parser = fmt.parser()
+    for piece in data.draw(chunkings(text[:at])):
+        parser.feed(piece)
+    state = json.loads(json.dumps(parser.snapshot()))
+    restored = fmt.restore(state)
+    rest = data.draw(chunkings(text[at:]))
+    first = _rest_of(parser, rest)
+    assert without_ids(_rest_of(restored, rest)) == without_ids(first)
+
+
+@every_format
+@given(data=st.data())
+def test_a_snapshot_is_not_moved_by_its_parser(name: str, data: st.DataObject) -> None:
+    """Many futures of one moment: the state that was taken stays what it was."""
+    fmt = toolgram.get_format(name)
+    text = drawn(data, name)
+    at = data.draw(st.integers(0, len(text)))
+    parser = fmt.parser()
+    parser.feed(text[:at])
+    state = parser.snapshot()
+    before = json.dumps(state, sort_keys=True)
+    first = _rest_of(fmt.restore(state), [text[at:]])
+    assert json.dumps(state, sort_keys=True) == before
+    assert json.dumps(parser.snapshot(), sort_keys=True) == before
+    assert without_ids(_rest_of(fmt.restore(state), [text[at:]])) == without_ids(first)
+
+
+def _rest_of(parser: toolgram.Parser, chunks: Iterable[str]) -> list[Event]:
+    return [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+
+
+def _size_after(name: str, text: str) -> int:
+    parser = toolgram.get_format(name).parser()
+    for piece in cut(text, 4):
+        parser.feed(piece)
+    return len(json.dumps(parser.snapshot()))
+
+
+@every_format
+@pytest.mark.parametrize("unit", ["word ", "x", "a; b, ", "\\n", "{} "])
+def test_a_snapshot_does_not_grow_with_content(name: str, unit: str) -> None:
+    short, long = (_size_after(name, "Well. " + unit * (n // len(unit)) + "x") for n in (200, 20_000))
+    assert long <= short + 16
+
+
+@every_format
+@pytest.mark.parametrize("unit", ["word ", "x", "{[", "\\n", "[TOOL_CALLS", "<|py"])
+def test_a_snapshot_does_not_grow_with_arguments(name: str, unit: str) -> None:
+    before, _ = around_string(name)
+    short, long = (_size_after(name, before + unit * (n // len(unit)) + "x") for n in (200, 20_000))
+    assert long <= short + 16
+
+
+@every_format
+def test_a_snapshot_does_not_grow_with_calls(name: str) -> None:
+    text = toolgram.get_format(name).example
+    short, long = (_size_after(name, (text + "\n") * n + "x") for n in (2, 200))
+    assert long <= short + 16
+
+
+# ---------------------------------------------------------------------------------------------------------------- work
+
+
+def _calls_made(name: str, text: str) -> int:
+    """Function calls, Python and C, that a text costs when fed one character at a time."""
+    parser = toolgram.get_format(name).parser()
+    made = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal made
+        made += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        for character in text:
+            parser.feed(character)
+        parser.close()
+    finally:
+        sys.setprofile(before)
+    return made
+
+
+@every_format
+def test_work_is_linear_in_the_length(name: str) -> None:
+    for unit in nasty_units(name):
+        for opening in ("", around_string(name)[0]):
+            short, long = (_calls_made(name, opening + unit * (n // len(unit))) for n in (1_000, 4_000))
+            row = f"{opening + unit!r}: {short} calls for 1000 characters, {long} for 4000"
+            assert long <= 4 * short * 1.25 + 500, row
+
+
+@every_format
+def test_twenty_thousand_nasty_characters_one_by_one(name: str) -> None:
+    for unit in nasty_units(name):
+        text = unit * (20_000 // len(unit))
+        events, _ = run(toolgram.get_format(name), cut(text, 1))
+        check_events(events, text)
+
+
+# --------------------------------------------------------------------------------------------------------------- depth
+
+
+def bomb_heads(name: str) -> list[str]:
+    """Places where nesting may begin: the start, an argument's value, and some of the beginnings of calls."""
+    fmt = toolgram.get_format(name)
+    heads = [text for text in contexts(name) if len(text) <= LONGEST_UNIT and not _has_whole_call(fmt, text)]
+    return ["", around_value(name)[0], *heads[:: max(1, len(heads) // BOMB_HEADS)]]
+
+
+def _has_whole_call(fmt: toolgram.Format, text: str) -> bool:
+    calls = fmt.parse(text, finish_reason="stop").tool_calls
+    return "complete" in [call.status for call in calls]
+
+
+@every_format
+@pytest.mark.parametrize("opener", ["[", "{", "(", '{"a":', "[[", "[(", '[{"a":', "\\"])
+@pytest.mark.parametrize("size", [0, 1_000])
+def test_depth_bombs(name: str, opener: str, size: int) -> None:
+    """Nesting beyond the cap is a clean failure: no exception, and no call that looks complete."""
+    fmt = toolgram.get_format(name)
+    bomb = opener * (20_000 // len(opener))
+    for head in bomb_heads(name):
+        events, message = run(fmt, cut(head + bomb, size))
+        check_events(events, head + bomb)
+        assert "complete" not in [call.status for call in message.tool_calls], head
+        if size:
+            assert merged(events) == merged(run(fmt, [head + bomb])[0]), head
+
+
+@every_format
+@pytest.mark.parametrize("depth", [300, 20_000])
+@pytest.mark.parametrize("size", [0, 1_000])
+def test_nesting_beyond_the_cap_is_no_complete_call(name: str, depth: int, size: int) -> None:
+    """Closed or not: what json.loads could not read back without a deep stack is no value of a complete call.
+
+    Between tags, where any text is a value, it is a string.
+    """
+    before, after = around_value(name)
+    text = before + "[" * depth + "]" * depth + after
+    events, message = run(toolgram.get_format(name), cut(text, size))
+    check_events(events, text)
+    (call,) = message.tool_calls
+    if is_tagged(name) and call.status == "complete":
+        assert all(isinstance(value, str) for value in json.loads(call.arguments).values())
+    else:
+        assert call.status == "malformed"
+    assert _size_after(name, text[: -depth // 2]) < 8_000
+
+
+@every_format
+@pytest.mark.parametrize("depth", [100, 200])
+def test_nesting_below_the_cap_is_a_call(name: str, depth: int) -> None:
+    before, after = around_value(name)
+    message = toolgram.get_format(name).parse(before + "[" * depth + "]" * depth + after)
+    assert calls_of(message)[0][2] == "complete"

@@ -1,0 +1,126 @@
+"""The exhaustive command and the fuzz command, as short as `make test` can afford them, and what they find.
+
+A format has all strings of two symbols, one symbol behind each context, and a few broken outputs: a second of work.
+With many formats, each run takes some of them. `make exhaustive` and `make fuzz` take the long texts of all.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+
+import pytest
+
+import toolgram
+from tests import exhaustive, fuzz
+from tests.clauses import Failure, Reading, Tally, broken, check, check_widely, difference, minimised, raised, read
+from tests.properties.selection import every_format
+from toolgram.events import Content
+
+
+@every_format
+def test_every_string_of_a_few_symbols(name: str) -> None:
+    tally = Tally()
+    for task in (*exhaustive.tasks_from_start(name, 2), *exhaustive.tasks_behind_contexts(name, 1)):
+        tally.add(exhaustive.do(task))
+    assert tally.texts > 400
+    assert not tally.failures, str(tally.failures)
+
+
+@every_format
+def test_some_broken_outputs(name: str) -> None:
+    tally = fuzz.do((name, "as in every run", 1_500))
+    assert tally.characters >= 1_500
+    assert not tally.failures, str(tally.failures)
+
+
+def test_a_seed_gives_the_same_texts() -> None:
+    def texts(seed: str) -> list[str]:
+        rng = random.Random(seed)
+        return [fuzz.text_of("hermes", rng) for _ in range(5)]
+
+    assert texts("1") == texts("1") != texts("2")
+
+
+# ------------------------------------------------------------------------------------- what is wrong is seen as wrong
+
+
+def test_clauses_see_what_breaks_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Reading([("content", "", "ab", "ab")], ())
+    assert broken("ab", whole) is None
+    assert _kind(broken("abc", whole)) == "not conserved"
+    assert difference("ab", whole, whole, "by character") is None
+    other = Reading([("malformed", "why", "ab", "ab")], ())
+    assert _kind(difference("ab", whole, other, "by character")) == "depends on the deltas: content / malformed(why)"
+    listed = Reading([("content", "", "ab", "ab")], (("f", "[]", "complete"),))
+    assert _kind(broken("ab", listed)) == "complete, and its arguments are no object"
+    promised = ((0, ("f", "{}", "complete")),)
+    assert _kind(broken("ab", whole, promised)) == "complete when cut off, and contradicted"
+    assert _kind(raised("ab", ValueError("x"))) == "raised ValueError in ?"
+
+
+def _kind(failure: Failure | None) -> str:
+    assert failure is not None
+    return failure.kind
+
+
+class Torn:
+    """A parser that depends on the deltas: it tells the length of each."""
+
+    def __init__(self, parser: toolgram.Parser) -> None:
+        self.parser = parser
+
+    def feed(self, delta: str) -> list[Content]:
+        return [Content(f"{delta}{len(delta)}", delta)] if delta else []
+
+    def close(self, reason: str | None) -> list[Content]:
+        return []
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda fmt, text: check(fmt, text)[0],
+        lambda fmt, text: check_widely(fmt, text, fuzz.tools()),
+    ],
+)
+def test_a_parser_that_depends_on_the_deltas_is_caught(
+    look: Callable[[toolgram.Format, str], Failure | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fmt = toolgram.get_format("hermes")
+    assert look(fmt, "some text") is None
+    made = toolgram.Format.parser
+    monkeypatch.setattr(toolgram.Format, "parser", lambda self, **given: Torn(made(self, **given)))
+    found = look(fmt, "some text")
+    assert _kind(found) == "depends on the deltas: content"
+    assert found is not None
+    small = minimised(found, lambda text: look(fmt, text))
+    assert len(small.text) == 2
+
+
+def test_an_exception_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(parser: object, delta: str) -> None:
+        raise KeyError(delta)
+
+    monkeypatch.setattr(toolgram.Parser, "feed", refuse)
+    fmt = toolgram.get_format("hermes")
+    assert _kind(check(fmt, "x")[0]) == "raised KeyError in refuse"
+    assert _kind(check_widely(fmt, "x", None)) == "raised KeyError in refuse"
+
+
+def test_calls_are_read_with_their_status() -> None:
+    fmt = toolgram.get_format("mistral_v11")
+    assert read(fmt, (fmt.example,)).complete
+    assert read(fmt, ('[TOOL_CALLS]f[ARGS]{"a',)).calls == (("f", '{"a', "truncated"),)
+
+
+@pytest.mark.parametrize("command", [exhaustive, fuzz])
+def test_the_commands_say_what_they_read(
+    command: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = ["--length", "1"] if command is exhaustive else ["--characters", "300"]
+    monkeypatch.setattr(sys, "argv", ["command", *short, "--format", "mistral_v3", "--workers", "1"])
+    main: Callable[[], int] = command.main  # type: ignore[attr-defined]
+    assert main() == 0
+    assert "mistral_v3: " in capsys.readouterr().out
