@@ -166,7 +166,7 @@ class Format:
         `tools` are OpenAI tool dicts; a call to none of them is forwarded and noted as an anomaly. `prefix` is what the
         prompt has already written for the assistant (or any tail of the prompt): it moves the machine and gives no
         events. `call_ids` makes ids for calls without one. `special_tokens` maps the text of special tokens to their
-        ids, for `feed(delta, token_ids=...)`. `trace` is called with (trigger, source, dest) at every transition.
+        ids, for `feed(delta, token_ids=...)`. `trace` is called with a `TraceStep` at every transition.
         With `keep_message=False` the parser forgets what it has sent, and `Parser.message` cannot be asked for: memory
         is then what is held back, whatever the length of the output.
         """
@@ -261,10 +261,10 @@ class Format:
         Raises ToolgramError for a state that is none, or of another format or version.
         """
         try:
-            if state["version"] != VERSION:
-                raise ToolgramError(
-                    f"snapshot version {state['version']!r} cannot be read; this package reads {VERSION}"
-                )
+            version = state["version"]
+            if version != VERSION or type(version) is not int:
+                shown = version if isinstance(version, int) else type(version).__name__
+                raise ToolgramError(f"snapshot version {shown} cannot be read; this package reads {VERSION}")
             parser = self.parser(tools, "", call_ids, special_tokens)
             parser.restore(state)
         except (KeyError, TypeError, ValueError, IndexError, AssertionError) as error:
