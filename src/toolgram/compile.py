@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.events import Content, Reasoning
-from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger
+from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
 from toolgram.spec_data import dump_spec, load_spec
 
 _BLANK = r"[ \t\r\n]"
@@ -100,20 +100,24 @@ class Program:
     notation: tuple[str, ...] = ()  # quotes of notated values
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
     spec: Spec | None = None  # what it was compiled from
+    strict: bool = False  # nothing is repaired
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self.spec is not None
-        return _recompiled, (json.dumps(dump_spec(self.spec)),)
+        return _recompiled, (json.dumps(dump_spec(self.spec)), self.strict)
 
 
 @lru_cache(maxsize=64)
-def _recompiled(data: str) -> Program:
+def _recompiled(data: str, strict: bool) -> Program:
     """A program that was pickled, compiled once for all parsers that were pickled with it."""
-    return compile_spec(load_spec(json.loads(data)))
+    return compile_spec(load_spec(json.loads(data)), strict)
 
 
-def compile_spec(spec: Spec) -> Program:
-    """Compile a checked specification. Costs a few milliseconds; the result is immutable."""
+def compile_spec(spec: Spec, strict: bool = False) -> Program:
+    """Compile a checked specification, for strict parsers without its repairs. Costs a few milliseconds; the result is
+    immutable."""
+    if strict:
+        spec = without_repairs(spec)
     states = {
         name: StateProgram(name, state.meaning, state.held, state.python, state.typed, state.echo)
         for name, state in spec.states.items()
@@ -136,6 +140,7 @@ def compile_spec(spec: Spec) -> Program:
         spec.notation,
         spec.turn_end,
         spec,
+        strict,
     )
 
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ class _Row:
     dest: str
     after: Any  # an action, several, or None
     place: Place
+    repair: bool = False
 
 
 @dataclass(slots=True)
@@ -149,7 +150,8 @@ def _parts(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> _P
         place = machine.place(*where, "transitions", index)
         trigger = entry["trigger"]
         for each in [trigger] if isinstance(trigger, str) else trigger:
-            parts.rows.append(_Row(each, list(sources), entry["dest"], entry.get("after"), place))
+            repair = entry.get("repair", False)
+            parts.rows.append(_Row(each, list(sources), entry["dest"], entry.get("after"), place, repair))
     return parts
 
 
@@ -309,7 +311,7 @@ class _Rows:
     def _keep(self, row: _Row, sources: list[str]) -> None:
         self._taken |= {(name, row.trigger) for name in sources}
         if sources:
-            self.kept.append(_Row(row.trigger, sources, row.dest, row.after, row.place))
+            self.kept.append(replace(row, sources=sources))
 
     def _tagged(self, source: str) -> bool:
         return source == "*" or (source in TAGS and source not in self._states)
@@ -347,6 +349,8 @@ def _written(
         entry = {"trigger": row.trigger, "source": source, "dest": row.dest}
         if row.after is not None:
             entry["after"] = row.after
+        if row.repair:
+            entry["repair"] = True
         transitions.append(entry)
         places["machine", "transitions", index] = row.place
     kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered")}

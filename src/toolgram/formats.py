@@ -129,6 +129,11 @@ class Format:
         return compile_spec(self.spec)
 
     @cached_property
+    def strict_program(self) -> Program:
+        """The same without what repairs: the form that strict parsers run."""
+        return compile_spec(self.spec, strict=True)
+
+    @cached_property
     def text_only(self) -> Format:
         """The same format without its calls, for a request without tools: their text is content."""
         return Format(text_only(self.spec), self._machine_text, self.report)
@@ -160,6 +165,7 @@ class Format:
         special_tokens: Mapping[str, int] | None = None,
         trace: Trace | None = None,
         keep_message: bool = True,
+        strict: bool = False,
     ) -> Parser:
         """A parser for one stream.
 
@@ -168,10 +174,11 @@ class Format:
         events. `call_ids` makes ids for calls without one. `special_tokens` maps the text of special tokens to their
         ids, for `feed(delta, token_ids=...)`. `trace` is called with a `TraceStep` at every transition.
         With `keep_message=False` the parser forgets what it has sent, and `Parser.message` cannot be asked for: memory
-        is then what is held back, whatever the length of the output.
+        is then what is held back, whatever the length of the output. With `strict=True` nothing is repaired: what a
+        model got wrong inside a call makes the call malformed.
         """
         return Parser(
-            self.program,
+            self.strict_program if strict else self.program,
             tools,
             prefix,
             call_ids or self._call_ids,
@@ -186,9 +193,14 @@ class Format:
         tools: Sequence[Mapping[str, Any]] | None = None,
         prefix: str = "",
         finish_reason: str | None = None,
+        strict: bool = False,
+        call_ids: CallIds | None = None,
     ) -> Message:
-        """The message of a whole output: one `feed` and one `close`, nothing else. Never raises on any text."""
-        parser = self.parser(tools, prefix)
+        """The message of a whole output: one `feed` and one `close`, nothing else. Never raises on any text.
+
+        `tools`, `prefix`, `call_ids` and `strict` are those of `parser`.
+        """
+        parser = self.parser(tools, prefix, call_ids, strict=strict)
         parser.feed(text)
         parser.close(finish_reason)
         return parser.message

@@ -55,6 +55,8 @@ class ReferenceMachine:
         for action in ACTIONS:
             setattr(self, action, lambda action=action: self.actions.append(action))
         markup = copy.deepcopy(spec.machine_dict["machine"])
+        for row in markup["transitions"]:
+            row.pop("repair", None)  # which `transitions` does not know
         self.machine = _TaggedMachine(model=self, **{**markup, "auto_transitions": False})
 
     def set_state(self, state: str) -> None:

@@ -89,6 +89,7 @@ class Transition:
     actions: tuple[str, ...]
     line: int
     file: str = ""  # that `line` is of, where it is another than the machine file
+    repair: bool = False  # what a model got wrong is repaired; strict parsers do without the row
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,11 @@ def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
     for transition in spec.transitions:
         rows[transition.source][transition.trigger] = transition
     return rows
+
+
+def without_repairs(spec: Spec) -> Spec:
+    """The same specification without the rows that repair what a model got wrong: what strict parsers run."""
+    return replace(spec, transitions=tuple(row for row in spec.transitions if not row.repair))
 
 
 _CALL_ACTIONS = frozenset({"name", "call_id", "start_call", "no_arguments", "open_arguments", "argument_key"})

@@ -153,7 +153,9 @@ def _transitions(machine: MachineFile, states: Mapping[str, State], final: str) 
                     f"remove {source} from the sources of one of the two",
                 )
             actions = (after,) if isinstance(after, str) else tuple(after)
-            found[source, trigger] = Transition(trigger, source, target, actions, line, file)
+            found[source, trigger] = Transition(
+                trigger, source, target, actions, line, file, entry.get("repair", False)
+            )
     return tuple(found.values())
 
 
