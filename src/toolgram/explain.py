@@ -1,9 +1,9 @@
 """Why was my tool call not parsed? The whole story of one output, as data.
 
 Strategy: the output is read by the very parser that serves it, one character at a time. What it says does not depend
-on the cutting, so whatever happens during a character was decided by that character: this is how every transition and
-every decision gets its offset, without a second reading of the text that could disagree with the first. A witness
-watches the transitions; what they mean is put in words when the output is over. Every other shipped format then reads
+on the deltas, so whatever happens during a character was decided by that character: this is how every transition and
+every decision gets its offset, without a second reading of the text that could disagree with the first. A trace
+tells of the transitions; what they mean is put in words when the output is over. Every other shipped format then reads
 the same text, for the case that the wrong one was asked. All of it is linear in the text.
 """
 
@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-from toolgram.call_ids import random_call_ids
 from toolgram.compile import Move
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format, format_names, get_format
-from toolgram.islands.json_values import COLON
 from toolgram.message import Message, ToolCall
-from toolgram.runtime.parser import PROMPT, Parser
-from toolgram.runtime.stream import Stream
+from toolgram.runtime.parser import PROMPT
+from toolgram.runtime.stream import REJECTED, TraceStep
 from toolgram.spec import END
 
 Outcome: TypeAlias = Literal["committed", "refuted", "ended"]
@@ -35,7 +33,6 @@ OWNER_OF = {
     "dropped": "dropped",
     "malformed": "malformed",
 }
-REFUTED = "refuted"  # what the runtime reports when a held region turns out to be text
 LONGEST_QUOTE = 40
 
 
@@ -143,15 +140,14 @@ def explain(
     finish_reason: str | None = None,
 ) -> Explanation:
     """How `fmt` reads a whole output, and why. Takes what `Format.parse` takes, and never raises on any text."""
-    witness = _Witness(fmt, tools, prefix)
-    witness.read(text, finish_reason)
-    message = witness.message
-    pieces = list(_pieces(_merged(witness.events)))
-    own = _standing(fmt.name, witness.events, None)
+    reading = _Reading(fmt, tools, prefix)
+    message = reading.read(text, finish_reason)
+    pieces = list(_pieces(_merged(reading.events)))
+    own = _standing(fmt.name, reading.events, None)
     alternatives = _alternatives(own, text, prefix, finish_reason)
-    held = _settled(witness.held, text)
-    anomalies = _oddities(message, pieces, witness)
-    explanation = Explanation(fmt.name, "", pieces, witness.path, held, anomalies, alternatives, message)
+    held = _settled(reading.held, text)
+    anomalies = _oddities(message, pieces, reading)
+    explanation = Explanation(fmt.name, "", pieces, reading.path, held, anomalies, alternatives, message)
     explanation.verdict = " ".join(_verdict(fmt, text, explanation))
     return explanation
 
@@ -159,8 +155,8 @@ def explain(
 # --- watching -----------------------------------------------------------------------------------------------------
 
 
-class _Witness(Parser):
-    """A parser that remembers at which character it did what."""
+class _Reading:
+    """One output, read by a parser: at which character it did what."""
 
     def __init__(self, fmt: Format, tools: Sequence[Mapping[str, Any]] | None, prefix: str) -> None:
         self.offset: int | None = None  # of the character being read; None inside the prefix
@@ -172,76 +168,53 @@ class _Witness(Parser):
         self.ends: list[tuple[str, int]] = []  # how each call ended, and at which character
         self.told = 0  # how many characters the events account for
         self.named = False  # the region that is held has a name in it
-        super().__init__(fmt.program, tools, prefix, random_call_ids(fmt.spec.call_ids), None, self._saw)
+        self.states = fmt.program.states
+        self.parser = fmt.parser(tools, prefix, trace=self._saw)
 
-    def read(self, text: str, finish_reason: str | None) -> None:
+    def read(self, text: str, finish_reason: str | None) -> Message:
         """The whole output, one character at a time."""
         for self.offset, self.character in enumerate(text):
-            self._told(self.feed(self.character))
+            self._tell(self.parser.feed(self.character))
         self.offset, self.character = len(text), ""
-        self._told(self.close(finish_reason))
+        self._tell(self.parser.close(finish_reason))
+        return self.parser.message
 
-    def _told(self, events: list[Event]) -> None:
+    def _tell(self, events: list[Event]) -> None:
         self.events += events
         self.told += sum(len(event.source) for event in events)
         self.ends += [(event.status, self.offset or 0) for event in events if isinstance(event, ToolCallEnd)]
-        if self.held and self.held[-1].decided_at == self.offset and self.held[-1].outcome == "refuted":
-            self.held[-1].why += _AFTERMATH.get(self._stream.reader, "")
+        self.noted += [self.offset] * (self.parser.deviations - len(self.noted))
 
-    def _note(self) -> None:
-        self.noted += [self.offset] * len(self._stream.notes or ())
-        super()._note()
-
-    def _saw(self, trigger: str, source: str, dest: str) -> None:
-        self.path.append(Step(self.offset, trigger, source, dest))
-        stream = self._stream
-        if trigger == REFUTED:
-            expected = _expected(stream, source)
-            if stream.closing is None:
-                self._decided(source, "refuted", f"{self.character!r} at offset {self.offset} does not fit: {expected}")
+    def _saw(self, step: TraceStep) -> None:
+        self.path.append(Step(self.offset, *step[:3]))
+        if step.trigger == REJECTED:
+            rest = _REST.get(step.rest, "")
+            if self.character:
+                at = f"{self.character!r} at offset {self.offset} does not fit"
+                self._decided(step, "refuted", f"{at}: {step.why}{rest}")
             else:
-                self._decided(source, "ended", f"the output ended: {expected}")
-            return
-        if trigger == PROMPT:
-            return
-        move = stream.state.row[trigger]
-        if stream.sink.queue is None:
-            return
-        self.named = self.named or "name" in move.actions
-        if not move.dest.held:
-            self._decided(source, "committed", _why_committed(move, trigger))
+                self._decided(step, "ended", f"the output ended: {step.why}")
+        elif step.held and step.trigger != PROMPT:
+            move = self.states[step.source].row[step.trigger]
+            self.named = self.named or "name" in move.actions
+            if not move.dest.held:
+                self._decided(step, "committed", _why_committed(move, step.trigger))
 
-    def _decided(self, state: str, outcome: Outcome, why: str) -> None:
+    def _decided(self, step: TraceStep, outcome: Outcome, why: str) -> None:
         """The held region, which begins after all that was said and the blanks that wait, is decided."""
         named, self.named = self.named, False
-        if self.offset is None:
-            return
-        sink = self._stream.sink
-        start = self.told + sum(len(event.source) for event in sink.out) + sum(map(len, sink.blanks))
-        self.held.append(Held(start, self.offset, "", state, outcome, self.offset, why, named))
+        if self.offset is not None:
+            start = self.told + step.before
+            self.held.append(Held(start, self.offset, "", step.source, outcome, self.offset, why, named))
 
 
-_AFTERMATH = {
-    "quoted": ". It is JSON all the same, so the value is text to its end, and nothing inside it is taken for a call",
-    "debris": ". It was a broken call, so the rest is text until its brackets balance, and nothing inside it is taken "
-    "for a call",
+_REST = {
+    "rejected_json": ". It is JSON all the same, so the value is text to its end, and nothing inside it is taken for a "
+    "call",
+    "rejected_rest": ". It was a broken call, so the rest is text until its brackets balance, and nothing inside it is "
+    "taken for a call",
     "malformed": ". It stood inside a broken call",
 }
-
-
-def _expected(stream: Stream, held: str) -> str:
-    """What could have followed in the state `held`, in plain words; closer than the state knows, inside an island."""
-    state, env = stream.program.states[held], stream.env
-    if stream.doubt:
-        if stream.python is not None:
-            return "expected arguments as name=value, each value a Python literal"
-        return "expected an object in the string" if stream.strings else "expected a key in double quotes, or '}'"
-    in_key = env is not None and (env.scanner.in_key or env.scanner.state == COLON)
-    if env is not None and in_key and env.parents and not state.any_key:
-        keys = [path.rpartition(".")[2] for path in state.key_paths if path.rpartition(".")[0] == env.parents[-1]]
-        if keys:
-            return f"a call has only these keys here: {', '.join(dict.fromkeys(keys))}"
-    return state.why
 
 
 def _why_committed(move: Move, trigger: str) -> str:
@@ -331,7 +304,7 @@ def _meaning(event: Event) -> str:
 # --- anomalies ----------------------------------------------------------------------------------------------------
 
 
-def _oddities(message: Message, pieces: list[Piece], witness: _Witness) -> list[Oddity]:
+def _oddities(message: Message, pieces: list[Piece], reading: _Reading) -> list[Oddity]:
     """The anomalies of the message. Those of one kind come in the order of the text, and so do the offsets."""
     places: dict[str, list[int]] = {}
     broken = ""
@@ -346,10 +319,10 @@ def _oddities(message: Message, pieces: list[Piece], witness: _Witness) -> list[
         broken = ""
         if isinstance(event, ToolCallStart):
             places.setdefault(f"unknown_tool {event.name}", []).append(piece.start)
-    for status, offset in witness.ends:
+    for status, offset in reading.ends:
         places.setdefault(f"{status}_call", []).append(offset)
     queues = {kind: iter(offsets) for kind, offsets in places.items()}
-    unplaced = iter(witness.noted)
+    unplaced = iter(reading.noted)
     oddities = []
     for anomaly in message.anomalies:
         kind = f"unknown_tool {anomaly.text}" if anomaly.kind == "unknown_tool" else anomaly.kind
@@ -494,10 +467,10 @@ def _broken_calls(fmt: Format, text: str, told: Explanation) -> Iterator[str]:
     breaks = [step for step in breaks if "fail_call" in fmt.program.states[step.source].row["malformed"].actions]
     broken = [call for call in told.message.tool_calls if call.status == "malformed"]
     for call, step in zip(broken, breaks, strict=False):
-        yield f"1 call ({_name(call.name)}) is malformed: {_misfit(fmt, text, step)}."
+        yield f"1 call ({_name(call.name)}) is malformed: {_unexpected(fmt, text, step)}."
 
 
-def _misfit(fmt: Format, text: str, step: Step) -> str:
+def _unexpected(fmt: Format, text: str, step: Step) -> str:
     """What did not fit at a step where something certain broke."""
     state, at = fmt.program.states[step.source], step.offset or 0
     if at >= len(text):

@@ -145,9 +145,16 @@ class MessageBuilder:
 
     def note(self, anomaly: Anomaly) -> None:
         """Add a deviation that no event shows."""
+        if not self._keep:
+            return
         if self._notes is None:
             self._notes = []
         self._notes.append(anomaly)
+
+    @property
+    def deviations(self) -> int:
+        """How many deviations were added that no event shows."""
+        return len(self._notes or ())
 
     def finish(self, finish_reason: str | None) -> None:
         """The output is over."""

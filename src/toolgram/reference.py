@@ -224,7 +224,8 @@ def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
             source = scanner.out
         elif name in _TYPES:
             value = TaggedValue(_TYPES[name])
-            source = value.read(source) + value.finish()
+            value.read(source, 0, True)
+            source = value.out + value.finish()
         yield f"{json.dumps(key)}: {source}"
 
 

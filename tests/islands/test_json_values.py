@@ -58,7 +58,7 @@ def test_a_whole_text_is_read_as_its_characters_are(text: str) -> None:
 
 @given(nearly_json(), st.data())
 def test_any_cutting_is_read_alike(text: str, data: st.DataObject) -> None:
-    for leaps in json_values._LEAPS:
+    for leaps in json_values._CACHE:
         leaps.clear()
     pieces = data.draw(chunkings(text))
     first = read(pieces)
@@ -100,9 +100,9 @@ def _fits(scanner: JsonScanner, piece: str) -> bool:
 def test_leaps_are_forgotten_when_there_are_many() -> None:
     scanner = JsonScanner()
     scanner.run("[", 0, 0)
-    for number in range(5 * json_values._MOST_LEAPS):
+    for number in range(5 * json_values._MOST_CACHED):
         scanner.run(f"{number},", 0, 0)
-        assert max(map(len, json_values._LEAPS)) <= json_values._MOST_LEAPS
+        assert max(map(len, json_values._CACHE)) <= json_values._MOST_CACHED
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])

@@ -22,6 +22,7 @@ from tests.properties.selection import every_format
 from tests.strategies import chunkings, fragments, mutated, well_formed
 from tests.streams import calls_of, check_events, check_message, merged, sources
 from toolgram.events import Event
+from toolgram.runtime.stream import TraceStep
 
 # A held region that turned out to be prose goes back to where it began; no declared transition stands for that. Where
 # a prefix ends in text of its own, the turn begins in the first state again.
@@ -62,8 +63,8 @@ class ParserAndModel(RuleBasedStateMachine):
         self.restored = False
         self.replay()
 
-    def note_transition(self, trigger: str, source: str, dest: str) -> None:
-        self.reported.append((trigger, source, dest))
+    def note_transition(self, step: TraceStep) -> None:
+        self.reported.append(step[:3])
 
     def replay(self) -> None:
         self.failed = True  # until the row is replayed: `teardown` must not fail a second time
@@ -166,7 +167,7 @@ def test_an_example_ends_in_the_final_state(name: str) -> None:
     fmt = toolgram.get_format(name)
     machine = fmt.reference_machine()
     walked: list[tuple[str, str, str]] = []
-    parser = fmt.parser(trace=lambda trigger, source, dest: walked.append((trigger, source, dest)))
+    parser = fmt.parser(trace=lambda step: walked.append(step[:3]))
     parser.feed(fmt.example)
     parser.close()
     assert walked[0][1] == machine.state

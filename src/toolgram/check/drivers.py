@@ -57,9 +57,9 @@ def replay(fmt: Format, length: int = 6) -> Replay:
     texts = {name: [shape.text] for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
     texts.update({name: values for name, values in samples(spec).items() if name not in texts})
     seen: dict[str, int] = {}
-    pending = [_Place(spec.initial, (), fmt.parser(call_ids=str).snapshot(), "", ())]
-    while pending and not result.problem:
-        place = pending.pop()
+    to_walk = [_Place(spec.initial, (), fmt.parser(call_ids=str).snapshot(), "", ())]
+    while to_walk and not result.problem:
+        place = to_walk.pop()
         left = length - len(place.symbols)
         key = json.dumps([place.state, place.due, _future(place.snapshot)])
         if seen.get(key, -1) >= left:
@@ -72,13 +72,13 @@ def replay(fmt: Format, length: int = 6) -> Replay:
         for symbol, values in texts.items():
             for text in values:
                 if not result.problem:
-                    pending += _follow(fmt, rows, machine, place, symbol, text, result)
+                    to_walk += _follow(fmt, rows, machine, place, symbol, text, result)
     return result
 
 
 def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
     """What of a snapshot decides the future: not how many calls there were, nor which text was sent."""
-    counters = ("calls", "call", "has", "gap", "open_call", "given_id")
+    counters = ("calls", "call", "has", "gap", "open_call", "call_id")
     return {name: value for name, value in snapshot.items() if name not in counters}
 
 
@@ -133,7 +133,7 @@ def _follow(
     due, state = taken
     fired: list[Step] = []
     parser = fmt.restore(place.snapshot, call_ids=str)
-    parser.trace_to(lambda *step: fired.append(step))
+    parser.trace_to(lambda step: fired.append(step[:3]))
     parser.feed(text)
     result.sequences += 1
     expected = [*place.due, *due]
@@ -180,7 +180,7 @@ def _lark_disagreement(fmt: Format, text: str, ends: bool) -> str:
 def _compare_end(fmt: Format, place: _Place, result: Replay) -> None:
     fired: list[Step] = []
     parser = fmt.restore(place.snapshot, call_ids=str)
-    parser.trace_to(lambda *step: fired.append(step))
+    parser.trace_to(lambda step: fired.append(step[:3]))
     parser.close()
     expected = [*place.due, (END, place.state, fmt.spec.final)]
     if fired != expected:

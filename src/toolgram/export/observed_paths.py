@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from toolgram.runtime.stream import TraceStep
 from toolgram.spec import END, TEXT, Literal, Spec, is_json_trigger
 
 if TYPE_CHECKING:
@@ -118,9 +119,9 @@ def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: Observ
     offset = -1
     steps: list[_Seen] = []
 
-    def saw(trigger: str, source: str, dest: str) -> None:
+    def saw(step: TraceStep) -> None:
         if offset >= 0:
-            steps.append(_Seen(offset, trigger, source, dest))
+            steps.append(_Seen(offset, *step[:3]))
 
     parser = fmt.parser(tools, prefix, trace=saw)
     for offset, character in enumerate(output):  # noqa: B007 (the trace reads it)

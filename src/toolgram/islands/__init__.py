@@ -1,11 +1,137 @@
-"""Island readers: the embedded languages that a machine enters and leaves.
+"""Islands: the embedded languages that a machine enters and leaves.
 
 A format's own language is regular; what it embeds is not.  Each module here reads one embedded language
-incrementally, with an explicit stack, and knows nothing of machines or events:
+incrementally, with an explicit stack, and knows nothing of machines or events.  All are one small protocol (`Island`)
+and stand in one table by the name that a snapshot has for them, so that a stream needs one place for the open one.
+One island may hold another: an envelope holds the scanner of its arguments.
 
 * `json_values`: the JSON grammar at character level, passing the model's own bytes through,
 * `json_strings`: JSON that was written as a JSON string,
 * `json_envelope`: the JSON object around a call, read by ijson, whose events are the machine's triggers,
 * `python_literals`: Python keyword arguments and literals, transcoded to JSON while they arrive,
-* `wreckage`: how far a broken value reaches.
+* `tagged_values`: what stands between two markers, raw text or a literal,
+* `notated_values`: JSON with quotes and keys of its own,
+* `error_recovery`: how far a broken value reaches.
+
+A new one is a module here, a line in the table, and a reader where it is neither a value (`value_island`) nor read
+like those that are there.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from toolgram.parameters import Types
+
+
+class OpenBrackets(NamedTuple):
+    """What is open where a value breaks: the brackets, the quote of the string, and how to read on from there.
+
+    With `in_list`, the first bracket is that of a list of calls; with `python`, parentheses and single quotes count.
+    """
+
+    stack: str
+    quote: str = ""
+    in_list: bool = False
+    python: bool = False
+
+
+class Island(Protocol):
+    """One embedded value, being read. After `read`, the island's other attributes say what came of it."""
+
+    def read(self, text: str, pos: int, final: bool) -> int:
+        """Read on from `pos`, as far as possible; the new position. `final`: nothing follows `text`."""
+
+    def open_brackets(self) -> OpenBrackets | None:
+        """What is open, for error recovery; None where brackets say nothing."""
+
+    def dump(self) -> list[Any]:
+        """All that the next `read` depends on, as JSON-able data."""
+
+    @classmethod
+    def load(cls, data: Any) -> Island:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+
+
+class Value(Island, Protocol):
+    """An island that is the value of an argument: `out` is JSON that the last `read` has made certain."""
+
+    out: str
+
+    @property
+    def done(self) -> bool:
+        """The value is over."""
+
+    @property
+    def broken(self) -> bool:
+        """The character at the returned position does not fit."""
+
+
+_ISLANDS = {  # loaded when first needed: most formats need one or two
+    "json": "json_values.JsonScanner",
+    "json_value": "json_values.JsonValue",
+    "json_string": "json_strings.JsonStringScanner",
+    "envelope": "json_envelope.Envelope",
+    "python": "python_literals.PythonScanner",
+    "tagged": "tagged_values.TaggedValue",
+    "notated": "notated_values.NotatedScanner",
+    "recovery": "error_recovery.ErrorRecovery",
+}
+_NAMES = {path.partition(".")[2]: name for name, path in _ISLANDS.items()}
+
+
+def island_class(name: str) -> Any:
+    """The class of an island. Raises KeyError where there is none of this name."""
+    module, _, name = _ISLANDS[name].partition(".")
+    return getattr(import_module(f"toolgram.islands.{module}"), name)
+
+
+def value_island(notation: str, types: Types, quotes: tuple[str, ...]) -> Value:
+    """The island for a value that ends by itself (`json` or `notated`), or else by a marker.
+
+    `types` are those that it may have, `quotes` those of the format's notation.
+    """
+    if notation == "notated":
+        value: Value = island_class("notated")(quotes)
+    else:
+        value = island_class("json_value")() if notation == "json" else island_class("tagged")(types)
+    return value
+
+
+def dump_island(island: Island | None) -> list[Any] | None:
+    """An island as JSON-able data, its name first."""
+    return None if island is None else [_NAMES[type(island).__name__], island.dump()]
+
+
+def load_island(data: Any) -> Island | None:
+    """The inverse of `dump_island`. Raises ValueError for what is none."""
+    if data is None:
+        return None
+    name, dumped = checked(data, tuple(_ISLANDS), list)
+    island: Island = island_class(name).load(dumped)
+    return island
+
+
+def checked(data: Any, *kinds: Any) -> list[Any]:
+    """The values of a dumped list, each of its kind: a type, None, or a value out of a tuple or range.
+
+    A tuple holds what a value may be, types or values. Raises ValueError where one does not fit.
+    """
+    if type(data) is not list or len(data) != len(kinds):
+        raise ValueError(f"expected a list of {len(kinds)}")
+    for value, kind in zip(data, kinds, strict=True):
+        if not _is_of(value, kind):
+            raise ValueError(f"{value!r:.40} does not belong there")
+    return data
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    if isinstance(kind, tuple):
+        return any(_is_of(value, one) for one in kind)
+    if isinstance(kind, range):
+        return type(value) is int and value in kind
+    if isinstance(kind, type):
+        return type(value) is kind
+    return type(value) is type(kind) and bool(value == kind)

@@ -9,19 +9,26 @@ triggers.  Two rules keep that cheap and exact:
 * a call that stands without a list is read as the one item of a list that the reader opens itself, so one machine
   serves both spellings.
 
-An opening brace is not believed before the character after it: only a key or a closing brace make it an object.
+An opening brace is not confirmed before the character after it: only a key or a closing brace make it an object.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from toolgram.islands.json_values import AFTER_ITEM, JsonScanner
+from toolgram.islands import OpenBrackets, checked, dump_island, load_island
+from toolgram.islands.json_strings import JsonStringScanner
+from toolgram.islands.json_values import AFTER_ITEM, SCALARS, START, JsonScanner
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
 
 MAX_TOKEN = 65_536  # characters of one key or name; longer ones are no call
+
+
+_PART_OF_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+\\?\Z', re.DOTALL).match
+_PART_OF_SCALAR = re.compile(r"[-0-9tfn][-+.0-9a-zE]*+\Z").match
 
 
 class NoEvent(ValueError):
@@ -38,7 +45,7 @@ class IjsonFeed:
 
         self._refusal = ijson.JSONError
         self._events: list[tuple[str, str, Any]] = []
-        self._push = ijson.parse_coro(_Sink(self._events))
+        self._push = ijson.parse_coro(_Target(self._events))
         self.trail = ""
         if trail:
             self.push(trail)
@@ -48,14 +55,14 @@ class IjsonFeed:
         self.trail += token
         try:
             self._push.send(token.encode("utf-8", "replace"))
-        except (self._refusal, ValueError):  # a lone surrogate, escaped, is no text to its C library
+        except (self._refusal, ValueError, StopIteration):  # a lone surrogate, escaped, is no text to its C library
             raise NoEvent(token) from None
         events = self._events[:]
         self._events.clear()
         return events
 
 
-class _Sink:
+class _Target:
     __slots__ = ("_events",)
 
     def __init__(self, events: list[tuple[str, str, Any]]) -> None:
@@ -73,7 +80,8 @@ class Envelope:
 
     `source` collects the characters since the last event and `token` an unfinished string; `path` is where the next
     value stands (`item.name`) and `parents` the objects around it; `in_list` says whether the model itself opened a
-    list. Where the model quotes like Python, `python` transcodes, and `skip` brackets of what it says are known.
+    list. `string` reads arguments that are written as a JSON string. Where the model quotes like Python, `python`
+    transcodes, and the first `skip` characters of what it writes are known.
     """
 
     __slots__ = (
@@ -86,6 +94,7 @@ class Envelope:
         "scanner",
         "skip",
         "source",
+        "string",
         "token",
         "token_at",
     )
@@ -94,6 +103,7 @@ class Envelope:
         self.scanner = JsonScanner()
         self.feed: IjsonFeed | None = None
         self.python: PythonScanner | None = None
+        self.string: JsonStringScanner | None = None
         self.in_list = in_list
         self.skip = 0
         self.inner = "envelope"  # while transcoding: the reader of what is transcoded
@@ -109,9 +119,29 @@ class Envelope:
             self.feed = IjsonFeed("" if self.in_list else "[")
         return self.feed.push(token)
 
+    def read(self, text: str, pos: int, final: bool) -> int:
+        """Read one token, or as much of it as there is; `scanner.kind` says which."""
+        return self.scanner.step(text, pos)
+
+    def pushed(self, token: str) -> bool:
+        """Feed one token of which no event is wanted. Whether it fits."""
+        try:
+            self.push(token)
+        except NoEvent:
+            return False
+        return True
+
+    def value_of(self, token: str) -> str:
+        """The text of a JSON string, by ijson. Raises NoEvent where none may stand."""
+        events = self.push(token)
+        if len(events) != 1 or not isinstance(events[0][2], str):
+            raise NoEvent(token)
+        return events[0][2]
+
     def settle(self) -> None:
         """A value is complete: the trail need only say where, not what went by."""
-        assert self.feed is not None
+        if self.feed is None:
+            return
         keys = [path.rpartition(".")[2] for path in self.parents[1:]]
         objects = "".join(f'{{"{key}":' for key in [*keys, ""]) if self.parents else ""
         self.feed.trail = f"[{objects}0"
@@ -127,36 +157,50 @@ class Envelope:
         self.scanner.stack.append("[")
         self.scanner.state = AFTER_ITEM
         self.feed = IjsonFeed("[0")
-        self.parents, self.path, self.token, self.source, self.python = [], "item", "", "", None
+        self.parents, self.path, self.token, self.source = [], "item", "", ""
+        self.python = self.string = None
         self.inner = "envelope"
 
-    def dump(self) -> dict[str, Any]:
+    def open_brackets(self) -> OpenBrackets:
+        """What is open in the envelope and in the arguments; of those in a string, the string."""
+        quote = '"' if self.string is not None or self.scanner.in_string else ""
+        return OpenBrackets("".join(self.scanner.stack), quote, self.in_list, self.python is not None)
+
+    def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return {
-            "scanner": self.scanner.dump(),
-            "trail": self.feed.trail if self.feed else None,
-            "python": self.python.state() if self.python else None,
-            "in_list": self.in_list,
-            "source": self.source,
-            "skip": self.skip,
-            "inner": self.inner,
-            "token": self.token,
-            "token_at": self.token_at,
-            "path": self.path,
-            "parents": self.parents,
-        }
+        trail = self.feed.trail if self.feed else None
+        place = [self.in_list, self.path, [*self.parents], trail, self.source, self.token, self.token_at]
+        transcoding = [dump_island(self.python), self.skip, self.inner]
+        return [self.scanner.dump(), dump_island(self.string), *place, *transcoding]
 
     @classmethod
-    def load(cls, data: dict[str, Any]) -> Envelope:
-        """The inverse of `dump`."""
-        envelope = cls(data["in_list"])
-        envelope.scanner = JsonScanner.load(data["scanner"])
-        envelope.feed = IjsonFeed(data["trail"]) if data["trail"] is not None else None
-        if data["python"] is not None:
-            from toolgram.islands.python_literals import PythonScanner
-
-            envelope.python = PythonScanner.restore(data["python"])
-        envelope.skip, envelope.inner = data["skip"], data["inner"]
-        envelope.source, envelope.token, envelope.token_at = data["source"], data["token"], data["token_at"]
-        envelope.path, envelope.parents = data["path"], list(data["parents"])
+    def load(cls, data: Any) -> Envelope:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+        sizes = range(2 * MAX_TOKEN)
+        scanner, string, in_list, path, parents, trail, source, token, token_at, python, skip, inner = checked(
+            data, list, (list, None), bool, str, list, (str, None), str, str, sizes, (list, None), sizes, str
+        )
+        envelope = cls(in_list)
+        envelope.scanner = JsonScanner.load(scanner)
+        envelope.feed = IjsonFeed(trail) if trail is not None else None
+        envelope.string, envelope.python = load_island(string), load_island(python)  # type: ignore[assignment]
+        envelope.path, envelope.parents = path, checked(parents, *[str] * len(parents))[:]
+        envelope.source, envelope.token, envelope.token_at = source, token, token_at
+        envelope.skip, envelope.inner = skip, inner
+        envelope._check()
         return envelope
+
+    def _check(self) -> None:
+        """Raises ValueError where the parts do not fit each other."""
+        scanner, outer = self.scanner, "[" * self.in_list + "{" * len(self.parents)
+        fits = "".join(scanner.stack).startswith(outer) or (scanner.state == START and not self.parents)
+        fits &= self.string is None or isinstance(self.string, JsonStringScanner)
+        fits &= self.python is None or (type(self.python).__name__ == "PythonScanner" and not self.python.alone)
+        if scanner.in_string and self.string is None and len(scanner.stack) == self.depth:
+            fits &= _PART_OF_STRING(self.token) is not None
+        elif scanner.state >= SCALARS and len(scanner.stack) == self.depth:
+            fits &= _PART_OF_SCALAR(self.token) is not None
+        else:
+            fits &= not self.token
+        if not fits:
+            raise ValueError("the parts of an envelope do not fit each other")

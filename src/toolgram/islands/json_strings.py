@@ -12,6 +12,7 @@ import json
 import re
 from typing import Any
 
+from toolgram.islands import OpenBrackets, checked
 from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, JsonScanner
 
 _PIECE = re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]').match
@@ -39,7 +40,7 @@ class JsonStringScanner:
         self.done = False
         self.broken = False
 
-    def read(self, text: str, pos: int) -> int:
+    def read(self, text: str, pos: int, final: bool) -> int:
         """Read on from `pos`; returns the new position. Characters of an unfinished escape count as read."""
         base = pos - len(self.held)
         text = self.held + text[pos:]
@@ -96,16 +97,22 @@ class JsonStringScanner:
             self.started = True
         return len(decoded) - len(decoded[end:].lstrip(_BLANKS)), end
 
+    def open_brackets(self) -> OpenBrackets:
+        """The string itself; what is open in its text is no bracket outside it."""
+        return OpenBrackets("", '"')
+
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return [self.inner.dump(), self.held, self.started, self.done, self.broken]
+        return [self.inner.dump(), self.held, self.started]
 
     @classmethod
-    def load(cls, data: list[Any]) -> JsonStringScanner:
-        """The inverse of `dump`."""
+    def load(cls, data: Any) -> JsonStringScanner:
+        """The inverse of `dump`. Raises ValueError for what is none."""
         scanner = cls()
-        inner, scanner.held, scanner.started, scanner.done, scanner.broken = data
+        inner, scanner.held, scanner.started = checked(data, list, str, bool)
         scanner.inner = JsonScanner.load(inner)
+        if scanner.held and not _UNFINISHED(scanner.held):
+            raise ValueError("no unfinished escape")
         return scanner
 
 

@@ -4,9 +4,9 @@ Strategy: a pushdown automaton written as one table.  A *row* per state says wha
 state, or one of four things that a table cannot do by itself (push a bracket, pop one, escape a raw control character,
 give up).  Whether a value stands in a list or in an object is part of the state, so that a bracket is checked by the
 row and what follows a value is one look-up.  A delta is a few characters, and a look-up per character is then cheaper
-than any regular expression.  Two kinds of short cut lead through the table and decide nothing: *leaps* remember where
-whole deltas led, and in longer texts *skips* jump over what would bring the table back to the state it is in (the
-inside of a string, whole members and elements).
+than any regular expression.  Two kinds of short cut lead through the table and decide nothing: a *transition cache*
+remembers where whole deltas led, and in longer texts *skips* jump over what would bring the table back to the state it
+is in (the inside of a string, whole members and elements).
 
 Nothing is decoded, nothing is kept but the state and the stack of open brackets, so the model's own bytes (number
 spelling, escapes, blanks) pass through and a snapshot is a few characters.  Every prefix that is accepted is a prefix
@@ -23,6 +23,8 @@ from functools import cache
 from operator import length_hint
 from typing import Any
 
+from toolgram.islands import OpenBrackets, checked
+
 MAX_DEPTH = 256
 
 # The states inside strings: plain, after a backslash, and with four to one hexadecimal digits to come; each for a
@@ -34,7 +36,7 @@ _HEX = 6
 START, ITEM, FIRST_ITEM, MEMBER_VALUE, FIRST_KEY, KEY, COLON, AFTER_ITEM, AFTER_MEMBER = range(18, 27)
 DONE, BROKEN = 27, 28
 # From here on: inside a number or a word.
-_SCALARS = 29
+SCALARS = 29
 
 # What a row says where it names no state.
 _CONTROL, _WRONG, _POP, _PUSH = range(-4, 0)  # _CONTROL - n for a string of kind n
@@ -66,7 +68,7 @@ _Row = dict[str, int]
 
 def _table() -> tuple[list[_Row], dict[int, int]]:
     """The rows of all states; and of the states in which a number may be over, the state after it."""
-    rows = [_row(state if state <= KEY_STRING else _WRONG) for state in range(_SCALARS)]
+    rows = [_row(state if state <= KEY_STRING else _WRONG) for state in range(SCALARS)]
     after_string = {ITEM_STRING: AFTER_ITEM, MEMBER_STRING: AFTER_MEMBER, KEY_STRING: COLON}
     for kind, after in after_string.items():
         rows[kind] |= _each(_CONTROLS, _CONTROL - kind) | {'"': after, "\\": _ESCAPE + kind}
@@ -168,19 +170,20 @@ def _skip(state: int, text: str, pos: int, room: int) -> int:
     return end
 
 
-# Leaps: state -> a delta -> the state after it, the innermost open brackets that it needs to find, and what stands in
-# their place after it (neither, where it moves no bracket). What a model writes is cut at the tokens of its vocabulary,
-# so the same deltas come again and again. They are learned from the table, and forgotten when they are many.
-_Leap = tuple[int, list[str], list[str]]
-_LEAPS: list[dict[str, _Leap]] = [{} for _ in _ROWS]
-_MOST_LEAPS = 512  # for one state
+# The transition cache: state -> a delta -> the state after it, the innermost open brackets that it needs to find, and
+# what stands in their place after it (neither, where it moves no bracket). What a model writes is cut at the tokens of
+# its vocabulary, so the same deltas come again and again. They are learned from the table, and forgotten when there are
+# many.
+_Cached = tuple[int, list[str], list[str]]
+_CACHE: list[dict[str, _Cached]] = [{} for _ in _ROWS]
+_MOST_CACHED = 512  # for one state
 
 
-def _learn(state: int, delta: str, leap: _Leap) -> None:
-    leaps = _LEAPS[state]
-    if len(leaps) >= _MOST_LEAPS:
-        leaps.clear()
-    leaps[delta] = leap
+def _remember(state: int, delta: str, cached: _Cached) -> None:
+    cache = _CACHE[state]
+    if len(cache) >= _MOST_CACHED:
+        cache.clear()
+    cache[delta] = cached
 
 
 def escape_controls(text: str) -> str:
@@ -245,9 +248,9 @@ class JsonScanner:
         Returns whether the text has ended first. `end` is the new position, `out` what was read, as JSON. Cost: one
         look-up for a delta seen before, one per character of another, about one match per member of a long text.
         """
-        leap = None if pos else _LEAPS[self.state].get(text)
-        if leap is not None:
-            following, tail, instead = leap
+        cached = None if pos else _CACHE[self.state].get(text)
+        if cached is not None:
+            following, tail, instead = cached
             if not tail or self._restack(tail, instead, floor):
                 self.state, self.end, self.out = following, len(text), text
                 return True
@@ -263,7 +266,7 @@ class JsonScanner:
         return True
 
     def _walk(self, text: str, pos: int, floor: int) -> bool:
-        """`run`, without leaps: character by character through the table, or with skips where there are many."""
+        """`run`, without the cache: character by character through the table, or with skips where there are many."""
         state, stack = self.state, self.stack
         before, lowest, moved = stack[:] if not pos and len(text) <= _SHORT else None, len(stack), False
         start, end, written, more = pos, len(text), "", True
@@ -306,9 +309,9 @@ class JsonScanner:
                     end = pos = pos - 1
         if before is not None and more and not written:
             if not moved:
-                _learn(self.state, text, (state, [], []))
+                _remember(self.state, text, (state, [], []))
             elif lowest:
-                _learn(self.state, text, (state, before[lowest - 1 :], stack[lowest - 1 :]))
+                _remember(self.state, text, (state, before[lowest - 1 :], stack[lowest - 1 :]))
         self.state, self.end = state, pos
         self.out = written + text[start:pos] if start or pos < len(text) else text
         return more
@@ -334,7 +337,7 @@ class JsonScanner:
                 self.kind = STRING_PART
                 return end
         following = _ROWS[state].get(text[pos], state if state <= KEY_STRING else _WRONG)
-        if state in _AFTER_NUMBER and following < _SCALARS:
+        if state in _AFTER_NUMBER and following < SCALARS:
             self.state, self.kind = _AFTER_NUMBER[state], SCALAR_END
             return pos
         if following >= 0:
@@ -357,17 +360,89 @@ class JsonScanner:
             return DONE
         return AFTER_MEMBER if self.stack[-1] == "{" else AFTER_ITEM
 
+    def read(self, text: str, pos: int, final: bool) -> int:
+        """Read on to the end of the outermost value."""
+        self.run(text, pos, 0)
+        return self.end
+
+    def open_brackets(self) -> OpenBrackets:
+        """The open brackets, and whether a string is."""
+        return OpenBrackets("".join(self.stack), '"' if self.in_string else "")
+
     def dump(self) -> list[Any]:
         """The state as JSON-able data, a few characters."""
         return [self.state, "".join(self.stack)]
 
     @classmethod
-    def load(cls, data: list[Any]) -> JsonScanner:
-        """The inverse of `dump`."""
+    def load(cls, data: Any) -> JsonScanner:
+        """The inverse of `dump`. Raises ValueError where the innermost bracket is not one that the state has."""
         scanner = cls()
-        scanner.state, stack = data
+        scanner.state, stack = checked(data, range(len(_ROWS)), str)
+        if stack.strip("[{") or len(stack) > MAX_DEPTH or (stack[-1:] != _innermost(scanner.state)):
+            raise ValueError(f"no stack of state {scanner.state}: {stack!r:.40}")
         scanner.stack = list(stack)
         return scanner
+
+
+def _innermost(state: int) -> str:
+    """The bracket that a state stands in."""
+    if state in (START, DONE, BROKEN):
+        return ""
+    if state < START:
+        return "[{{"[state % 3]
+    if state >= SCALARS:
+        return "[" if state < SCALARS + (len(_ROWS) - SCALARS) // 2 else "{"
+    return "[" if state in (ITEM, FIRST_ITEM, AFTER_ITEM) else "{"
+
+
+class JsonValue:
+    """One JSON value of any kind that no marker ends: read as the item of a list that nobody closes."""
+
+    __slots__ = ("_scanner", "broken", "done", "out")
+
+    def __init__(self) -> None:
+        self._scanner = JsonScanner()
+        self._scanner.stack.append("[")
+        self._scanner.state = ITEM
+        self.out = ""
+        self.done = False
+        self.broken = False
+
+    def read(self, text: str, pos: int, final: bool) -> int:
+        """Read on to the end of the value; a number ends only at the character after it."""
+        scanner, written = self._scanner, []
+        while pos < len(text) and not (self.done or self.broken):
+            if len(scanner.stack) > 1:
+                scanner.run(text, pos, 1)
+                pos = scanner.end
+                written.append(scanner.out)
+                self.done = len(scanner.stack) == 1
+            else:
+                end = scanner.step(text, pos)
+                if scanner.kind != BLANK:
+                    written.append(escape_controls(text[pos:end]) if scanner.kind == CONTROL else text[pos:end])
+                self.done = scanner.kind in (SCALAR_END, STRING_END)
+                pos = end
+            self.broken = scanner.broken
+        self.out = "".join(written)
+        return pos
+
+    def open_brackets(self) -> OpenBrackets:
+        """What is open in the value, and the list that stands for its end."""
+        return self._scanner.open_brackets()
+
+    def dump(self) -> list[Any]:
+        """The state as JSON-able data."""
+        return self._scanner.dump()
+
+    @classmethod
+    def load(cls, data: Any) -> JsonValue:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+        value = cls()
+        value._scanner = JsonScanner.load(data)
+        if value._scanner.stack[:1] != ["["]:
+            raise ValueError("no value in a list")
+        return value
 
 
 def _kind(state: int, following: int) -> int:
@@ -376,8 +451,8 @@ def _kind(state: int, following: int) -> int:
         return STRING_PART
     if state < START:
         return STRING_END
-    if following >= _SCALARS:
+    if following >= SCALARS:
         return SCALAR_PART
-    if state >= _SCALARS:
+    if state >= SCALARS:
         return SCALAR_END
     return BLANK if following == state else PUNCTUATION

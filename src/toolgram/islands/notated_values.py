@@ -14,7 +14,9 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, DONE, BROKEN = (
+from toolgram.islands import checked
+
+VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, DONE, BROKEN = _STATES = (
     "value", "first", "key", "first key", "colon", "after", "string", "done", "broken",
 )  # fmt: skip
 MAX_DEPTH = 256
@@ -38,7 +40,7 @@ class NotatedScanner:
 
     __slots__ = ("_quotes", "_state", "out", "stack")
 
-    def __init__(self, quotes: tuple[str, str]) -> None:
+    def __init__(self, quotes: tuple[str, ...]) -> None:
         self._quotes = quotes
         self._state = VALUE
         self.stack = ""
@@ -190,14 +192,27 @@ class NotatedScanner:
         self._state = BROKEN
         return pos
 
+    def open_brackets(self) -> None:
+        """A marker ends what is left of tagged arguments, and no bracket does."""
+
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
         return [*self._quotes, self._state, self.stack]
 
     @classmethod
-    def load(cls, data: list[Any]) -> NotatedScanner:
-        """The inverse of `dump`."""
-        opening, closing, state, stack = data
+    def load(cls, data: Any) -> NotatedScanner:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+        opening, closing, state, stack = checked(data, str, str, _STATES, str)
         scanner = cls((opening, closing))
         scanner._state, scanner.stack = state, stack
+        keyed, listed = state in (KEY, FIRST_KEY), state == FIRST
+        if (
+            not (opening and closing)
+            or stack.strip("{[")
+            or len(stack) > MAX_DEPTH
+            or (keyed and stack[-1:] != "{")
+            or (listed and stack[-1:] != "[")
+            or (state in (COLON, AFTER) and not stack)
+        ):
+            raise ValueError(f"no state of a value: {state} {stack!r:.40}")
         return scanner

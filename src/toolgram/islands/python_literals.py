@@ -30,10 +30,13 @@ short (or, for a name, a list of its pieces), and nesting is a string of opening
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any
 
+from toolgram.islands import OpenBrackets, checked
+from toolgram.islands.held_text import add_piece
 from toolgram.islands.python_tokens import (
     AFTER,
     ARGUMENT,
@@ -63,14 +66,14 @@ from toolgram.islands.python_tokens import (
     unescape,
 )
 
-# Leaps: a place and a delta -> the place after it, how much of it has produced JSON, that JSON (up to the name that it
-# writes, what it adds to the name, and what follows), and the name that it begins. The same deltas come again and again
-# in the same places; what the readers made of one is remembered, and forgotten when there are many.
+# The transition cache: a place and a delta -> the place after it, how much of it has produced JSON, that JSON (up to
+# the name that it writes, what it adds to the name, and what follows), and the name that it begins. The same deltas
+# come again and again in the same places; what the readers made of one is remembered, and forgotten at some number.
 _Place = tuple[str, str, str, str, str, str]
-_Leap = tuple[_Place, int, str, str | None, str, str]
-_LEAPS: dict[tuple[_Place, str], _Leap] = {}
-_MOST_LEAPS = 4096
-_LONGEST_LEAP = 16
+_Cached = tuple[_Place, int, str, str | None, str, str]
+_CACHE: dict[tuple[_Place, str], _Cached] = {}
+_MOST_CACHED = 4096
+_LONGEST_CACHED = 16
 
 
 class PythonScanner:
@@ -127,7 +130,7 @@ class PythonScanner:
         self._max_depth = max_depth
         self._state = "arguments" if keywords else "start"
         self._stack = "k" if keywords else ""
-        self._lead = "{" if keywords else ""  # JSON owed in front of the next element
+        self._lead = "{" if keywords else ""  # JSON to write in front of the next element
         self._then = "after"  # the state after this scalar: "colon" if it is a key
         self._quote = ""  # what ends this string: one quote or three
         self._held = ""  # the undecided part of a word, an escape or a run of quotes
@@ -142,22 +145,22 @@ class PythonScanner:
         Costs one look-up where the same delta has come in the same place before.
         """
         place = self._place()
-        leap = _LEAPS.get((place, text))
-        if leap is not None and self.started:
-            self._leap(leap)
+        cached = _CACHE.get((place, text))
+        if cached is not None and self.started:
+            self._jump(cached)
             self.end = len(text)
             return True
-        sure, name = self.started, self._name_pieces[:_LONGEST_LEAP]
+        sure, name = self.started, self._name_pieces[:_LONGEST_CACHED]
         self._names = 0
         self.end = self.read(text, 0)
         if self.done or self.broken:
             return False
-        if sure and len(text) <= _LONGEST_LEAP and len(name) < _LONGEST_LEAP and self._names < 2:
-            self._learn(place, text, "".join(name))
+        if sure and len(text) <= _LONGEST_CACHED and len(name) < _LONGEST_CACHED and self._names < 2:
+            self._remember(place, text, "".join(name))
         return True
 
-    def _leap(self, leap: _Leap) -> None:
-        place, self.mark, out, named, after, begun = leap
+    def _jump(self, cached: _Cached) -> None:
+        place, self.mark, out, named, after, begun = cached
         self._state, self._stack, self._lead, self._then, self._quote, self._held = place
         if named is not None:
             out = f"{out}{''.join(self._name_pieces)}{named}{after}"
@@ -166,24 +169,24 @@ class PythonScanner:
             self._name_pieces.append(begun)
         self.out = out
 
-    def _learn(self, place: _Place, text: str, name: str) -> None:
+    def _remember(self, place: _Place, text: str, name: str) -> None:
         """Remember what the readers have just made of `text`, for any name in place of `name`, which came before it."""
-        if len(_LEAPS) >= _MOST_LEAPS:
-            _LEAPS.clear()
+        if len(_CACHE) >= _MOST_CACHED:
+            _CACHE.clear()
         begun = "".join(self._name_pieces)
-        leap: _Leap
+        cached: _Cached
         if not self._names:
-            leap = (self._place(), self.mark, self.out, None, "", begun[len(name) :])
+            cached = (self._place(), self.mark, self.out, None, "", begun[len(name) :])
         else:
             before, whole, after = self._parts[: self._named], self._parts[self._named], self._parts[self._named + 1 :]
-            leap = (self._place(), self.mark, "".join(before), whole[len(name) :], "".join(after), begun)
-        _LEAPS[place, text] = leap
+            cached = (self._place(), self.mark, "".join(before), whole[len(name) :], "".join(after), begun)
+        _CACHE[place, text] = cached
 
     def _place(self) -> _Place:
         """All that the reading of a delta depends on, names and beginnings aside."""
         return self._state, self._stack, self._lead, self._then, self._quote, self._held
 
-    def read(self, text: str, pos: int) -> int:
+    def read(self, text: str, pos: int, final: bool = False) -> int:
         """Consume `text` from `pos` on; return the position after what was consumed, and leave the JSON in `out`."""
         parts = self._parts
         parts.clear()
@@ -200,37 +203,55 @@ class PythonScanner:
         self.out = "".join(parts)
         return pos
 
-    def state(self) -> list[Any]:
+    def dump(self) -> list[Any]:
         """All that the next `read` depends on, as JSON-able values: no larger than what is held and how deep it is."""
-        return [
-            [self.started, self.empty, self.done, self.broken],
-            [self._max_depth, self._state, self._stack, self._lead, self._then, self._quote, self._held],
-            "".join(self._name_pieces),
-        ]
+        lexical = [self._state, self._stack, self._lead, self._then, self._quote, self._held]
+        return [self.started, self.alone, *lexical, "".join(self._name_pieces)]
 
     @classmethod
-    def restore(cls, state: list[Any]) -> PythonScanner:
-        """A scanner that goes on where `state()` was taken."""
-        self = cls(True)
-        flags, lexical, name = state
-        self.started, self.empty, self.done, self.broken = flags
-        self._max_depth, self._state, self._stack, self._lead, self._then, self._quote, self._held = lexical
+    def load(cls, data: Any) -> PythonScanner:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+        self = cls(keywords=True)
+        quotes, pending = ("", *RUN), ("", "{", "[", ", ")
+        self.started, self.alone, *lexical, name = checked(
+            data, bool, bool, tuple(_READERS), str, pending, ("after", "colon"), quotes, str, str
+        )
+        self._state, self._stack, self._lead, self._then, self._quote, self._held = lexical
         self._name_pieces = [name] if name else []
+        self._check()
         return self
+
+    def _check(self) -> None:
+        """Raises ValueError where the state is not one that a scanner can be in."""
+        state, stack, held = self._state, self._stack, self._held
+        fits = len(stack) <= self._max_depth and not stack[1:].strip("{[(")
+        fits &= stack[:1] in ("", "k", "d", "{", "[") and bool(stack) != (state in (*SOLE, "start"))
+        fits &= bool(self._quote) or state not in ("body", "escape", "quotes")
+        if state == "opening":
+            fits &= held in ("'", '"', "''", '""')
+        elif state == "escape":
+            fits &= held[:1] == "\\" and (held == "\\" or _UNFINISHED(held) is not None)
+        elif state == "quotes":
+            fits &= held in (self._quote[:1], self._quote[:2]) and len(self._quote) == 3
+        elif state == "word":
+            fits &= not held or held in WORD_PREFIXES
+        elif state in ARGUMENT:
+            fits &= stack == "k"
+        elif state == "item":
+            fits &= stack != "k"
+        elif state == "colon":
+            fits &= stack[-1:] in ("{", "d")
+        if not fits:
+            raise ValueError(f"no state of a scanner: {state} {stack!r:.20} {held!r:.20}")
 
     def passes(self, text: str) -> bool:
         """Whether `text` lies wholly inside a string, and is the same in JSON."""
         return self._state == "body" and not SPECIAL[self._quote](text)
 
-    @property
-    def brackets(self) -> str:
-        """The brackets that are open, that of the arguments first."""
-        return self._stack.replace("k", "(").replace("d", "({")
-
-    @property
-    def quote(self) -> str:
-        """The quote character of the string that the next character is inside of, or nothing."""
-        return self._quote[:1] if self._state in ("body", "escape") else ""
+    def open_brackets(self) -> OpenBrackets:
+        """The brackets that are open, that of the arguments first, and the quote of the string."""
+        quote = self._quote[:1] if self._state in ("body", "escape") else ""
+        return OpenBrackets(self._stack.replace("k", "(").replace("d", "({"), quote, python=True)
 
     @property
     def in_string(self) -> bool:
@@ -254,7 +275,7 @@ class PythonScanner:
             return self._unfit(text, pos)
         end = m.end()
         if m.lastgroup == "name":
-            self._name_pieces.append(m["name"])
+            add_piece(self._name_pieces, m["name"])
             self._state = "equals" if end < len(text) else "name"
         elif m.lastgroup == "dict":
             self._stack = "d"
@@ -266,7 +287,7 @@ class PythonScanner:
 
     def _name(self, text: str, pos: int) -> int:
         if m := NAME.match(text, pos):
-            self._name_pieces.append(m[0])
+            add_piece(self._name_pieces, m[0])
             return m.end()
         self._state = "equals"
         return pos
@@ -317,7 +338,7 @@ class PythonScanner:
         return self._begin(m.lastgroup, m[m.lastgroup], m.end())
 
     def _begin(self, kind: str, char: str, end: int) -> int:
-        """An element whose first character, just before `end`, is `char`: write what is owed and enter its state."""
+        """An element whose first character, just before `end`, is `char`: write what waits and enter its state."""
         if kind == "open" and len(self._stack) >= self._max_depth:
             self.broken = True
             return end - 1
@@ -375,7 +396,7 @@ class PythonScanner:
         return m.end()
 
     def _close(self) -> None:
-        """The innermost frame has ended. What is still owed is its opening bracket, or a comma nobody needs."""
+        """The innermost frame has ended. Not written yet: its opening bracket, or a comma that is not needed."""
         frame = self._stack[-1]
         closer = "]" if frame in "[(" else "}"
         self._parts.append(closer if self._lead == ", " else self._lead + closer)
@@ -509,6 +530,8 @@ class PythonScanner:
             self._state = self._then
         return m.end()
 
+
+_UNFINISHED = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)\Z").match
 
 _READERS: dict[str, Callable[[PythonScanner, str, int], int]] = {
     "arguments": PythonScanner._argument,

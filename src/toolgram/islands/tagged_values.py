@@ -18,10 +18,12 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
+from toolgram.islands import checked
+from toolgram.islands.held_text import add_piece
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.parameters import TEXT_ONLY, Types
 
-BEGIN, TEXT, HELD, STREAMED, BROKEN = "begin", "text", "held", "streamed", "broken"
+BEGIN, TEXT, HELD, STREAMED, BROKEN = _MODES = "begin", "text", "held", "streamed", "broken"
 
 _OPENING = '{"_": '  # what the scanner writes in front of the value of its only argument
 _KINDS = {"{": "object", "[": "array", **dict.fromkeys("tTfF", "boolean"), **dict.fromkeys("nN", "null")}
@@ -33,12 +35,12 @@ _BLANKS = " \t\r\n"
 class TaggedValue:
     """One value being read. `types` are the JSON types that it may have, None for any.
 
-    Feed `read` with what stands between the markers, then `finish`. Both return JSON; concatenated it is one value, and
-    a prefix of one at any time (the empty prefix included). `broken` means that a literal that was already passed on
-    goes wrong at this place; `odd` that the value is not of a declared type.
+    Feed `read` with what stands between the markers, and take its `out`; then `finish`, which returns the rest. All of
+    it together is one JSON value, and a prefix of one at any time (the empty prefix included). `broken` means that a
+    literal that was already passed on goes wrong at this place; `odd` that the value is not of a declared type.
     """
 
-    __slots__ = ("_held", "_literal", "_mode", "_scanner", "_types", "end", "odd")
+    __slots__ = ("_held", "_literal", "_mode", "_scanner", "_types", "odd", "out")
 
     def __init__(self, types: Types) -> None:
         self._types = types
@@ -46,7 +48,7 @@ class TaggedValue:
         self._held: list[str] = []  # source of a literal that is not certain,
         self._literal: list[str] = []  # and its JSON, or that of what opens a text
         self._scanner: PythonScanner | None = None
-        self.end = 0  # how much of what was last read fits
+        self.out = ""
         self.odd = False
         if types == TEXT_ONLY:
             self._mode = TEXT
@@ -67,23 +69,31 @@ class TaggedValue:
         """The next character is inside a string of a literal that is certain: no marker can stand there."""
         return self._mode == STREAMED and self._scanner is not None and self._scanner.in_string
 
-    def read(self, text: str) -> str:
-        """The JSON that `text` makes certain. `end` is where it breaks, or its length."""
-        self.end = len(text)
+    @property
+    def done(self) -> bool:
+        """Only a marker says that the value is over."""
+        return False
+
+    def read(self, text: str, pos: int, final: bool) -> int:
+        """Read on from `pos`; `out` is the JSON that this makes certain. Returns where it breaks, or the end."""
+        piece = text[pos:]
         if self._mode == BEGIN:
-            bare = text.lstrip(_BLANKS)
+            bare = piece.lstrip(_BLANKS)
             if not bare:
-                self._held.append(text)
-                return ""
+                add_piece(self._held, piece)
+                self.out = ""
+                return len(text)
             self._begin(bare[0])
         if self._mode == TEXT:
-            return self._text(text)
-        if self._mode == STREAMED:
-            return self._scan(text)
-        written, self.end = self._scan(text), len(text)
-        self._held.append(text)
-        self._literal.append(written)
-        return "" if self._mode == HELD else self._as_text()
+            self.out = self._text(piece)
+        elif self._mode == STREAMED:
+            return pos + self._scan(piece)
+        else:
+            self._scan(piece)
+            add_piece(self._held, piece)
+            add_piece(self._literal, self.out)
+            self.out = "" if self._mode == HELD else self._as_text()
+        return len(text)
 
     def finish(self) -> str:
         """The JSON that the closing marker makes certain."""
@@ -124,14 +134,15 @@ class TaggedValue:
         self._scanner.read("_=", 0)
         self._scanner.alone = True
 
-    def _scan(self, text: str) -> str:
-        """Hand text to the scanner of literals."""
+    def _scan(self, text: str) -> int:
+        """Hand text to the scanner of literals; returns how much of it fits."""
         scanner = self._scanner
         assert scanner is not None
-        self.end = scanner.read(text, 0)
+        end = scanner.read(text, 0)
         if scanner.broken:
             self._mode = BROKEN
-        return scanner.out.removeprefix(_OPENING)
+        self.out = scanner.out.removeprefix(_OPENING)
+        return end
 
     def _close(self) -> str:
         """The rest of a literal: what the scanner wrote when told that nothing follows."""
@@ -177,20 +188,28 @@ class TaggedValue:
         self.odd = self._types is not None and "string" not in self._types
         return '"' + encode_basestring(text)[1:-1]
 
+    def open_brackets(self) -> None:
+        """A marker ends what is left of tagged arguments, and no bracket does."""
+
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
         types = None if self._types is None else sorted(self._types)
-        scanner = self._scanner.state() if self._scanner else None
+        scanner = self._scanner.dump() if self._scanner else None
         return [types, self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
 
     @classmethod
-    def load(cls, data: list[Any]) -> TaggedValue:
-        """The inverse of `dump`."""
-        types, mode, held, literal, scanner, odd = data
+    def load(cls, data: Any) -> TaggedValue:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+        types, mode, held, literal, scanner, odd = checked(data, (list, None), _MODES, str, str, (list, None), bool)
+        if types is not None:
+            checked(types, *[str] * len(types))
+        if (scanner is not None) != (mode in (HELD, STREAMED)):
+            raise ValueError("a literal and its scanner go together")
         value = cls(None if types is None else frozenset(types))
         value._mode, value.odd = mode, odd
         value._held, value._literal = ([held] if held else []), ([literal] if literal else [])
         if scanner is not None:
-            value._scanner = PythonScanner.restore(scanner)
-            value._scanner.alone = True
+            value._scanner = PythonScanner.load(scanner)
+            if not value._scanner.alone:
+                raise ValueError("no scanner of a value")
         return value

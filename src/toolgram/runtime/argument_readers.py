@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from toolgram.islands import island_class
+from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, JsonScanner
 from toolgram.runtime.stream import Stream
@@ -16,28 +18,29 @@ JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
 
 
 def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """After the brace of arguments: it is believed when a key or the closing brace follows."""
+    """After the brace of arguments: it is confirmed when a key or the closing brace follows."""
     pos = skip_blanks_after_opening(stream, text, pos)
     if pos == len(text):
         return pos
-    if text[pos] not in '"}' or len(stream.opening) > MAX_TOKEN:
-        stream.misfit()
+    if text[pos] not in '"}' or len(stream.source.opening) > MAX_TOKEN:
+        stream.unexpected_input()
         return pos
-    stream.scanner = JsonScanner()
-    stream.scanner.stack.append("{")
-    stream.scanner.state = FIRST_KEY
-    opening, stream.opening, stream.doubt = stream.opening, "", False
+    scanner = JsonScanner()
+    scanner.stack.append("{")
+    scanner.state = FIRST_KEY
+    stream.island = scanner
+    opening = stream.source.confirm()
     stream.fire("object_start", "")
-    stream.delta("{" + opening.removeprefix("{"), opening)
+    stream.calls.delta("{" + opening.removeprefix("{"), opening)
     return pos
 
 
 def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
-    """Blanks after a bracket that is not believed yet."""
+    """Blanks after a bracket that is not confirmed yet."""
     blank = JSON_BLANKS(text, pos)
     assert blank is not None
     if blank.end() > pos:
-        stream.opening += stream.take(text, pos, blank.end())
+        stream.source.opening += stream.source.take(text, pos, blank.end())
     return blank.end()
 
 
@@ -50,33 +53,34 @@ def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
     """The scanner that reads the arguments, and the depth at which they are closed."""
-    env = stream.env
-    if env is not None:
-        return env.scanner, env.depth
-    assert stream.scanner is not None
-    return stream.scanner, 0
+    island = stream.island
+    if isinstance(island, Envelope):
+        return island.scanner, island.depth
+    assert isinstance(island, JsonScanner)
+    return island, 0
 
 
 def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, pos: int) -> int:
     """What follows from a run of the scanner from `pos` on: a fragment, and perhaps the end of the arguments."""
-    env = stream.env
+    envelope = stream.island if isinstance(stream.island, Envelope) else None
     end = scanner.end
     if end > pos:
-        stream.delta(scanner.out, stream.take(text, pos, end))
+        stream.calls.delta(scanner.out, stream.source.take(text, pos, end))
     if scanner.broken:
-        if env is not None and end < len(text) and may_transcode(stream, env, text[end]):
-            transcode(stream, env, scanner.was, text[end])
+        if envelope is not None and end < len(text) and may_transcode(stream, envelope, text[end]):
+            transcode(stream, envelope, scanner.was, text[end])
         else:
-            stream.misfit()
+            stream.unexpected_input()
     elif len(scanner.stack) == floor:
-        if env is None:
-            stream.scanner = None
+        if envelope is None:
+            stream.island = None
             stream.fire("object_end", "")
-        else:
-            env.push("}")
-            env.settle()
+        elif envelope.pushed("}"):
+            envelope.settle()
             stream.reader = "envelope"
-            stream.fire(f"end_map {stream.same(env.path)}", "")
+            stream.fire(f"end_map {stream.same(envelope.path)}", "")
+        else:
+            stream.unexpected_input()
     return end
 
 
@@ -90,112 +94,89 @@ _READ_SO_FAR = {
 }
 
 
-def may_transcode(stream: Stream, env: Envelope, character: str) -> bool:
+def may_transcode(stream: Stream, envelope: Envelope, character: str) -> bool:
     """Whether `character`, which JSON does not have there, may begin a value in Python's spelling."""
-    return character in "'TFN" and stream.program.python_json and env.python is None
+    return character in "'TFN" and stream.program.python_json and envelope.python is None
 
 
-def transcode(stream: Stream, env: Envelope, state: int, character: str) -> None:
+def transcode(stream: Stream, envelope: Envelope, state: int, character: str) -> None:
     """From here on the envelope is in Python's spelling. `state` is where its scanner of JSON stands."""
-    from toolgram.islands.python_literals import PythonScanner
-
-    scanner = env.scanner
+    scanner = envelope.scanner
     if state not in _READ_SO_FAR:
-        stream.misfit()
+        stream.unexpected_input()
         return
     scanner.state = state
     outer = [MEMBER_VALUE if bracket == "{" else FIRST_ITEM for bracket in scanner.stack[:-1]]
     known, written = zip(*(_READ_SO_FAR[place] for place in [*outer, state]), strict=True)
-    env.python = PythonScanner(keywords=False)
-    env.python.read("".join(known), 0)
-    env.skip = len("".join(written)) - len(env.python.out)
-    env.inner = stream.reader
-    stream.note("python_quotes", character)
-    stream.source = ""
+    envelope.python = island_class("python")(keywords=False)
+    envelope.python.read("".join(known), 0)
+    envelope.skip = len("".join(written)) - len(envelope.python.out)
+    envelope.inner = stream.reader
+    stream.events.note("python_quotes", character)
+    stream.source.transcoding = []
     stream.reader = "transcoded"
 
 
 def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Arguments as a JSON string: decoded, and streamed as the object that they hold."""
-    env, strings = stream.env, stream.strings
-    assert env is not None and strings is not None
-    end = strings.read(text, pos)
-    _collect(stream, strings.out, text, pos, strings.mark, end)
-    if stream.doubt and strings.started:
-        opening = env.source + stream.opening
-        env.source, stream.opening, stream.doubt = "", "", False
-        stream.fire(f"string {stream.same(env.path)}", opening)
+    envelope, source = stream.island, stream.source
+    assert isinstance(envelope, Envelope)
+    string = envelope.string
+    assert string is not None
+    end = string.read(text, pos, final)
+    source.hold_converted(string.out, text, pos, string.mark, end)
+    if source.unconfirmed and string.started:
+        opening = envelope.source + source.confirm()
+        envelope.source = ""
+        stream.fire(f"string {stream.same(envelope.path)}", opening)
         stream.reader = "encoded"
-    if not stream.doubt:
-        _flush(stream)
-    if strings.broken:
-        stream.misfit()
-    elif strings.done:
-        closing = "".join(stream.pending)
-        stream.pending.clear()
-        stream.strings = None
-        env.scanner.state = env.scanner.after_value()
-        env.push('""')
-        env.settle()
-        stream.fire(f"end_map {stream.same(env.path)}", closing)
+    if not source.unconfirmed:
+        _say_converted(stream)
+    if string.broken:
+        stream.unexpected_input()
+    elif string.done:
+        closing = take_pieces(source.pieces)
+        envelope.string = None
+        envelope.scanner.state = envelope.scanner.after_value()
+        if envelope.pushed('""'):
+            envelope.settle()
+            stream.fire(f"end_map {stream.same(envelope.path)}", closing)
+        else:
+            source.pieces.append(closing)
+            stream.unexpected_input()
     return end
 
 
 def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Python keyword arguments: transcoded to JSON while they arrive."""
-    python = stream.python
-    assert python is not None
+    python = cast("PythonScanner", stream.island)
     return took_python(stream, python, text, pos, python.read(text, pos))
 
 
 def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end: int) -> int:
     """What follows from a run of the scanner from `pos` to `end`: a fragment, and perhaps the end of the arguments."""
-    _collect(stream, python.out, text, pos, python.mark, end)
+    source = stream.source
+    source.hold_converted(python.out, text, pos, python.mark, end)
     if python.done and not python.started and "object_empty" in stream.state.row:
-        source = stream.opening + "".join((stream.ready or []) + stream.pending)
-        stream.opening, stream.doubt, stream.python = "", False, None
-        stream.pending.clear()
-        stream.early = stream.ready = None
-        stream.fire("object_empty", source)
+        stream.island = None
+        opening = source.confirm()
+        _, held = source.take_json()
+        stream.fire("object_empty", opening + held + take_pieces(source.pieces))
         return end
-    if stream.doubt and (python.started or python.done):
-        stream.ready = [stream.opening, *(stream.ready or ())]
-        stream.opening, stream.doubt = "", False
+    if source.unconfirmed and (python.started or python.done):
+        source.json_source = [source.confirm(), *(source.json_source or ())]
         stream.fire("object_start", "")
         stream.reader = "python"
-    if not stream.doubt:
-        _flush(stream)
+    if not source.unconfirmed:
+        _say_converted(stream)
     if python.broken:
-        stream.misfit()
+        stream.unexpected_input()
     elif python.done:
-        closing = "".join(stream.pending)
-        stream.pending.clear()
-        stream.python = None
-        stream.fire("object_end", closing)
+        stream.island = None
+        stream.fire("object_end", take_pieces(source.pieces))
     return end
 
 
-def _collect(stream: Stream, out: str, text: str, pos: int, mark: int, end: int) -> None:
-    """What was transcoded: source up to `mark` has produced `out`, the rest nothing yet, and waits for its meaning."""
-    if out:
-        waiting = "".join(stream.pending)
-        stream.pending.clear()
-        idle = max(0, pos - mark) if stream.source is None else 0
-        split = len(waiting) - idle
-        if stream.early is None or stream.ready is None:
-            stream.early, stream.ready = [], stream.ready or []
-        stream.ready.append(waiting[:split])
-        if idle:
-            stream.pending.append(waiting[split:])
-        stream.early.append(out)
-        if mark > pos:
-            stream.ready.append(stream.take(text, pos, mark))
-            pos = mark
-    if end > pos:
-        stream.pending.append(stream.take(text, pos, end))
-
-
-def _flush(stream: Stream) -> None:
-    if stream.early:
-        stream.delta("".join(stream.early), "".join(stream.ready or ()))
-        stream.early = stream.ready = None
+def _say_converted(stream: Stream) -> None:
+    if stream.source.json:
+        stream.calls.delta(*stream.source.take_json())

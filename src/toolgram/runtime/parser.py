@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.compile import FindMatch, Program
@@ -17,49 +17,24 @@ from toolgram.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
-    event_from_dict,
     event_to_dict,
 )
+from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
 from toolgram.message import Anomaly, Message, MessageBuilder
-from toolgram.runtime.argument_readers import (
-    arguments_scanner,
-    read_arguments,
-    read_encoded,
-    read_object,
-    read_python,
-    took_arguments,
-    took_python,
-)
-from toolgram.runtime.envelope_reader import Reader, read_envelope, read_ignored, read_quoted, read_transcoded
+from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
+from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
-from toolgram.runtime.stream import Stream, Trace, reader_of
-from toolgram.runtime.text_readers import read_text, read_token
-from toolgram.runtime.value_readers import read_value
-from toolgram.runtime.wreckage_reader import read_debris, read_wreckage
+from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
 from toolgram.spec import END, TEXT
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
+    from toolgram.islands.tagged_values import TaggedValue
 
 # The way that the next delta may take: inside text, inside arguments of some kind, or through the readers.
 _LONG, _TEXT, _JSON, _PYTHON, _VALUE = range(5)
-
-READERS: dict[str, Reader] = {
-    "text": read_text,
-    "token": read_token,
-    "object": read_object,
-    "arguments": read_arguments,
-    "encoded": read_encoded,
-    "python": read_python,
-    "value": read_value,
-    "envelope": read_envelope,
-    "ignored": read_ignored,
-    "transcoded": read_transcoded,
-    "quoted": read_quoted,
-    "debris": read_debris,
-    "malformed": read_wreckage,
-}
 
 PROMPT = "prompt"  # what a trace says where a prompt ends whose text is none of the turn's
 
@@ -79,13 +54,13 @@ _TOLERATED = {
 class Parser:
     """One stream of one format. Make it with `Format.parser`; feed it deltas; close it.
 
-    `feed` and `close` never raise on any text. The cost per character is constant, whatever the length and the cutting;
+    `feed` and `close` never raise on any text. The cost per character is constant, whatever the length and the deltas;
     the memory is what is held back, plus the text of `message` (nothing, with `keep_message=False`).
     """
 
     __slots__ = (
-        "_builder", "_call", "_closed", "_debt", "_event", "_find", "_floor", "_held", "_pending", "_python", "_rest",
-        "_said", "_scanner", "_special", "_start", "_stream", "_way",
+        "_builder", "_call", "_closed", "_event", "_find", "_floor", "_held", "_pieces", "_python", "_replayed",
+        "_rest", "_said", "_scanner", "_special", "_start", "_stream", "_way",
     )  # fmt: skip
 
     def __init__(
@@ -113,9 +88,9 @@ class Parser:
         self._floor: int  # the depth at which they end,
         self._call: int  # and the index of their call,
         self._python: PythonScanner
-        self._pending: list[str]  # and, where they are transcoded, what has produced nothing yet
+        self._pieces: list[str]  # and, where they are transcoded, what has produced nothing yet
         self._closed = False
-        self._debt: Sequence[Event] = ()  # what a prefix has begun and the first events must say
+        self._replayed: Sequence[Event] = ()  # of the call that a prefix has begun, to be emitted first
         if prefix:
             self._skip(prefix)
 
@@ -129,6 +104,11 @@ class Parser:
         """The message so far. Costs as much as the message is long."""
         return self._builder.message()
 
+    @property
+    def deviations(self) -> int:
+        """How many deviations were tolerated so far, of those that no event shows."""
+        return self._builder.deviations
+
     def feed(self, delta: str, token_ids: Sequence[int] | None = None) -> list[Event]:
         """The events that `delta`, the next characters of the output, makes certain.
 
@@ -140,7 +120,7 @@ class Parser:
         # whether that is so and makes the one event that the readers would make: two to three times the cost of making
         # the event alone. Whatever else may be in the delta, the readers see it (`_feed`).
         if token_ids is not None and self._special:
-            self._stream.credit(token_ids, self._special)
+            self._stream.note_ids(token_ids, self._special)
         way = self._way
         if way == _TEXT:
             text = self._cut(delta) if self._rest or self._start(delta) else delta
@@ -165,28 +145,27 @@ class Parser:
                 self._said(out)
                 return [ToolCallDelta(self._call, out, delta)]
             stream = self._stream
-            stream.sink.out = []
+            stream.events.out = []
             return self._take(delta, took_arguments(stream, scanner, self._floor, delta, 0))
         elif way == _PYTHON and delta:
-            python, pending = self._python, self._pending
-            if not pending and python.passes(delta):
+            python, pieces = self._python, self._pieces
+            if not pieces and python.passes(delta):
                 self._said(delta)
                 return [ToolCallDelta(self._call, delta, delta)]
             if python.run(delta):
                 out, mark = python.out, python.mark
                 if not out:
-                    pending.append(delta)
+                    add_piece(pieces, delta)
                     return []
                 source = delta[:mark]
-                if pending:
-                    source = "".join(pending) + source
-                    pending.clear()
+                if pieces:
+                    source = take_pieces(pieces) + source
                 if mark < len(delta):
-                    pending.append(delta[mark:])
+                    pieces.append(delta[mark:])
                 self._said(out)
                 return [ToolCallDelta(self._call, out, source)]
             stream = self._stream
-            stream.sink.out = []
+            stream.events.out = []
             return self._take(delta, took_python(stream, python, delta, 0, python.end))
         elif way == _VALUE:
             text = self._cut(delta) if self._rest or self._start(delta) else delta
@@ -211,8 +190,8 @@ class Parser:
         stream = self._stream
         if self._closed:
             raise ToolgramError("the parser is closed; make a new one with Format.parser for the next output")
-        stream.sink.out = [*self._debt]
-        self._debt = ()
+        stream.events.out = [*self._replayed]
+        self._replayed = ()
         self._take_long_way()
         text = stream.buffer + delta if stream.buffer else delta
         stream.buffer = ""
@@ -222,10 +201,10 @@ class Parser:
         """Hand the text from `pos` on to the readers, collect what they say, and see which way comes next."""
         stream = self._stream
         _read(stream, text, pos, False)
-        out = stream.sink.out
+        out = stream.events.out
         if out:
             self._builder.add(out)
-        if stream.notes:
+        if stream.events.deviations:
             self._note()
         self._choose_way()
         return out
@@ -233,40 +212,40 @@ class Parser:
     def _choose_way(self) -> None:
         """See which way the next delta may take, and lay out what it will need there."""
         stream, builder = self._stream, self._builder
-        sink, call = stream.sink, stream.call
+        events, source, index = stream.events, stream.source, stream.calls.index
+        reader, island = stream.reader, stream.island
         self._way = _LONG
-        if stream.reader == "text" and not sink.fresh and len(sink.blanks) < 2 and not stream.borrowed:
+        if reader == "text" and not events.fresh and len(events.blanks) < 2 and not source.prefix_characters:
             self._way = _TEXT
             self._rest, stream.buffer = stream.buffer, ""
             self._start, self._find = stream.state.start, stream.state.find
             self._event = stream.state.event
             self._said = (builder.content if self._event is Content else builder.reasoning).append
-            self._held = sink.blanks.pop() if sink.blanks else ""
-        elif stream.reader == "value" and call is not None and _is_text(stream):
+            self._held = events.blanks.pop() if events.blanks else ""
+        elif index is None:
+            return
+        elif reader == "value" and _is_text(stream):
             self._way = _VALUE
-            self._call = call
-            self._said = builder.fragments.append
             self._rest, stream.buffer = stream.buffer, ""
             self._start, self._find = stream.state.start, stream.state.find
         elif stream.buffer:
             return
-        elif stream.reader == "arguments" and call is not None and stream.source is None:
+        elif reader == "arguments" and source.transcoding is None:
             self._way = _JSON
-            self._call = call
-            self._said = builder.fragments.append
             self._scanner, self._floor = arguments_scanner(stream)
-        elif stream.reader == "python" and call is not None and not stream.doubt and stream.python is not None:
+        elif reader == "python" and not source.unconfirmed and island is not None:
             self._way = _PYTHON
-            self._call = call
+            self._python, self._pieces = cast("PythonScanner", island), source.pieces
+        if self._way > _TEXT and index is not None:
+            self._call = index
             self._said = builder.fragments.append
-            self._python, self._pending = stream.python, stream.pending
 
     def _take_long_way(self) -> None:
         """From here on the readers decide, and what the short way has held is where they look for it."""
         if self._way in (_TEXT, _VALUE):
             self._stream.buffer = self._rest
             if self._way == _TEXT and self._held:
-                self._stream.sink.blanks.append(self._held)
+                self._stream.events.blanks.append(self._held)
         self._way = _LONG
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
@@ -279,7 +258,7 @@ class Parser:
         self._closed = True
         self._take_long_way()
         stream = self._stream
-        stream.sink.out = out = [*self._debt]
+        stream.events.out = out = [*self._replayed]
         stream.closing = finish_reason or ""
         text, stream.buffer = stream.buffer, ""
         _read(stream, text, 0, True)
@@ -295,16 +274,15 @@ class Parser:
         The message so far, `tools`, `call_ids` and `special_tokens` are not part of it.
         """
         self._take_long_way()
-        debt = [event_to_dict(event) for event in self._debt]
-        return {**dump_stream(self._stream), "closed": self._closed, "debt": debt}
+        replayed = [event_to_dict(event) for event in self._replayed]
+        return {**dump_stream(self._stream), "closed": self._closed, "replayed": replayed}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `snapshot` was taken. Used by `Format.restore`."""
-        load_stream(self._stream, state)
-        self._closed = state["closed"]
-        self._debt = [event_from_dict(event) for event in state["debt"]]
-        if self._stream.open_call is not None and not self._debt:
-            self._builder.add([self._stream.open_call])
+        """Go on where `snapshot` was taken. Used by `Format.restore`, which says what is raised."""
+        self._closed, self._replayed = load_stream(self._stream, state)
+        start = self._stream.calls.start
+        if start is not None and not self._replayed:
+            self._builder.add([start])
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickled parser goes on exactly, message and all. `trace` stays behind; `call_ids` must pickle."""
@@ -316,32 +294,34 @@ class Parser:
         self._stream.trace = trace
 
     def _note(self) -> None:
-        for kind, text in self._stream.notes or ():
+        for kind, text in self._stream.events.deviations or ():
             self._builder.note(Anomaly(kind, text, _TOLERATED[kind]))
-        self._stream.notes = None
+        self._stream.events.deviations = None
 
     def _skip(self, prefix: str) -> None:
-        """Move through what the prompt has already written; its events are nobody's."""
+        """Move through what the prompt has already written; its events are not emitted."""
         stream = self._stream
+        calls = stream.calls
         events: list[Event] = []
-        stream.sink.out = events
+        stream.events.out = events
         _read(stream, prefix, 0, False)
         initial = stream.program.initial
         if stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
             if stream.trace and stream.state is not initial:
-                stream.trace(PROMPT, stream.state.name, initial.name)
+                stream.trace(TraceStep(PROMPT, stream.state.name, initial.name))
             stream.state = initial  # what the prompt says is no text of this turn
             stream.reader = reader_of(initial)
-        stream.borrowed = len(stream.buffer)
+        stream.source.prefix_characters = len(stream.buffer)
         _forget_sources(stream)
-        if stream.call is not None:
-            self._debt = _begun(events, stream.call)
-            stream.call = 0
-        stream.calls = len(self._debt[:1])
-        for event in stream.sink.queue or ():
+        if calls.index is not None:
+            self._replayed = _begun(events, calls.index)
+            calls.index = 0
+        calls.count = len(self._replayed[:1])
+        held = stream.events.held
+        for event in held.events if held is not None else ():
             if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
-                event.index = stream.calls
-        stream.notes = None
+                event.index = calls.count
+        stream.events.deviations = None
 
 
 def _resumed(
@@ -361,8 +341,10 @@ def _resumed(
 
 def _is_text(stream: Stream) -> bool:
     """Whether a tagged value is text up to a marker, and nothing of it waits."""
-    value = stream.value
-    return value is not None and value.is_text and not (stream.pending or stream.borrowed or stream.state.echo)
+    if "value_end" in stream.state.row or stream.state.echo:
+        return False
+    waits = stream.source.pieces or stream.source.prefix_characters
+    return cast("TaggedValue", stream.island).is_text and not waits
 
 
 def _read(stream: Stream, text: str, pos: int, final: bool) -> None:
@@ -373,57 +355,47 @@ def _read(stream: Stream, text: str, pos: int, final: bool) -> None:
 
 def _end(stream: Stream) -> None:
     """The end of the output: what is held is decided, what is open is closed."""
-    sink = stream.sink
-    if stream.source is not None:
-        stream.pending.append(stream.source)
-        stream.source = None
-    if sink.queue is not None:
-        inside = stream.doubt or stream.env is not None
+    events, source, calls = stream.events, stream.source, stream.calls
+    if source.transcoding is not None:
+        add_piece(source.pieces, take_pieces(source.transcoding))
+        source.transcoding = None
+    if events.held is not None:
+        inside = source.unconfirmed or isinstance(stream.island, Envelope)
         if END in stream.state.row and not inside and stream.closing != "length":
-            rest = stream.leftover()
-            if rest:
-                sink.drop(rest, "cut off")
+            events.drop(stream.leftover(), "cut off")
             stream.fire(END, "")
-            if stream.call is None:
-                sink.drop_blanks()
+            if calls.index is None:
+                events.drop_blanks()
             return
-        stream.refute()
-    rest = stream.leftover()
+        stream.reject_candidate()
     meaning = stream.state.meaning
-    if rest:
-        sink.drop(rest, "cut off")
+    events.drop(stream.leftover(), "cut off")
     ending = stream.state.row.get(END)
-    if stream.call is not None and ending is not None and "end_call" in ending.actions:
+    if calls.index is not None and ending is not None and "end_call" in ending.actions:
         stream.fire(END, "")
         return
-    if stream.call is not None:
-        sink.put(ToolCallEnd(stream.call, "truncated"))
-        stream.call = None
-    sink.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.turn_end)
-    if END in stream.state.row:
+    calls.end("truncated")
+    events.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.turn_end)
+    if ending is not None:
         stream.fire(END, "")
 
 
 def _forget_sources(stream: Stream) -> None:
-    sink = stream.sink
-    for event in sink.queue or ():
+    events, held = stream.events, stream.events.held
+    for event in held.events if held is not None else ():
         event.source = ""
         if isinstance(event, Dropped):
             event.text = ""
-    sink.blanks.clear()
-    sink.has = sink.gap = 0
-    sink.fresh = True
-    stream.opening = ""
-    stream.pending.clear()
-    stream.ready = None
-    if stream.source:
-        stream.source = ""
-    if stream.env:
-        stream.env.source = ""
+    events.blanks.clear()
+    events.has = events.gap = 0
+    events.fresh = True
+    stream.source.forget()
+    if isinstance(stream.island, Envelope):
+        stream.island.source = ""
 
 
 def _begun(events: list[Event], index: int) -> list[Event]:
-    """The open call of a prefix, said anew: its start, and its arguments so far, for no characters."""
+    """The open call of a prefix, emitted again: its start, and its arguments so far, for no characters."""
     begun: list[Event] = []
     for event in events:
         if isinstance(event, ToolCallStart) and event.index == index:

@@ -1,7 +1,8 @@
 """A stream as JSON-able data, and back.
 
-What is written is what is held back and where the machine stands; what went by is not there. Objects that are shared
-between slots (the start of a held call is also in the queue) are written once and found again by place.
+What is written is what is held back and where the machine stands; what went by is not there.  A start that two places
+share (that of a held call is also in the held region) is written once and found again by its place.  A snapshot may
+come from anywhere: loading refuses what no stream can be in, so that a restored parser raises nothing on any text.
 """
 
 from __future__ import annotations
@@ -9,94 +10,208 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolgram.events import ToolCallStart, event_from_dict, event_to_dict
+from toolgram.compile import StateProgram
+from toolgram.events import Event, ToolCallDelta, ToolCallStart, event_from_dict, event_to_dict
+from toolgram.islands import Island, checked, dump_island, load_island
+from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
-from toolgram.islands.json_strings import JsonStringScanner
-from toolgram.islands.json_values import JsonScanner
-from toolgram.islands.wreckage import Wreckage
-from toolgram.runtime.stream import Stream
+from toolgram.islands.json_values import MEMBER_STRING, START, JsonScanner
+from toolgram.runtime.calls import Calls
+from toolgram.runtime.event_buffer import EventBuffer, HeldRegion
+from toolgram.runtime.readers import READERS
+from toolgram.runtime.source import Source
+from toolgram.runtime.stream import RejectedValue, Stream, reader_of
+from toolgram.spec import TEXT
 
-VERSION = 3
-_PLAIN = (
-    "reader",
-    "borrowed",
-    "buffer",
-    "calls",
-    "call",
-    "given_id",
-    "key",
-    "credits",
-    "doubt",
-    "opening",
-    "source",
-    "reread",
-)
-_LISTS = ("pending", "early", "ready")
+VERSION = 4
+_COUNT = range(2**31)
+_STATUSES = ("complete", "truncated", "malformed")
 
 
 def dump_stream(stream: Stream) -> dict[str, Any]:
     """Everything that a continuation of the stream depends on."""
-    sink = stream.sink
-    queue = sink.queue
-    data: dict[str, Any] = {name: getattr(stream, name) for name in _PLAIN}
-    data["version"] = VERSION
-    data["keys"] = None if stream.keys is None else [*stream.keys]
-    data["state"], data["origin"] = stream.state.name, stream.origin.name
-    data["queue"] = None if queue is None else [event_to_dict(event) for event in queue]
-    data["name"] = next((at for at, event in enumerate(queue or ()) if event is stream.name), None)
-    data["open_call"] = event_to_dict(stream.open_call) if stream.call is not None and stream.open_call else None
-    data["blanks"] = "".join(sink.blanks)
-    data["fresh"] = sink.fresh
-    data["seam"], data["has"], data["gap"] = sink.seam, sink.has, sink.gap
-    for name in _LISTS:
-        data[name] = "".join(getattr(stream, name) or ())
-    data["quoted"] = stream.quoted
-    data["env"] = stream.env.dump() if stream.env else None
-    data["scanner"] = stream.scanner.dump() if stream.scanner else None
-    data["strings"] = stream.strings.dump() if stream.strings else None
-    data["python"] = stream.python.state() if stream.python else None
-    data["value"] = stream.value.dump() if stream.value else None
-    data["notated"] = stream.notated.dump() if stream.notated else None
-    data["wreckage"] = stream.wreckage.dump() if stream.wreckage else None
-    return data
+    source, calls, events = stream.source, stream.calls, stream.events
+    held = events.held
+    rejected = stream.rejected if stream.reader.startswith("rejected") else None
+    return {
+        "version": VERSION,
+        "state": stream.state.name,
+        "reader": stream.reader,
+        "buffer": stream.buffer,
+        "unmatched_ids": stream.unmatched_ids and {**stream.unmatched_ids},
+        "island": dump_island(stream.island),
+        "rejected": [*rejected] if rejected else None,
+        "prefix_characters": source.prefix_characters,
+        "unconfirmed": source.unconfirmed,
+        "opening": source.opening,
+        "pieces": "".join(source.pieces),
+        "json": "".join(source.json or ()),
+        "json_source": "".join(source.json_source or ()),
+        "transcoding": None if source.transcoding is None else "".join(source.transcoding),
+        "calls": calls.count,
+        "call": calls.index,
+        "open_call": event_to_dict(calls.start) if calls.index is not None and calls.start else None,
+        "call_id": calls.id,
+        "name": next((at for at, event in enumerate(held.events if held else ()) if event is calls.name), None),
+        "keys": None if calls.keys is None else [*calls.keys],
+        "key": calls.key,
+        "held": None if held is None else [event_to_dict(event) for event in held.events],
+        "origin": None if held is None else held.origin.name,
+        "outer": dump_island(held.outer) if held else None,
+        "blanks": "".join(events.blanks),
+        "fresh": events.fresh,
+        "seam": events.seam,
+        "has": events.has,
+        "gap": events.gap,
+    }
 
 
-def load_stream(stream: Stream, data: Mapping[str, Any]) -> None:
-    """The inverse of `dump_stream`, into a fresh stream of the same format."""
-    sink = stream.sink
-    for name in _PLAIN:
-        setattr(stream, name, data[name])
-    stream.keys = None if data["keys"] is None else dict.fromkeys(data["keys"])
-    stream.state = stream.program.states[data["state"]]
-    stream.origin = stream.program.states[data["origin"]]
-    sink.queue = None if data["queue"] is None else [event_from_dict(event) for event in data["queue"]]
-    if data["name"] is not None and sink.queue is not None:
-        start = sink.queue[data["name"]]
-        assert isinstance(start, ToolCallStart)
-        stream.name = start
-    if data["open_call"] is not None:
-        start = event_from_dict({**data["open_call"], "source": ""})
-        assert isinstance(start, ToolCallStart)
-        stream.open_call = start
-    sink.blanks = [data["blanks"]] if data["blanks"] else []
-    sink.fresh = data["fresh"]
-    sink.seam, sink.has, sink.gap = data["seam"], data["has"], data["gap"]
-    stream.quoted = (data["quoted"][0], data["quoted"][1], data["quoted"][2])
-    for name in _LISTS:
-        setattr(stream, name, [data[name]] if data[name] else [] if name == "pending" else None)
-    stream.env = Envelope.load(data["env"]) if data["env"] else None
-    stream.scanner = JsonScanner.load(data["scanner"]) if data["scanner"] else None
-    stream.strings = JsonStringScanner.load(data["strings"]) if data["strings"] else None
-    if data["python"]:
-        from toolgram.islands.python_literals import PythonScanner
+def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Event]]:
+    """The inverse of `dump_stream`, into a fresh stream of the same format; and what the parser adds to it.
 
-        stream.python = PythonScanner.restore(data["python"])
-    if data["value"]:
-        from toolgram.islands.tagged_values import TaggedValue
+    Raises ValueError or KeyError for what is no snapshot of this format.
+    """
+    (stream.buffer,) = _fields(data, ("buffer",), str)
+    stream.state = stream.program.states[_fields(data, ("state",), str)[0]]
+    (stream.reader,) = _fields(data, ("reader",), tuple(READERS))
+    stream.unmatched_ids = _loaded_ids(data["unmatched_ids"])
+    stream.island = load_island(data["island"])
+    if data["rejected"] is not None:
+        stream.rejected = RejectedValue(*checked(data["rejected"], ("content", "reasoning", "malformed"), str, bool))
+    _load_source(stream.source, data)
+    _load_events(stream.events, stream.program.states, data)
+    _load_calls(stream.calls, stream.events.held, data)
+    closed, replayed = _fields(data, ("closed", "replayed"), bool, list)
+    events = [_loaded_event(event) for event in replayed]
+    if not all(type(event) is (ToolCallDelta if at else ToolCallStart) for at, event in enumerate(events)):
+        raise ValueError("what is replayed is no beginning of a call")
+    _check_state(stream, closed)
+    _check_reader(stream)
+    return closed, events
 
-        stream.value = TaggedValue.load(data["value"])
-    if data["notated"]:
-        from toolgram.islands.notated_values import NotatedScanner
 
-        stream.notated = NotatedScanner.load(data["notated"])
-    stream.wreckage = Wreckage.load(data["wreckage"]) if data["wreckage"] else None
+def _fields(data: Mapping[str, Any], names: tuple[str, ...], *kinds: Any) -> list[Any]:
+    return checked([data[name] for name in names], *kinds)
+
+
+def _loaded_ids(data: Any) -> dict[str, int] | None:
+    if data is None:
+        return None
+    checked([*data.values()] if type(data) is dict else None, *[_COUNT] * len(data))
+    return {**data}
+
+
+def _loaded_event(data: Any) -> Event:
+    if type(data) is not dict:
+        raise ValueError("no event")
+    event = event_from_dict(data)
+    for name in event.__match_args__:
+        kind = _COUNT if name == "index" else _STATUSES if name == "status" else str
+        checked([getattr(event, name)], kind)
+    return event
+
+
+def _load_source(source: Source, data: Mapping[str, Any]) -> None:
+    names = ("prefix_characters", "unconfirmed", "opening", "pieces", "json", "json_source", "transcoding")
+    kinds = (_COUNT, bool, str, str, str, str, (str, None))
+    source.prefix_characters, source.unconfirmed, source.opening, *texts = _fields(data, names, *kinds)
+    pieces, json, json_source, transcoding = ([text] if text else [] for text in texts)
+    source.pieces, source.json, source.json_source = pieces, json or None, json_source or None
+    source.transcoding = None if data["transcoding"] is None else transcoding
+
+
+def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: Mapping[str, Any]) -> None:
+    names = ("blanks", "fresh", "seam", "has", "gap")
+    kinds = (str, bool, bool, range(4), range(4))
+    blanks, events.fresh, events.seam, events.has, events.gap = _fields(data, names, *kinds)
+    events.blanks = [blanks] if blanks else []
+    held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
+    outer = load_island(data["outer"])
+    if (held is None) != (origin is None) or (outer is not None and not isinstance(outer, ErrorRecovery)):
+        raise ValueError("a held region and its origin go together")
+    if held is not None:
+        events.held = HeldRegion(states[origin], outer)
+        events.held.events.extend(_loaded_event(event) for event in held)
+
+
+def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
+    names = ("calls", "call", "call_id", "name", "keys", "key")
+    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), str)
+    calls.count, calls.index, calls.id, name, keys, calls.key = _fields(data, names, *kinds)
+    calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
+    if name is not None:
+        calls.name = _start(held.events[name] if held is not None else None)
+    if calls.index is not None:
+        calls.start = _start(_loaded_event({**data["open_call"], "source": ""}))
+        if calls.index != calls.count - 1:
+            raise ValueError("the open call is the last one")
+
+
+def _start(event: Event | None) -> ToolCallStart:
+    if not isinstance(event, ToolCallStart):
+        raise ValueError("no start of a call")
+    return event
+
+
+def _check_state(stream: Stream, closed: bool) -> None:
+    """Raises ValueError where the machine could not go on from this state, or where holding does not fit it."""
+    state, held = stream.state, stream.events.held
+    origin = state if held is None else held.origin
+    leads_on = TEXT in origin.row or "malformed" in origin.row or origin.meaning == "malformed"
+    fits = (leads_on or closed) and not origin.held
+    fits &= held is None or state.held or state is origin
+    if held is not None:
+        fits &= (held.outer is not None) == (origin.meaning == "malformed")
+        fits &= not (stream.reader.startswith("rejected") or stream.reader == "malformed")
+    fits &= stream.source.transcoding is None or stream.reader == "transcoded"
+    if not fits:
+        raise ValueError(f"a stream cannot be in {state.name} with what is held")
+
+
+def _check_reader(stream: Stream) -> None:
+    """Raises ValueError where the reader does not have the state or the island that it works on."""
+    state, island, reader, row = stream.state, stream.island, stream.reader, stream.state.row
+    unconfirmed = stream.source.unconfirmed
+    if isinstance(island, Envelope):
+        fits = _fits_envelope(stream, island)
+    elif reader in ("text", "token"):
+        fits = island is None and reader == reader_of(state) and not unconfirmed
+    elif reader == "object":
+        fits = island is None and unconfirmed and "object_start" in row
+    elif reader == "arguments":
+        fits = state.meaning == reader and isinstance(island, JsonScanner) and bool(island.stack)
+    elif reader == "python":
+        fits = _is(island, "PythonScanner") and ("object_start" if unconfirmed else "object_end") in row
+    elif reader == "value":
+        alone = "NotatedScanner" if state.typed == "notated" else "JsonValue" if "value_end" in row else "TaggedValue"
+        fits = state.meaning == reader and _is(island, alone)
+    elif reader == "rejected_json":
+        fits = state.is_text and isinstance(island, JsonScanner) and stream.rejected is not None
+    elif reader == "rejected_rest":
+        fits = state.is_text and isinstance(island, ErrorRecovery) and stream.rejected is not None
+    else:
+        fits = reader == state.meaning == "malformed" and isinstance(island, ErrorRecovery)
+    if not fits:
+        raise ValueError(f"the reader {reader} cannot work in {state.name} on {type(island).__name__}")
+
+
+def _is(island: Island | None, name: str) -> bool:
+    return type(island).__name__ == name and not getattr(island, "alone", False)
+
+
+def _fits_envelope(stream: Stream, envelope: Envelope) -> bool:
+    """Whether the reader has what it works on, and the envelope is as deep as it should be."""
+    state, reader = stream.state, stream.reader
+    if reader == "transcoded":
+        if envelope.python is None or stream.source.transcoding is None:
+            return False
+        reader = envelope.inner
+    deeper = len(envelope.scanner.stack) - envelope.depth
+    if reader == "envelope":
+        confirmed = deeper == int(stream.source.unconfirmed) or envelope.scanner.state == START
+        return confirmed and envelope.string is None and state.meaning not in ("arguments", "ignored")
+    if reader == "encoded":
+        return envelope.string is not None and deeper == 0 and envelope.scanner.state == MEMBER_STRING
+    if reader == "arguments":
+        return state.meaning == reader and deeper > 0 and envelope.string is None
+    return reader == "ignored" and state.meaning == reader and deeper >= 0 and envelope.scanner.state != START

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from toolgram.compile import ENVELOPE, TERMINAL, StateProgram, Symbol
+from toolgram.islands import island_class
+from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 
@@ -25,8 +27,8 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         if symbol is None or not symbol.special or stream.was_emitted(symbol):
             break
         pos = end
-    if begin > start and stream.borrowed:
-        start = stream.skip_borrowed(start, begin)
+    if begin > start and stream.source.prefix_characters:
+        start = stream.source.skip_prefix(start, begin)
     if begin > start:
         stream.say(text[start:begin])
     if symbol is not None:
@@ -44,12 +46,11 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         blank = _BLANKS(text, pos)
         assert blank is not None
         if blank.end() > pos:
-            stream.sink.blanks.append(text[pos : blank.end()])
+            add_piece(stream.events.blanks, text[pos : blank.end()])
             pos = blank.end()
             if pos == len(text):
                 return pos
-    assert state.match is not None
-    match = state.match(text, pos)
+    match = state.match(text, pos) if state.match is not None else None
     if match is not None:
         assert match.lastindex is not None
         symbol = state.symbols[match.lastindex - 1]
@@ -68,13 +69,13 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
             return WAIT
         if _is_open(stream):
             return _cut_off(stream, text, pos)
-    stream.misfit()
-    return stream.skip_borrowed(pos, len(text)) if stream.borrowed else pos
+    stream.unexpected_input()
+    return stream.source.skip_prefix(pos, len(text)) if stream.source.prefix_characters else pos
 
 
 def _is_open(stream: Stream) -> bool:
     """Whether a call has begun, inside which the end of the output is no mistake of the model."""
-    return stream.call is not None and stream.sink.queue is None
+    return stream.calls.index is not None and stream.events.held is None
 
 
 def _is_key(state: StateProgram, symbol: Symbol) -> bool:
@@ -83,7 +84,7 @@ def _is_key(state: StateProgram, symbol: Symbol) -> bool:
 
 def _cut_off(stream: Stream, text: str, pos: int) -> int:
     """The output ends in a token: of a longer one maybe, so it says nothing."""
-    stream.pending.append(stream.take(text, pos, len(text)))
+    stream.source.hold(text, pos, len(text))
     return len(text)
 
 
@@ -98,19 +99,16 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
     if symbol.kind == TERMINAL:
         stream.fire(symbol.trigger, text[begin:end], symbol_why(symbol))
         return end
-    if stream.sink.queue is None:
-        stream.sink.hold()
-        stream.origin = stream.state
+    if stream.events.held is None:
+        stream.hold()
     if symbol.kind == ENVELOPE:
-        stream.env = Envelope(in_list=text[begin] == "[")
+        stream.island = Envelope(in_list=text[begin] == "[")
         stream.reader = "envelope"
         return begin
-    stream.doubt = True
-    stream.opening = stream.take(text, begin, end)
+    stream.source.unconfirmed = True
+    stream.source.opening = stream.source.take(text, begin, end)
     if stream.state.row["object_start"].dest.python:
-        from toolgram.islands.python_literals import PythonScanner
-
-        stream.python = PythonScanner(keywords=True)
+        stream.island = island_class("python")(keywords=True)
         stream.reader = "python"
     else:
         stream.reader = "object"

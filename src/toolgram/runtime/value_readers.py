@@ -1,33 +1,31 @@
-"""Readers of the values of tagged arguments: up to a marker, or JSON that ends by itself."""
+"""Readers of the values of tagged arguments: up to a marker, or a value that ends by itself."""
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING, cast
 
 from toolgram.compile import Symbol
-from toolgram.islands.json_values import CONTROL, ITEM, SCALAR_END, STRING_END, JsonScanner, escape_controls
-from toolgram.islands.notated_values import NotatedScanner
-from toolgram.islands.tagged_values import TaggedValue
-from toolgram.runtime.sink import SYNTAX
+from toolgram.islands import Value
+from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 
-_BLANKS = re.compile(r"[ \t\r\n]*+").match
+if TYPE_CHECKING:
+    from toolgram.islands.tagged_values import TaggedValue
 
 
 def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
     """The value of a tagged argument: JSON by its type, streamed as soon as the type is certain."""
-    state, value = stream.state, stream.value
-    assert value is not None
-    if state.typed == "notated":
-        return _read_notated(stream, text, pos, final)
+    state = stream.state
     if "value_end" in state.row:
-        return _read_alone(stream, text, pos)
+        return _read_alone(stream, text, pos, final)
+    value = cast("TaggedValue", stream.island)
     while True:
         begin, end, symbol = _echoed(stream, text, pos, final) if state.echo else _next_marker(stream, text, pos, final)
         if begin > pos:
             pos = _take(stream, value, text, pos, begin)
             if value.broken:
-                stream.misfit()
+                stream.unexpected_input()
                 return pos
         if symbol is not None and not value.in_string and (not symbol.special or stream.was_emitted(symbol)):
             return _end(stream, value, symbol, text, begin, end)
@@ -35,14 +33,14 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
             break
         if pos == len(text):
             return pos
-        pos = _take(stream, value, text, pos, pos + 1)  # a marker in a string, or text that only looks like one
+        pos = _take(stream, value, text, pos, pos + 1)  # a marker in a string, or what only looks like one
         if value.broken:
-            stream.misfit()
+            stream.unexpected_input()
             return pos
     if begin == len(text):
         return begin
     if final:  # the beginning of a marker: said as text, it would make the cut-off value another one
-        stream.pending.append(stream.take(text, begin, len(text)))
+        stream.source.hold(text, begin, len(text))
         return len(text)
     stream.buffer = text[begin:]
     return WAIT
@@ -67,7 +65,7 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
     (opening,) = stream.state.literals
     again = stream.state.row[stream.state.symbols[0].trigger].dest
     closed = again.row[again.symbols[0].trigger].dest
-    wanted = opening + stream.key + closed.literals[0]
+    wanted = opening + stream.calls.key + closed.literals[0]
     begin = text.find(wanted, pos)
     if begin >= 0:
         return begin, begin + len(opening), stream.state.symbols[0]
@@ -77,98 +75,53 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
     return len(text), len(text), None
 
 
-def _take(stream: Stream, value: TaggedValue, text: str, pos: int, end: int) -> int:
-    """Hand a piece of the value to its island, and pass on what that makes certain."""
-    written = value.read(text[pos:end])
-    end = pos + value.end
+def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bool = False) -> int:
+    """Hand a piece of `text` to the island, and pass on what that makes certain."""
+    end = pos + value.read(text[pos:end], 0, final)
     if end > pos:
-        _say(stream, written, stream.take(text, pos, end))
+        _say(stream, value.out, stream.source.take(text, pos, end))
     return end
 
 
 def _say(stream: Stream, written: str, source: str) -> None:
-    if not written:
-        stream.pending.append(source)
-        return
-    if stream.pending:
-        source = "".join(stream.pending) + source
-        stream.pending.clear()
-    stream.delta(written, source)
+    if written:
+        stream.calls.delta(written, take_pieces(stream.source.pieces) + source)
+    else:
+        add_piece(stream.source.pieces, source)
 
 
 def _end(stream: Stream, value: TaggedValue, symbol: Symbol, text: str, begin: int, end: int) -> int:
     """The closing marker has come."""
     written = value.finish()
     if value.broken:
-        stream.misfit()
+        stream.unexpected_input()
         return begin
     if value.odd:
-        stream.note("unexpected_type", stream.key)
+        stream.events.note("unexpected_type", stream.calls.key)
     if written:
         _say(stream, written, "")
-    elif stream.pending:
-        stream.sink.drop("".join(stream.pending), SYNTAX)
-        stream.pending.clear()
-    stream.value = None
-    stream.fire(symbol.trigger, text[begin:end], symbol_why(symbol))
+    _leave(stream, symbol.trigger, text[begin:end], symbol_why(symbol))
     return end
 
 
-def _read_notated(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """JSON in the format's own notation, which ends by itself as well."""
-    scanner = stream.notated
-    if scanner is None:
-        opening, closing = stream.program.notation
-        scanner = stream.notated = NotatedScanner((opening, closing))
-    end = scanner.read(text, pos, final and stream.ended)
-    if end > pos:
-        _say(stream, scanner.out, stream.take(text, pos, end))
-    if scanner.broken:
-        stream.misfit()
-        return end
-    if scanner.done:
-        stream.notated = stream.value = None
-        if stream.pending:
-            stream.sink.drop("".join(stream.pending), SYNTAX)
-            stream.pending.clear()
-        stream.fire("value_end", "")
-        return end
-    if end == len(text) or final:
-        if final and end < len(text):
-            stream.pending.append(stream.take(text, end, len(text)))
+def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """A value that ends by itself."""
+    value = cast(Value, stream.island)
+    end = _take(stream, value, text, pos, len(text), final and stream.ended)
+    if value.broken:
+        stream.unexpected_input()
+    elif value.done:
+        _leave(stream, "value_end", "", SYNTAX)
+    elif end < len(text) and final:
+        stream.source.hold(text, end, len(text))
         return len(text)
-    stream.buffer = text[end:]
-    return WAIT
-
-
-def _read_alone(stream: Stream, text: str, pos: int) -> int:
-    """JSON without a marker behind it, read as the item of a list that nobody closes."""
-    scanner = stream.scanner
-    if scanner is None:
-        blank = _BLANKS(text, pos)
-        assert blank is not None
-        if blank.end() > pos:
-            stream.pending.append(stream.take(text, pos, blank.end()))
-            pos = blank.end()
-        if pos == len(text):
-            return pos
-        scanner = stream.scanner = JsonScanner()
-        scanner.stack.append("[")
-        scanner.state = ITEM
-    if len(scanner.stack) > 1:
-        scanner.run(text, pos, 1)
-        end, written = scanner.end, scanner.out
-        over = len(scanner.stack) == 1
-    else:
-        end = scanner.step(text, pos)
-        piece = text[pos:end]
-        written = escape_controls(piece) if scanner.kind == CONTROL else piece
-        over = scanner.kind in (SCALAR_END, STRING_END)
-    if end > pos:
-        _say(stream, written, stream.take(text, pos, end))
-    if scanner.broken:
-        stream.misfit()
-    elif over:
-        stream.scanner = stream.value = None
-        stream.fire("value_end", "")
+    elif end < len(text):
+        stream.buffer = text[end:]
+        return WAIT
     return end
+
+
+def _leave(stream: Stream, trigger: str, text: str, why: str) -> None:
+    stream.events.drop(take_pieces(stream.source.pieces), SYNTAX)
+    stream.island = None
+    stream.fire(trigger, text, why)

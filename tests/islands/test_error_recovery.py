@@ -7,9 +7,16 @@ import re
 import pytest
 
 import toolgram
-from toolgram.islands.wreckage import MAX_OPEN, MORE, OVER, Wreckage
+from toolgram.islands import OpenBrackets
+from toolgram.islands.error_recovery import MAX_OPEN, MORE, OVER, ErrorRecovery
 
 BRACKETS = re.compile(r"""(?P<bracket>["'{}\[\](),])""")
+
+
+def recovering(opened: OpenBrackets) -> ErrorRecovery:
+    recovery = ErrorRecovery(opened)
+    recovery.pattern = BRACKETS
+    return recovery
 
 
 @pytest.mark.parametrize(
@@ -24,25 +31,25 @@ BRACKETS = re.compile(r"""(?P<bracket>["'{}\[\](),])""")
 )
 def test_where_it_is_over(stack: str, text: str, end: int) -> None:
     for size in (1, 2, 99):
-        wreckage, pos = Wreckage(stack), 0
+        recovery, pos = recovering(OpenBrackets(stack)), 0
         for begin in range(0, len(text), size):
             piece = text[begin : begin + size]
-            reason, at, _ = wreckage.read(piece, 0, BRACKETS, True)
-            pos = begin + at
-            if reason == OVER:
+            pos = begin + recovery.read(piece, 0, True)
+            if recovery.reason == OVER:
                 break
-        assert (reason, pos) == (OVER, end)
+        assert (recovery.reason, pos) == (OVER, end)
 
 
 def test_a_list_resumes_before_its_own_separator() -> None:
-    wreckage = Wreckage("[{", in_list=True)
-    assert wreckage.read("x, [}, {", 0, BRACKETS, True)[:2] == (OVER, 5)
+    recovery = recovering(OpenBrackets("[{", in_list=True))
+    assert (recovery.read("x, [}, {", 0, True), recovery.reason) == (5, OVER)
 
 
 def test_open_brackets_are_bounded() -> None:
-    wreckage = Wreckage("{")
-    assert wreckage.read("[" * 3 * MAX_OPEN + ")" * 10, 0, BRACKETS, True)[0] == MORE
-    assert len(wreckage.stack) == MAX_OPEN
+    recovery = recovering(OpenBrackets("{"))
+    recovery.read("[" * 3 * MAX_OPEN + ")" * 10, 0, True)
+    assert recovery.reason == MORE
+    assert len(recovery.stack) == MAX_OPEN
 
 
 def test_long_keys_and_many_closers_are_read_one_character_at_a_time() -> None:

@@ -1,0 +1,125 @@
+"""Error recovery: how far does a broken value reach?
+
+Strategy: count brackets and skip strings, and look at nothing else.  What a failed call still contains is never read
+as a call; it is over when its brackets balance, or, inside a list of calls, at the next comma or bracket of that list.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from toolgram.islands import OpenBrackets, checked
+
+OVER = "over"
+MARKER = "marker"
+MORE = "more"
+
+_IN_STRING = {'"': re.compile(r'[^"\\]*+').match, "'": re.compile(r"[^'\\]*+").match}
+
+
+_OPENING = {"}": "{", "]": "[", ")": "("}
+MAX_OPEN = 4096
+
+
+class ErrorRecovery:
+    """The rest of a broken value: its open brackets (`stack`), and the `quote` of the string it is in, if any.
+
+    A closing bracket closes everything up to its partner; one without a partner closes nothing. The value is over when
+    nothing is open; in a list (`in_list`), before the next separator of that list. `reason` and `match` say why the
+    last `read` stopped: OVER, MARKER (and which one), or MORE.
+    """
+
+    __slots__ = ("_escaped", "_quotes_count", "in_list", "match", "pattern", "python", "quote", "reason", "stack")
+
+    def __init__(self, opened: OpenBrackets, quotes_count: bool = True) -> None:
+        self.stack, self.quote, self.in_list, self.python = opened
+        self._quotes_count = quotes_count
+        self._escaped = False
+        self.pattern: re.Pattern[str] | None = None  # finds the next bracket, quote, comma or marker outside a string
+        self.reason = MORE
+        self.match: re.Match[str] | None = None
+
+    def read(self, text: str, pos: int, final: bool) -> int:
+        """Read on from `pos`. MORE before the end of the text means that a marker may have begun there."""
+        assert self.pattern is not None
+        end = len(text)
+        self.reason, self.match = MORE, None
+        while pos < end:
+            if self.quote:
+                pos = self._string(text, pos)
+                continue
+            match = self.pattern.search(text, pos)
+            if match is None:
+                return end
+            if match.lastgroup == "partial":
+                if not final:
+                    return match.start()
+                pos = match.start() + 1
+                continue
+            if match.lastgroup != "bracket":
+                self.reason, self.match = MARKER, match
+                return match.start()
+            pos = match.end()
+            if self._bracket(match.group()):
+                self.reason = OVER
+                return match.start() if self.in_list else pos
+        return end
+
+    def _string(self, text: str, pos: int) -> int:
+        if self._escaped:
+            self._escaped = False
+            return pos + 1
+        match = _IN_STRING[self.quote](text, pos)
+        assert match is not None
+        pos = match.end()
+        if pos < len(text):
+            if text[pos] == "\\":
+                self._escaped = True
+            else:
+                self.quote = ""
+            pos += 1
+        return pos
+
+    def _bracket(self, character: str) -> bool:
+        """Take one structural character; True when the value is over with it (in a list: before it)."""
+        if not self._quotes_count and character in "\"'":
+            return False
+        if character == '"' or (character == "'" and self.python):
+            self.quote = character
+        elif character in "{[" or (character == "(" and self.python):
+            if len(self.stack) < MAX_OPEN:
+                self.stack += character
+        elif character in "}]" or (character == ")" and self.python):
+            if self.in_list and len(self.stack) <= 1:
+                return character == "]"
+            partner = self.stack.rfind(_OPENING[character], 1 if self.in_list else 0)
+            if partner >= 0:
+                self.stack = self.stack[:partner]
+            return not self.in_list and not self.stack
+        elif character == "," and self.in_list:
+            return len(self.stack) <= 1
+        return False
+
+    def open_brackets(self) -> OpenBrackets:
+        """What is open in it."""
+        return OpenBrackets(self.stack, self.quote, self.in_list, self.python)
+
+    def add(self, inner: OpenBrackets) -> None:
+        """A value inside it is none: its brackets and its string are part of the broken value."""
+        self.stack += inner.stack
+        self.quote = inner.quote
+
+    def dump(self) -> list[Any]:
+        """The state as JSON-able data."""
+        return [self.stack, self.quote, self.in_list, self.python, self._quotes_count, self._escaped]
+
+    @classmethod
+    def load(cls, data: Any) -> ErrorRecovery:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+        stack, quote, in_list, python, quotes_count, escaped = checked(data, str, ("", *_IN_STRING), *[bool] * 4)
+        if not set(stack) <= {"<", *_OPENING.values()}:
+            raise ValueError("no brackets")
+        recovery = cls(OpenBrackets(stack, quote, in_list, python), quotes_count)
+        recovery._escaped = escaped
+        return recovery

@@ -1,0 +1,28 @@
+"""Text that is held in pieces: what a list of them costs stays near what the text itself costs.
+
+Deltas can be one character long, and a list entry costs eight times as much.  So the short pieces at the end are joined
+whenever there are many of them.  A piece that has become long is left alone, which keeps the work linear.
+"""
+
+from __future__ import annotations
+
+_MANY = 512  # pieces, and characters of a long one
+
+
+def add_piece(pieces: list[str], text: str) -> None:
+    """Append a piece; joins the short ones at the end now and then."""
+    if not text:
+        return
+    pieces.append(text)
+    if len(pieces) % _MANY == 0:
+        first = len(pieces)
+        while first and len(pieces[first - 1]) < _MANY:
+            first -= 1
+        pieces[first:] = ["".join(pieces[first:])]
+
+
+def take_pieces(pieces: list[str]) -> str:
+    """All of the text; nothing is held any more."""
+    text = "".join(pieces)
+    pieces.clear()
+    return text

@@ -1,0 +1,127 @@
+"""The calls of a stream: how many are certain, the open one, and the arguments that come one by one between markers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from toolgram.call_ids import CallIds
+from toolgram.events import Dropped, Status, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.runtime.event_buffer import EventBuffer
+
+if TYPE_CHECKING:
+    from toolgram.parameters import Parameters, Types
+
+_MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
+
+
+class Calls:
+    """`count` calls are certain, `index` is that of the open one and `start` how it began.
+
+    `name` and `id` belong to the next call, which is not certain yet; `keys` are the tagged arguments of the open one
+    (None where they are of another kind), and `key` names the one that is being read.
+    """
+
+    __slots__ = ("_events", "_ids", "_parameters", "_tools", "count", "id", "index", "key", "keys", "name", "start")
+
+    def __init__(self, events: EventBuffer, ids: CallIds, tools: Sequence[Mapping[str, Any]] | None) -> None:
+        self._events = events
+        self._ids = ids
+        self._tools = tools
+        self._parameters: dict[str, Parameters] | None = None  # of the tools, once a tagged argument asks for them
+        self.count = 0
+        self.index: int | None = None
+        self.start: ToolCallStart | None = None
+        self.name: ToolCallStart | None = None
+        self.id: str | None = None
+        self.keys: dict[str, None] | None = None
+        self.key = ""
+
+    def begin_name(self, name: str, source: str) -> None:
+        """The name of a call that is not certain yet."""
+        self.name = ToolCallStart(self.count, "", name, source)
+        self._events.put(self.name)
+
+    def forget_candidate(self) -> bool:
+        """What looked like a call is none. Whether it had a name."""
+        named = self.name is not None
+        self.name = self.id = None
+        return named
+
+    def begin(self) -> None:
+        """The call is certain. Where its arguments came before its name, the start still comes before them."""
+        start = self.name
+        if start is None:
+            return
+        start.id = self.id or self._ids()
+        if self._events.held is not None:
+            held = self._events.held.events
+            first = next((at for at, event in enumerate(held) if isinstance(event, ToolCallDelta)), None)
+            place = next((at for at, event in enumerate(held) if event is start), None)
+            if first is not None and place is not None and first < place:
+                held[place] = Dropped(start.source, "name", start.source)
+                start.source = ""
+                held.insert(first, start)
+        self.index = self.count
+        self.start = start
+        self.count += 1
+        self.name = self.id = None
+
+    def end(self, status: Status) -> None:
+        """The open call has ended, if one is open."""
+        if self.index is not None:
+            self._events.put(ToolCallEnd(self.index, status))
+            self.index = self.keys = None
+
+    def delta(self, arguments: str, source: str) -> None:
+        """Arguments of the open call, or of the next one."""
+        self._events.put(ToolCallDelta(self.count if self.index is None else self.index, arguments, source))
+
+    # --- tagged arguments -----------------------------------------------------------------------------------------
+
+    def open_arguments(self) -> None:
+        """Tagged arguments follow."""
+        self.keys = {}
+        self.delta("{", "")
+
+    def begin_argument(self, key: str, source: str) -> None:
+        """The key of a tagged argument, whole."""
+        keys = self.keys
+        self.key = key
+        comma = ", " if keys else ""
+        self.delta(f"{comma}{json.dumps(key, ensure_ascii=False)}: ", source)
+        if keys is None:
+            return
+        declared = self._declared()
+        if declared is not None and key not in declared.types and not declared.open:
+            self._events.note("undeclared_argument", key)
+        if key in keys:
+            self._events.note("repeated_argument", key)
+        if len(keys) < _MOST_KEYS or (declared is not None and key in declared.types):
+            keys[key] = None
+
+    def types(self) -> Types:
+        """The types that are declared for the argument that is being read; an undeclared one is text."""
+        declared = self._declared()
+        return None if declared is None else declared.types_for(self.key)
+
+    def close_arguments(self) -> None:
+        """The tagged arguments are over."""
+        if self.keys is None or self.index is None:
+            return
+        declared = self._declared()
+        for name in declared.required if declared is not None else ():
+            if name not in self.keys:
+                self._events.note("missing_argument", name)
+        self.delta("}", "")
+        self.keys = None
+
+    def _declared(self) -> Parameters | None:
+        """The parameters of the function that is called; None where it is not declared."""
+        if self._parameters is None:
+            from toolgram.parameters import parameters_of
+
+            self._parameters = parameters_of(self._tools or ())
+        start = self.start if self.name is None else self.name
+        return self._parameters.get(start.name) if start is not None else None

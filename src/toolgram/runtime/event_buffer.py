@@ -1,0 +1,189 @@
+"""Events on their way out: the whitespace next to markers, and held regions.
+
+Two things are decided late.  A *blank run* is dropped next to a marker or a call and kept inside text, so it waits for
+what follows it.  A *held region* is a call that is not certain yet: its events wait, and are either committed in
+order or released as the text they were made from.  All else goes out at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta
+from toolgram.islands.held_text import add_piece, take_pieces
+
+if TYPE_CHECKING:
+    from toolgram.compile import StateProgram
+    from toolgram.islands.error_recovery import ErrorRecovery
+
+SEAM = "whitespace at a seam"
+MARKER = "marker"
+SYNTAX = "syntax"
+CONTENT, REASONING = 1, 2
+_NOWHERE: list[Event] = []  # until the first delta has a list of its own
+
+
+class HeldRegion:
+    """The events of a call that is not certain yet, and where to go back to if it is none.
+
+    `origin` is the state in which the region began, `outer` the error recovery that it interrupts, if it began in one.
+    Adjacent arguments become one event, and so do adjacent separators: a held character costs what its text does.
+    """
+
+    __slots__ = ("_events", "_payload", "_source", "origin", "outer")
+
+    def __init__(self, origin: StateProgram, outer: ErrorRecovery | None = None) -> None:
+        self.origin = origin
+        self.outer = outer
+        self._events: list[Event] = []
+        self._payload: list[str] = []  # what the last event is to have besides what it has,
+        self._source: list[str] = []  # and its source
+
+    def put(self, event: Event) -> None:
+        """Add an event, or what it says to the last one."""
+        last = self._events[-1] if self._events else None
+        if isinstance(event, ToolCallDelta) and isinstance(last, ToolCallDelta):
+            add_piece(self._payload, event.arguments)
+        elif isinstance(event, Dropped) and isinstance(last, Dropped) and event.why == last.why == SYNTAX:
+            add_piece(self._payload, event.text)
+        else:
+            self._settle()
+            self._events.append(event)
+            return
+        add_piece(self._source, event.source)
+
+    @property
+    def events(self) -> list[Event]:
+        """The events so far. Costs as much as the last of them is long."""
+        self._settle()
+        return self._events
+
+    def _settle(self) -> None:
+        if not self._payload and not self._source:
+            return
+        last = self._events[-1]
+        last.source += take_pieces(self._source)
+        if isinstance(last, ToolCallDelta):
+            last.arguments += take_pieces(self._payload)
+        elif isinstance(last, Dropped):
+            last.text += take_pieces(self._payload)
+
+
+class EventBuffer:
+    """The events of the current delta (`out`), the open blank run, the held region, and deviations not yet reported."""
+
+    __slots__ = ("blanks", "deviations", "fresh", "gap", "has", "held", "out", "seam")
+
+    def __init__(self) -> None:
+        self.out: list[Event] = _NOWHERE
+        self.held: HeldRegion | None = None
+        self.blanks: list[str] = []
+        self.deviations: list[tuple[str, str]] | None = None  # from the format, and tolerated: kind, text
+        self.fresh = True  # the next text begins a segment
+        self.seam = False  # a marker or a call was last, so blanks that follow are dropped
+        self.has = 0  # some was sent, of CONTENT, of REASONING, or of both
+        self.gap = 0  # some was sent, then a marker: a blank joins what follows
+
+    def say(self, meaning: str, text: str, why: str = "") -> None:
+        """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule."""
+        body = text.rstrip()
+        if not body:
+            add_piece(self.blanks, text)
+            return
+        trailing = text[len(body) :]
+        if self.seam:
+            bare = body.lstrip()
+            self.blanks.append(body[: len(body) - len(bare)])
+            self.drop_blanks()
+            body = bare
+            self.seam = False
+        elif self.blanks:
+            body = "".join(self.blanks) + body
+            self.blanks.clear()
+        channel = REASONING if meaning == "reasoning" else CONTENT
+        shown = " " + body if self.gap & channel else body
+        self.gap &= ~channel
+        self.has |= channel
+        self.fresh = False
+        if meaning == "content":
+            self.out.append(Content(shown, body))
+        elif meaning == "reasoning":
+            self.out.append(Reasoning(shown, body))
+        else:
+            self.out.append(Malformed(shown, why, body))
+        if trailing:
+            self.blanks.append(trailing)
+
+    def drop_blanks(self) -> None:
+        """The open blank run touches a marker or a call, or nothing at all."""
+        blanks = take_pieces(self.blanks)
+        if blanks:
+            self.out.append(Dropped(blanks, SEAM, blanks))
+
+    def put(self, event: Event) -> None:
+        """An event that is not text: into the held region, or out, which makes a seam."""
+        if self.held is not None:
+            self.held.put(event)
+            return
+        if self.blanks or not self.seam:
+            self.make_seam()
+        self.out.append(event)
+
+    def drop(self, text: str, why: str) -> None:
+        """Characters without meaning of their own."""
+        if text:
+            self.put(Dropped(text, why, text))
+
+    def note(self, kind: str, text: str) -> None:
+        """A deviation from the format that is tolerated."""
+        if self.deviations is None:
+            self.deviations = []
+        self.deviations.append((kind, text))
+
+    def make_seam(self) -> None:
+        """What follows is not text: the blanks before it are dropped, and text after it is a new segment."""
+        if self.blanks:
+            self.drop_blanks()
+        self.seam = self.fresh = True
+        self.gap = self.has
+
+    def commit(self) -> None:
+        """The held region is certain."""
+        held, self.held = self.held, None
+        if held is not None and held.events:
+            self.make_seam()
+            # what a prefix has written is there for the record, without characters, and is not emitted
+            self.out.extend(event for event in held.events if event.source or not isinstance(event, Dropped))
+
+    def release(self) -> tuple[str, bool]:
+        """The held region is text: what it was made from, and whether a complete marker was part of it."""
+        held, self.held = self.held, None
+        events = held.events if held is not None else []
+        marked = any(isinstance(event, Dropped) and event.why == MARKER for event in events)
+        return "".join(event.source for event in events), marked
+
+    def keep_blanks(self, meaning: str, why: str = "") -> None:
+        """No marker can follow the open blank run: where text came before it, it belongs to that text."""
+        channel = REASONING if meaning == "reasoning" else CONTENT
+        if not self.blanks or self.seam or not self.has & channel:
+            return
+        blanks = take_pieces(self.blanks)
+        if meaning == "malformed":
+            self.out.append(Malformed(blanks, why, blanks))
+        else:
+            self.out.append(Reasoning(blanks, blanks) if meaning == "reasoning" else Content(blanks, blanks))
+
+    def end_text(self, meaning: str, turn_end: str) -> None:
+        """The output is over: blanks that touch no marker and follow text belong to it.
+
+        `turn_end` are the blanks that the format has before the token that ends the turn, where the server cut that.
+        """
+        blanks = "".join(self.blanks)
+        if turn_end and blanks.endswith(turn_end):
+            rest = blanks.removesuffix(turn_end)
+            self.blanks = [rest] if rest else []
+            self.keep_blanks(meaning)
+            self.blanks.append(turn_end)
+        else:
+            self.keep_blanks(meaning)
+        self.drop_blanks()

@@ -1,0 +1,32 @@
+"""The one table of readers: the name that a stream knows a reader by, and the function that takes the next characters.
+
+A reader is called with the stream, the text, where to begin and whether nothing follows (`final`); it returns the new
+position, or WAIT when it has put the rest of the text into the stream's buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from toolgram.runtime.argument_readers import read_object, read_python
+from toolgram.runtime.envelope_reader import ENVELOPE_READERS, read_transcoded
+from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
+from toolgram.runtime.stream import Stream
+from toolgram.runtime.text_readers import read_text, read_token
+from toolgram.runtime.value_readers import read_value
+
+Reader: TypeAlias = Callable[[Stream, str, int, bool], int]
+
+READERS: dict[str, Reader] = {
+    "text": read_text,
+    "token": read_token,
+    "object": read_object,
+    "python": read_python,
+    "value": read_value,
+    "transcoded": read_transcoded,
+    **ENVELOPE_READERS,
+    "rejected_json": read_rejected_json,
+    "rejected_rest": read_rejected_rest,
+    "malformed": read_malformed,
+}

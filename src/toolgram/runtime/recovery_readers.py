@@ -1,0 +1,92 @@
+"""Readers of what is left of a broken or rejected value, up to where its brackets balance or a marker stands.
+
+The rest of a broken call is malformed text. The rest of a rejected candidate is text of the state it stands in.
+"""
+
+from __future__ import annotations
+
+from toolgram.islands import OpenBrackets
+from toolgram.islands.error_recovery import MORE, OVER, ErrorRecovery
+from toolgram.islands.json_envelope import Envelope
+from toolgram.islands.json_values import JsonScanner
+from toolgram.runtime.event_buffer import MARKER as MARKER_WHY
+from toolgram.runtime.stream import WAIT, Stream, reader_of
+
+WHY = "the rest of a call that could not be read"
+
+
+def read_malformed(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Malformed text; nothing in it is taken for a call."""
+    recovery = stream.island
+    assert isinstance(recovery, ErrorRecovery)
+    end = _read(stream, recovery, text, pos, final, "malformed", WHY)
+    if recovery.reason == OVER:
+        _resume(stream, recovery)
+        return end
+    if recovery.match is not None:
+        marker = recovery.match.group()
+        trigger = next(
+            name for name, literal in stream.program.literals.items() if literal == marker and name in stream.state.row
+        )
+        stream.fire(trigger, marker, MARKER_WHY)
+        if stream.island is recovery and stream.reader != "malformed":
+            stream.island = None
+        return recovery.match.end()
+    return _wait(stream, text, end)
+
+
+def read_rejected_rest(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """What is left of a rejected value that is no JSON: text, up to where its brackets balance."""
+    recovery, rejected = stream.island, stream.rejected
+    assert isinstance(recovery, ErrorRecovery) and rejected is not None
+    end = _read(stream, recovery, text, pos, final, rejected.meaning, rejected.why)
+    if recovery.reason != MORE:
+        stream.island, stream.reader = None, reader_of(stream.state)
+        return end
+    return _wait(stream, text, end)
+
+
+def read_rejected_json(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """A rejected value that is JSON all the same: text to its end, or to where it is not JSON any more."""
+    scanner, rejected = stream.island, stream.rejected
+    assert isinstance(scanner, JsonScanner) and rejected is not None
+    end = scanner.read(text, pos, final)
+    if end > pos:
+        stream.events.say(rejected.meaning, text[pos:end], rejected.why)
+        if scanner.in_string:
+            stream.events.keep_blanks(rejected.meaning, rejected.why)
+    if scanner.broken and (rejected.named or len(scanner.stack) > 1):
+        stream.island = ErrorRecovery(OpenBrackets("".join(scanner.stack)), quotes_count=False)
+        stream.reader = "rejected_rest"
+    elif scanner.broken or scanner.done:
+        stream.island, stream.reader = None, reader_of(stream.state)
+    return end
+
+
+def _read(stream: Stream, recovery: ErrorRecovery, text: str, pos: int, final: bool, meaning: str, why: str) -> int:
+    recovery.pattern = stream.state.wreck
+    end = recovery.read(text, pos, final)
+    begin = stream.source.skip_prefix(pos, end)
+    if end > begin:
+        stream.events.say(meaning, text[begin:end], why)
+    return end
+
+
+def _wait(stream: Stream, text: str, end: int) -> int:
+    """The beginning of a marker waits for its rest."""
+    if end < len(text):
+        stream.buffer = text[end:]
+        return WAIT
+    return end
+
+
+def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
+    """The broken value is over: in a list of calls, the next one may follow."""
+    stream.island = None
+    if recovery.in_list:
+        envelope = Envelope(in_list=True)
+        envelope.resume_list()
+        stream.island = envelope
+    stream.fire("recovered", "")
+    if not recovery.in_list and "end_array" in stream.state.row:
+        stream.fire("end_array", "")
