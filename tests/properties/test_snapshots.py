@@ -64,7 +64,7 @@ def changed(draw: st.DrawFn, snapshot: dict[str, Any], others: dict[str, list[An
         elif kind == "elsewhere" and len(path) == 1 and others.get(key):
             holder[key] = copy.deepcopy(draw(st.sampled_from(others[key])))
         else:
-            holder[key] = draw(_VALUES)
+            holder[key] = copy.deepcopy(draw(_VALUES))
     return data
 
 
@@ -99,6 +99,16 @@ def test_a_changed_snapshot_is_refused_or_raises_nothing_later(name: str, data: 
     parser.snapshot()
     parser.close(data.draw(st.sampled_from([None, "stop", "length"])))
     assert parser.message is not None
+
+
+def test_a_snapshot_may_be_nested_as_deep_as_it_likes() -> None:
+    fmt = toolgram.get_format("hermes")
+    deep: list[Any] = []
+    for _ in range(10_000):
+        deep = [deep]
+    for key, value in fmt.parser().snapshot().items():
+        with pytest.raises(toolgram.ToolgramError):
+            fmt.restore({**fmt.parser().snapshot(), key: deep if value != deep else 0})
 
 
 @pytest.mark.parametrize("state", [None, 1, "x", [], {}, {"version": 1}, {"version": "4"}, {"version": 4}])

@@ -1,0 +1,76 @@
+"""Text that is held costs what it is long: at most eight bytes for a character beyond the text itself.
+
+Every kind of held text, 100 000 characters of it, comes character by character, which is when lists of pieces and
+events of one character would cost ten times as much.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import pytest
+
+import toolgram
+
+LENGTH = 100_000
+MOST = 9  # bytes for a character of ASCII: itself, and eight
+
+# what opens it, the unit that is repeated, and whether all of it is held
+HELD = {
+    "arguments before the name": ("llama3_json", '{"parameters": {"a": "', "x"),
+    "members before the name": ("llama3_json", '{"parameters": {', '"a": 1, '),
+    "arguments in a string before the name": ("hermes", '<tool_call>{"arguments": {"a": "', "x"),
+    "a list before the name": ("mistral_v3", '[TOOL_CALLS] [{"arguments": {"a": [', "1,"),
+    "arguments in Python's spelling before the name": ("llama3_json", "{'parameters': {'a': '", "x"),
+    "blanks in Python's spelling": ("llama3_json", "{'name':", " "),
+    "a name in Python's spelling": ("llama4_pythonic", "[f(", "a"),
+    "an ignored value": ("granite_3", '<|tool_call|>[{"name": "f", "id": "', "x"),
+    "a name": ("hermes", '<tool_call>{"name": "', "x"),
+    "blanks in an envelope": ("hermes", '<tool_call>{"name"', " "),
+    "blanks after an opening bracket": ("mistral_v11", "[TOOL_CALLS]f[ARGS]{", " "),
+    "blanks in text": ("mistral_v11", "x", " \n"),
+    "a literal between markers": ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\n", "1"),
+    "blanks between markers": ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>", " "),
+}
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_held_text_costs_little_more_than_itself(kind: str) -> None:
+    name, opening, unit = HELD[kind]
+    fmt = toolgram.get_format(name)
+    text = opening + unit * (LENGTH // len(unit))
+    fmt.parser().feed(text[:200])  # what is loaded or remembered once is not counted
+    parser = fmt.parser(keep_message=False)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        told = 0
+        for character in text:
+            told += sum(len(event.source) for event in parser.feed(character))
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    held = len(text) - told
+    assert held <= 64 or held > LENGTH // 2, "either it is held, or it goes out"
+    assert after - before <= MOST * max(held, LENGTH // 10), f"{(after - before) / len(text):.1f} bytes for a character"
+
+
+@pytest.mark.parametrize("deviation", ['{"name": "f", "arguments": {}}', "<parameter=a>1</parameter>"])
+def test_a_parser_that_keeps_no_message_keeps_no_deviations(deviation: str) -> None:
+    listed = deviation.startswith("{")
+    fmt = toolgram.get_format("mistral_v3" if listed else "qwen3_coder")
+    parser = fmt.parser(keep_message=False)
+    parser.feed("[TOOL_CALLS] [" if listed else "<tool_call><function=f>")
+    sizes = []
+    for _ in range(2):
+        gc.collect()
+        tracemalloc.start()
+        for _ in range(500):
+            parser.feed(deviation)
+        gc.collect()
+        sizes.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+    assert sizes[1] < 4_096, "nothing piles up"
