@@ -261,10 +261,10 @@ class Format:
         Raises ToolgramError for a state that is none, or of another format or version.
         """
         try:
-            if state["version"] != VERSION:
-                raise ToolgramError(
-                    f"snapshot version {state['version']!r} cannot be read; this package reads {VERSION}"
-                )
+            version = state["version"]
+            if version != VERSION or type(version) is not int:
+                shown = version if isinstance(version, int) else type(version).__name__
+                raise ToolgramError(f"snapshot version {shown} cannot be read; this package reads {VERSION}")
             parser = self.parser(tools, "", call_ids, special_tokens)
             parser.restore(state)
         except (KeyError, TypeError, ValueError, IndexError, AssertionError) as error:

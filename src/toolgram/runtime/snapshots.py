@@ -143,8 +143,8 @@ def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) 
         calls.name = _start(held.events[name] if held is not None else None)
     if calls.index is not None:
         calls.start = _start(_loaded_event({**data["open_call"], "source": ""}))
-        if calls.index != calls.count - 1:
-            raise ValueError("the open call is the last one")
+    if (data["open_call"] is None) != (calls.index is None) or calls.index not in (None, calls.count - 1):
+        raise ValueError("the open call is the last one")
 
 
 def _start(event: Event | None) -> ToolCallStart:
