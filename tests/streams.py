@@ -1,8 +1,8 @@
-"""Running a format over text cut in every way, and the checks that hold for each run.
+"""Running a format over text, however it is split into deltas, and the checks that hold for each run.
 
-Strategy: a test says what a text means once, and `assert_parses` asks for it from the whole text and from every
-cutting, with the conservation, order and honesty of the events checked on the way. Call ids come from a seeded
-factory, so that two runs can be compared event by event.
+Strategy: a test says what a text means once, and `assert_parses` asks for it from the whole text and from
+pieces of several sizes, with the conservation and the order of the events checked on the way. Call ids come from a
+seeded factory, so that two runs can be compared event by event.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def assert_parses(
     prefix: str = "",
     finish_reason: str | None = None,
 ) -> toolgram.Message:
-    """`text` means this content, reasoning and these complete calls, whole and in every cutting."""
+    """`text` means this content, reasoning and these complete calls, whole and however it is split into deltas."""
     fmt = toolgram.get_format(name)
     message = assert_same_in_every_cutting(fmt, text, tools=tools, prefix=prefix, finish_reason=finish_reason)
     assert message.content == content

@@ -81,7 +81,7 @@ class Held:
 
 
 @dataclass(slots=True)
-class Oddity:
+class PlacedAnomaly:
     """An anomaly of the message, in a sentence, with the offset where it was noticed."""
 
     kind: str
@@ -114,7 +114,7 @@ class Explanation:
     pieces: list[Piece]
     path: list[Step]
     held: list[Held]
-    anomalies: list[Oddity]
+    anomalies: list[PlacedAnomaly]
     alternatives: list[Alternative]
     message: Message
 
@@ -126,7 +126,7 @@ class Explanation:
             "pieces": [_fields(piece, "event") for piece in self.pieces],
             "path": [_fields(step) for step in self.path],
             "held": [_fields(region) for region in self.held],
-            "anomalies": [_fields(oddity) for oddity in self.anomalies],
+            "anomalies": [_fields(anomaly) for anomaly in self.anomalies],
             "alternatives": [_fields(alternative) for alternative in self.alternatives],
             "message": self.message.to_dict(),
         }
@@ -146,7 +146,7 @@ def explain(
     own = _standing(fmt.name, reading.events, None)
     alternatives = _alternatives(own, text, prefix, finish_reason)
     held = _settled(reading.held, text)
-    anomalies = _oddities(message, pieces, reading)
+    anomalies = _placed(message, pieces, reading)
     explanation = Explanation(fmt.name, "", pieces, reading.path, held, anomalies, alternatives, message)
     explanation.verdict = " ".join(_verdict(fmt, text, explanation))
     return explanation
@@ -304,7 +304,7 @@ def _meaning(event: Event) -> str:
 # --- anomalies ----------------------------------------------------------------------------------------------------
 
 
-def _oddities(message: Message, pieces: list[Piece], reading: _Reading) -> list[Oddity]:
+def _placed(message: Message, pieces: list[Piece], reading: _Reading) -> list[PlacedAnomaly]:
     """The anomalies of the message. Those of one kind come in the order of the text, and so do the offsets."""
     places: dict[str, list[int]] = {}
     broken = ""
@@ -323,12 +323,12 @@ def _oddities(message: Message, pieces: list[Piece], reading: _Reading) -> list[
         places.setdefault(f"{status}_call", []).append(offset)
     queues = {kind: iter(offsets) for kind, offsets in places.items()}
     unplaced = iter(reading.noted)
-    oddities = []
+    placed = []
     for anomaly in message.anomalies:
         kind = f"unknown_tool {anomaly.text}" if anomaly.kind == "unknown_tool" else anomaly.kind
         at = next(queues.get(kind, unplaced), None)
-        oddities.append(Oddity(anomaly.kind, anomaly.text, at, _in_words(anomaly.kind, anomaly.text, anomaly.why)))
-    return oddities
+        placed.append(PlacedAnomaly(anomaly.kind, anomaly.text, at, _in_words(anomaly.kind, anomaly.text, anomaly.why)))
+    return placed
 
 
 def _in_words(kind: str, text: str, why: str) -> str:
@@ -430,8 +430,8 @@ def _no_call(fmt: Format, told: Explanation) -> str:
     if candidates:
         near = max(candidates, key=lambda region: (region.named, region.end - region.start))
         return f"{_what(near)} could have been one, but {near.why}."
-    for oddity in told.anomalies:
-        return f"At offset {oddity.offset}, {oddity.words}."
+    for anomaly in told.anomalies:
+        return f"At offset {anomaly.offset}, {anomaly.words}."
     for region in told.held:
         return f"{_what(region)} is of the right form and holds none."
     for marker in fmt.program.special.values():
@@ -484,7 +484,7 @@ def _unexpected(fmt: Format, text: str, step: Step) -> str:
 
 
 def _unknown_tools(told: Explanation) -> Iterator[str]:
-    names = [oddity.text for oddity in told.anomalies if oddity.kind == "unknown_tool"]
+    names = [anomaly.text for anomaly in told.anomalies if anomaly.kind == "unknown_tool"]
     if names:
         yield f"No tool was declared by the name of {', '.join(map(_name, dict.fromkeys(names)))}."
 
@@ -495,9 +495,9 @@ def _lost_candidates(told: Explanation) -> Iterator[str]:
         if region.outcome != "committed" and region.named:
             yield f"{_what(region)} was taken for text: {region.why}."
             return
-    for oddity in told.anomalies:
-        if oddity.kind == "malformed_text":
-            yield f"At offset {oddity.offset}, {oddity.words}."
+    for anomaly in told.anomalies:
+        if anomaly.kind == "malformed_text":
+            yield f"At offset {anomaly.offset}, {anomaly.words}."
             return
 
 

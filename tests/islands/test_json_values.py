@@ -1,4 +1,4 @@
-"""The table of JSON says what JSON is; leaps and skips only say it faster."""
+"""The table of JSON says what JSON is; the transition cache and skips only say it faster."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def test_a_whole_text_is_read_as_its_characters_are(text: str) -> None:
 
 
 @given(nearly_json(), st.data())
-def test_any_cutting_is_read_alike(text: str, data: st.DataObject) -> None:
-    for leaps in json_values._CACHE:
-        leaps.clear()
+def test_any_deltas_are_read_alike(text: str, data: st.DataObject) -> None:
+    for cache in json_values._CACHE:
+        cache.clear()
     pieces = data.draw(chunkings(text))
     first = read(pieces)
     assert read(pieces) == first, "with what the first reading has learned"
@@ -97,7 +97,7 @@ def _fits(scanner: JsonScanner, piece: str) -> bool:
     return other.run(piece, 0, 0) or other.done
 
 
-def test_leaps_are_forgotten_when_there_are_many() -> None:
+def test_transitions_are_forgotten_when_there_are_many() -> None:
     scanner = JsonScanner()
     scanner.run("[", 0, 0)
     for number in range(5 * json_values._MOST_CACHED):

@@ -122,7 +122,7 @@ def _follow(
     if VALUE not in (symbol, *place.symbols[-1:]) and fmt.spec.states[place.state].meaning == "value":
         return  # what ends a value comes behind one
     if symbol == TEXT and any(re.match(run.first, text) for run in _runs(fmt, rows[place.state])):
-        return  # it begins like a name that may stand there, and is text only when that is refuted
+        return  # it begins like a name that may stand there, and is text only when it turns out to be none
     last = fmt.spec.terminals.get(place.symbols[-1]) if place.symbols else None
     if isinstance(last, Run) and re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]):
         return  # the text would go on with the run before it

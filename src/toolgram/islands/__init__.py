@@ -19,6 +19,7 @@ like those that are there.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -82,6 +83,7 @@ _ISLANDS = {  # loaded when first needed: most formats need one or two
 _NAMES = {path.partition(".")[2]: name for name, path in _ISLANDS.items()}
 
 
+@cache
 def island_class(name: str) -> Any:
     """The class of an island. Raises KeyError where there is none of this name."""
     module, _, name = _ISLANDS[name].partition(".")

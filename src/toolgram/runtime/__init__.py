@@ -1,9 +1,11 @@
 """Running a compiled program over one stream.
 
-* `sink`: where events go, and the two things that are decided late: blank runs and held regions,
-* `stream`: the machine's position, its transitions and their actions,
-* `text_readers`, `argument_readers`, `envelope_reader`, `wreckage_reader`: how the next characters are taken, by
-  what the machine expects,
+* `stream`: the machine's position, its transitions and their actions; its parts are
+  `event_buffer` (events on their way out, blank runs, the held region), `calls` (the open call and its arguments) and
+  `source` (characters that were taken and that no event accounts for yet),
+* `readers`: the one table of how the next characters are taken, by what the machine expects: `text_readers`,
+  `argument_readers`, `envelope_reader`, `value_readers`, `recovery_readers`,
 * `parser`: the public face, `feed` and `close`,
-* `snapshots`: a stream as JSON-able data, and back.
+* `snapshots`: a stream as JSON-able data, and back,
+* `expectations`: what could have followed, for a trace.
 """

@@ -87,11 +87,11 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     limit, fits = _prescribed(stream, envelope, text, pos)
     if not fits:
         if limit > pos:
-            envelope.read(text[pos:limit], 0, False)
+            scanner.step(text[pos:limit], 0)
             envelope.source += stream.source.take(text, pos, limit)
         stream.unexpected_input(scanner)
         return limit
-    end = envelope.read(text, pos, False) if limit == len(text) else pos + envelope.read(text[pos:limit], 0, False)
+    end = scanner.step(text, pos) if limit == len(text) else pos + scanner.step(text[pos:limit], 0)
     if scanner.broken or len(envelope.source) > MAX_TOKEN:
         envelope.source += stream.source.take(text, pos, end)
         stream.unexpected_input()

@@ -165,7 +165,8 @@ class Stream:
                         calls.close_arguments()
                 else:  # a call that only the end of the output ended is complete only if that says so
                     calls.end("malformed" if action == "fail_call" else "complete" if self.ended else "truncated")
-        drop(text, "call id" if "call_id" in move.actions else why)
+        if text:
+            drop(text, "call id" if "call_id" in move.actions else why)
 
     @property
     def ended(self) -> bool:
