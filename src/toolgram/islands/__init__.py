@@ -13,8 +13,8 @@ One island may hold another: an envelope holds the scanner of its arguments.
 * `notated_values`: JSON with quotes and keys of its own,
 * `error_recovery`: how far a broken value reaches.
 
-A new one is a module here, a line in the table, and a reader where it is neither a value (`value_island`) nor read
-like those that are there.
+A new kind of value is a module here, its name in this file (the table, `value_kind`, `value_island`), a tag in the
+vocabulary of machine files, and its name in the reference parser. What is no value needs a reader besides.
 """
 
 from __future__ import annotations
@@ -90,15 +90,15 @@ def island_class(name: str) -> Any:
     return getattr(import_module(f"toolgram.islands.{module}"), name)
 
 
-def value_island(notation: str, types: Types, quotes: tuple[str, ...]) -> Value:
-    """The island for a value that ends by itself (`json` or `notated`), or else by a marker.
+def value_kind(typed: str, alone: bool) -> str:
+    """The name of the island for a value: by its state's tag, and whether it ends by itself or else by a marker."""
+    return ("notated" if typed == "notated" else "json_value") if alone else "tagged"
 
-    `types` are those that it may have, `quotes` those of the format's notation.
-    """
-    if notation == "notated":
-        value: Value = island_class("notated")(quotes)
-    else:
-        value = island_class("json_value")() if notation == "json" else island_class("tagged")(types)
+
+def value_island(kind: str, types: Types, quotes: tuple[str, ...]) -> Value:
+    """A value of a kind. `types` are those that it may have, `quotes` those of the format's notation."""
+    island = island_class(kind)
+    value: Value = island(types) if kind == "tagged" else island(quotes) if kind == "notated" else island()
     return value
 
 

@@ -85,19 +85,9 @@ class Envelope:
     """
 
     __slots__ = (
-        "feed",
-        "in_list",
-        "inner",
-        "parents",
-        "path",
-        "python",
-        "scanner",
-        "skip",
-        "source",
-        "string",
-        "token",
+        "feed", "in_list", "inner", "parents", "path", "python", "scanner", "skip", "source", "string", "token",
         "token_at",
-    )
+    )  # fmt: skip
 
     def __init__(self, in_list: bool = False) -> None:
         self.scanner = JsonScanner()

@@ -97,26 +97,9 @@ class PythonScanner:
     """
 
     __slots__ = (
-        "_held",
-        "_lead",
-        "_max_depth",
-        "_name_pieces",
-        "_named",
-        "_names",
-        "_parts",
-        "_quote",
-        "_stack",
-        "_state",
-        "_then",
-        "alone",
-        "broken",
-        "done",
-        "empty",
-        "end",
-        "mark",
-        "out",
-        "started",
-    )
+        "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names", "_parts", "_quote", "_stack", "_state",
+        "_then", "alone", "broken", "done", "empty", "end", "mark", "out", "started",
+    )  # fmt: skip
 
     def __init__(self, keywords: bool, max_depth: int = 256) -> None:
         self.out = ""
@@ -225,7 +208,7 @@ class PythonScanner:
         """Raises ValueError where the state is not one that a scanner can be in."""
         state, stack, held = self._state, self._stack, self._held
         fits = len(stack) <= self._max_depth and not stack[1:].strip("{[(")
-        fits &= stack[:1] in ("", "k", "d", "{", "[") and bool(stack) != (state in (*SOLE, "start"))
+        fits &= stack[:1] in ("", "k", "d", "{", "[") and bool(stack) != (state in SOLE or state == "start")
         fits &= bool(self._quote) or state not in ("body", "escape", "quotes")
         if state == "opening":
             fits &= held in ("'", '"', "''", '""')

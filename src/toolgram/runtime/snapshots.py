@@ -12,7 +12,7 @@ from typing import Any
 
 from toolgram.compile import StateProgram
 from toolgram.events import Event, ToolCallDelta, ToolCallStart, event_from_dict, event_to_dict
-from toolgram.islands import Island, checked, dump_island, load_island
+from toolgram.islands import checked, dump_island, island_class, load_island, value_kind
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import MEMBER_STRING, START, JsonScanner
@@ -114,9 +114,10 @@ def _loaded_event(data: Any) -> Event:
 def _load_source(source: Source, data: Mapping[str, Any]) -> None:
     names = ("prefix_characters", "unconfirmed", "opening", "pieces", "json", "json_source", "transcoding")
     kinds = (_COUNT, bool, str, str, str, str, (str, None))
-    source.prefix_characters, source.unconfirmed, source.opening, *texts = _fields(data, names, *kinds)
-    pieces, json, json_source, transcoding = ([text] if text else [] for text in texts)
-    source.pieces, source.json, source.json_source = pieces, json or None, json_source or None
+    values = _fields(data, names, *kinds)
+    source.prefix_characters, source.unconfirmed, source.opening = values[:3]
+    source.pieces, json, json_source, transcoding = [[text] if text else [] for text in values[3:]]
+    source.json, source.json_source = json or None, json_source or None
     source.transcoding = None if data["transcoding"] is None else transcoding
 
 
@@ -181,10 +182,10 @@ def _check_reader(stream: Stream) -> None:
     elif reader == "arguments":
         fits = state.meaning == reader and isinstance(island, JsonScanner) and bool(island.stack)
     elif reader == "python":
-        fits = _is(island, "PythonScanner") and ("object_start" if unconfirmed else "object_end") in row
+        fits = isinstance(island, island_class("python")) and not island.alone
+        fits = fits and ("object_start" if unconfirmed else "object_end") in row
     elif reader == "value":
-        alone = "NotatedScanner" if state.typed == "notated" else "JsonValue" if "value_end" in row else "TaggedValue"
-        fits = state.meaning == reader and _is(island, alone)
+        fits = state.meaning == reader and isinstance(island, island_class(value_kind(state.typed, "value_end" in row)))
     elif reader == "rejected_json":
         fits = state.is_text and isinstance(island, JsonScanner) and stream.rejected is not None
     elif reader == "rejected_rest":
@@ -193,10 +194,6 @@ def _check_reader(stream: Stream) -> None:
         fits = reader == state.meaning == "malformed" and isinstance(island, ErrorRecovery)
     if not fits:
         raise ValueError(f"the reader {reader} cannot work in {state.name} on {type(island).__name__}")
-
-
-def _is(island: Island | None, name: str) -> bool:
-    return type(island).__name__ == name and not getattr(island, "alone", False)
 
 
 def _fits_envelope(stream: Stream, envelope: Envelope) -> bool:

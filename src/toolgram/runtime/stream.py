@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from toolgram.call_ids import CallIds
 from toolgram.compile import Move, Program, StateProgram, Symbol
-from toolgram.islands import Island, OpenBrackets, value_island
+from toolgram.islands import Island, OpenBrackets, value_island, value_kind
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
@@ -177,9 +177,9 @@ class Stream:
         """What comes next is the value of a tagged argument: of the type that the markers say, or that is declared."""
         typed = self.state.typed
         types = frozenset({"string"} if typed == "text" else ()) if typed else self.calls.types()
-        notation = typed if typed == "notated" else "json" if "value_end" in self.state.row else "text"
+        kind = value_kind(typed, "value_end" in self.state.row)
         self.reader = "value"
-        self.island = value_island(notation, types, self.program.notation)
+        self.island = value_island(kind, types, self.program.notation)
 
     # --- text -----------------------------------------------------------------------------------------------------
 
