@@ -23,12 +23,12 @@ class Calls:
     (None where they are of another kind), and `key` names the one that is being read.
     """
 
-    __slots__ = ("_events", "_ids", "_parameters", "_tools", "count", "id", "index", "key", "keys", "name", "start")
+    __slots__ = ("_events", "_parameters", "count", "id", "ids", "index", "key", "keys", "name", "start", "tools")
 
     def __init__(self, events: EventBuffer, ids: CallIds, tools: Sequence[Mapping[str, Any]] | None) -> None:
         self._events = events
-        self._ids = ids
-        self._tools = tools
+        self.ids = ids
+        self.tools = tools
         self._parameters: dict[str, Parameters] | None = None  # of the tools, once a tagged argument asks for them
         self.count = 0
         self.index: int | None = None
@@ -54,7 +54,7 @@ class Calls:
         start = self.name
         if start is None:
             return
-        start.id = self.id or self._ids()
+        start.id = self.id or self.ids()
         if self._events.held is not None:
             held = self._events.held.events
             first = next((at for at, event in enumerate(held) if isinstance(event, ToolCallDelta)), None)
@@ -122,6 +122,6 @@ class Calls:
         if self._parameters is None:
             from toolgram.parameters import parameters_of
 
-            self._parameters = parameters_of(self._tools or ())
+            self._parameters = parameters_of(self.tools or ())
         start = self.start if self.name is None else self.name
         return self._parameters.get(start.name) if start is not None else None
