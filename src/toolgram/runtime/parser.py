@@ -287,14 +287,8 @@ class Parser:
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickled parser goes on exactly, message and all. `trace` stays behind; `call_ids` must pickle."""
         stream = self._stream
-        return _resumed, (
-            stream.program,
-            stream.calls.tools,
-            stream.calls.ids,
-            self._special,
-            self.snapshot(),
-            self._builder,
-        )
+        calls = stream.calls
+        return _resumed, (stream.program, calls.tools, calls.ids, self._special, self.snapshot(), self._builder)
 
     def trace_to(self, trace: Trace | None) -> None:
         """Call `trace` at every transition from here on; a restored parser has none."""
