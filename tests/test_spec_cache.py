@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,10 +104,8 @@ def test_data_of_another_shape_is_no_specification(data: st.DataObject) -> None:
     good = json.loads(json.dumps(dump_spec(spec)))
     assert load_spec(good) == spec
     bad = _mutated(data, good)
-    if bad == {**good, "stop": None}:  # which may be nothing
-        return
-    with pytest.raises(ValueError, match=r"not|type"):
-        load_spec(bad)
+    with suppress(ValueError):
+        assert json.loads(json.dumps(dump_spec(load_spec(bad)))) == bad, "nothing was taken for something else"
 
 
 @given(data=st.data())

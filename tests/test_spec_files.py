@@ -13,6 +13,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import yaml
 import toolgram
 from toolgram import call_flow, errors
 from toolgram.errors import FormatError
+from toolgram.faults import faults
 from toolgram.formats import grammar_home
 from toolgram.spec_files import spec_from_texts
 
@@ -140,8 +142,6 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "depth": (lambda: adding(f"x: {'[' * 20}{']' * 20}\n"), "nested more than 16 deep"),
     "a key twice": (lambda: adding("machine: {}\n"), "`machine` stands twice"),
     # keys and values
-    "no states": (lambda: changed(MISTRAL, lambda m: m["machine"].update(states=[])), "has no states"),
-    "no transitions": (lambda: changed(MISTRAL, lambda m: m["machine"].update(transitions=[])), "has no transitions"),
     "auto": (lambda: changed(MISTRAL, lambda m: m["machine"].update(auto_transitions=True)), "auto transitions"),
     "misspelt": (lambda: changed(MISTRAL, about(special_token=[])), "unknown key `special_token`"),
     "misspelt in a row": (lambda: changed(MISTRAL, lambda m: rows(m)[3].update(afer="name")), "unknown key `afer`"),
@@ -196,17 +196,14 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "an unknown state": (lambda: changed(MISTRAL, lead("REASONING", "END_THINK", "THERE")), "THERE is not declared"),
     "ambiguous": (lambda: changed(MISTRAL, more("EOS", "REASONING", "REASONING")), "`EOS` is ambiguous"),
     "a trigger": (lambda: changed(MISTRAL, lambda m: rows(m)[3].update(trigger="TOOL_CAL")), "unknown trigger"),
-    "stop": (lambda: changed(MISTRAL, about(stop=["EOF"])), "`stop` names EOF"),
+    "stop": (lambda: changed(MISTRAL, about(stop=["NAME"])), "`stop` names NAME|NAME"),
     "special": (lambda: changed(MISTRAL, about(special_tokens=["NAME"])), "`special_tokens` names NAME"),
     "same path": (lambda: changed(HERMES, about(same_path={"item.args": "item.argument"})), "names item.argument"),
     "notation": (lambda: changed(MISTRAL, about(notation=["<", ">"])), "no state reads notated"),
     # the graph
     "unreachable": (lambda: changed(MISTRAL, drop("WAITING_FOR_CALL_ID", "WS")), "PARSING_CALL_ID is unreachable"),
     "held text": (lambda: changed(MISTRAL, tags("REASONING", "reasoning", "held")), "text state REASONING is held"),
-    "no text": (lambda: changed(MISTRAL, drop("REASONING", "TEXT")), "does not say where TEXT leads"),
     "a name": (lambda: changed(MISTRAL, tags("PARSING_NAME", "name")), "reads a name but is not held"),
-    "no way out": (lambda: changed(MISTRAL, drop("PARSING_ARGUMENTS", "end")), "no way to ALL_TOOLS_COMPLETE"),
-    "no way back": (lambda: changed(HERMES, drop("TOOL_COMPLETE", "malformed")), "when the text does not fit"),
     "no recovery": (lambda: changed(MISTRAL, drop("RECOVERING", "recovered")), "when the broken call is over"),
     "held value": (lambda: changed(QWEN, tags("PARSING_ARGUMENT_VALUE", "value", "held")), "`value` and `held`"),
     "never comes": (lambda: changed(MISTRAL, more("NAME", "PARSING_ARGUMENTS", "REASONING")), "`NAME` never comes"),
@@ -304,14 +301,13 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         "text would stand in an open call",
     ),
     "arguments twice": (
-        lambda: changed(
-            HERMES,
-            both(
-                drop("PARSING_ARGUMENTS_COMPLETED", "map_key item.id"),
-                more("map_key item.arguments", "PARSING_ARGUMENTS_COMPLETED", "WAITING_FOR_ARGUMENTS_START"),
-            ),
-        ),
-        "arguments twice|starts and|is open",
+        lambda: changed(LLAMA, more("object_start", "EMPTY_ARGUMENTS", "PARSING_ARGUMENTS", "start_call")),
+        "arguments twice",
+    ),
+    "an import": (lambda: changed(MISTRAL, lambda m: m["machine"].update({"import": [1]})), "not an import"),
+    "a nameless state": (
+        lambda: changed(MISTRAL, lambda m: m["machine"]["states"].append({"tags": ["held"]})),
+        "one of `name` and `names`",
     ),
     "started twice": (lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "object_end", "start_call")), "call is open"),
     "started unnamed": (lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL_KEY", "NAME")), "`start_call` before `name`"),
@@ -420,6 +416,27 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
 }
 
 
+# What a file cannot leave out, since it follows from the states: refused where a specification is made otherwise.
+SPEC_ROWS = {
+    "no text": (("REASONING", "TEXT"), "does not say where TEXT leads"),
+    "no way out": (("PARSING_ARGUMENTS", "end"), "no way to ALL_TOOLS_COMPLETE"),
+    "no way back": (("PARSING_ARGUMENTS", "malformed"), "when the text does not fit"),
+}
+
+
+def without(source: str, trigger: str) -> list[FormatError]:
+    """The faults of a specification without one transition."""
+    spec = toolgram.get_format(MISTRAL).spec
+    kept = tuple(each for each in spec.transitions if (each.source, each.trigger) != (source, trigger))
+    return list(faults(replace(spec, transitions=kept)))
+
+
+@pytest.mark.parametrize("name", SPEC_ROWS)
+def test_a_wrong_specification_has_its_fault(name: str) -> None:
+    row, wanted = SPEC_ROWS[name]
+    assert any(re.search(wanted, fault.problem) for fault in without(*row))
+
+
 def refused(given: Callable[[], Texts], path: str = "own.lark") -> FormatError:
     grammar, machine = given()
     with pytest.raises(FormatError) as caught:
@@ -503,6 +520,8 @@ def test_every_place_that_makes_an_error_has_a_row(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(made, "__init__", _noting(made.__init__, reached))
     for name, (given, _) in ROWS.items():
         refused(given, _path(name))
+    for row, _ in SPEC_ROWS.values():
+        without(*row)
     test_what_is_no_file_is_refused_at_once(tmp_path)
     assert _sites() - reached == set()
 
@@ -518,9 +537,8 @@ def _noting(make: Callable[..., None], reached: set[tuple[str, int]]) -> Callabl
 
 
 def test_a_remedy_is_yaml_as_it_stands() -> None:
-    error = refused(lambda: changed(MISTRAL, drop("REASONING", "TEXT")))
-    entry = error.remedy.split("`")[1]
-    assert yaml.safe_load(entry) == [{"trigger": "TEXT", "source": "REASONING", "dest": "="}]
+    remedy = without("REASONING", "TEXT")[0].remedy
+    assert yaml.safe_load(remedy.split("`")[1]) == [{"trigger": "TEXT", "source": "REASONING", "dest": "="}]
 
 
 def test_a_misspelt_name_is_told_the_right_one() -> None:

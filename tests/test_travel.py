@@ -86,7 +86,7 @@ def test_another_process_reads_on() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         there, ended = pool.map(_parsed, formats), pool.map(_finished, parsers)
     assert [each["content"] for each in there] == [_parsed(each)["content"] for each in formats]
-    assert [len(each["tool_calls"]) for each in there] == [1, 1]
+    assert all(each["tool_calls"] for each in there)
     assert ended == [_finished(each) for each in parsers]
 
 
