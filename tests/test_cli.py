@@ -347,7 +347,7 @@ class TestPretty:
 
     def test_what_went_wrong_is_said(self) -> None:
         painted = run(*V11, "--pretty", text='[TOOL_CALLS]add[ARGS]{"a": ').stdout
-        assert painted.splitlines()[-1].startswith("truncated_call 'add': ")
+        assert painted.splitlines()[-1].startswith("truncated 'add': ")
 
     def test_colour_on_a_terminal(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
         shown = on_terminal(start, *V11, "--pretty", text=OUTPUT.encode(), stream="stdout")

@@ -46,7 +46,7 @@ def test_neighbouring_malformed_text_is_one_anomaly() -> None:
     parser.close()
     assert parser.message.to_dict()["anomalies"] == fmt.parse(text).to_dict()["anomalies"]
     kinds = [anomaly.kind for anomaly in parser.message.anomalies]
-    assert kinds == ["malformed_call", "malformed_text", "malformed_text"]
+    assert kinds == ["malformed", "malformed"]
 
 
 def test_without_a_message_memory_is_what_is_held_back() -> None:

@@ -101,6 +101,7 @@ class Program:
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
     spec: Spec | None = None  # what it was compiled from
     strict: bool = False  # nothing is repaired
+    closing: frozenset[str] = frozenset()  # texts of the markers that close a call
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self.spec is not None
@@ -141,7 +142,21 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         spec.turn_end,
         spec,
         strict,
+        _closing(spec, states.values()),
     )
+
+
+def _closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:
+    """The markers that close a call: from behind one, or from what is left of one, they lead to text and begin nothing.
+    A token that ends the turn is none."""
+    rows = [(state, trigger, move.dest) for state in states for trigger, move in state.row.items()]
+    texts = {trigger: shape.text for trigger, shape in spec.terminals.items() if isinstance(shape, Literal)}
+    behind = [row for row in rows if row[0].meaning == "malformed" or (row[0].is_text and not row[0].loops)]
+    behind += [row for row in rows if row[0].meaning is None and not row[0].held]
+    begins = {trigger for _, trigger, dest in rows if dest.held or dest.meaning == "reasoning"}
+    openers = tuple(texts[trigger] for trigger in begins if trigger in texts)
+    found = {texts[trigger] for _, trigger, dest in behind if trigger in texts and trigger not in (spec.stop or ())}
+    return frozenset(text for text in found if not text.startswith(openers))
 
 
 def _compile_state(spec: Spec, state: StateProgram) -> None:

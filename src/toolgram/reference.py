@@ -128,7 +128,7 @@ def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
             segments[-1] += piece
             seam[kind] = False
     finish = "tool_calls" if any(call.status == "complete" for call in calls) else "stop"
-    return Message(_joined(content), _joined(reasoning), calls, [], finish)
+    return Message(_joined(content), _joined(reasoning), calls, finish_reason=finish)
 
 
 def gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str, Status]]]:

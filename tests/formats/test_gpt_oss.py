@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_in_every_cutting, held_after, statuses
 from toolgram.events import Content, Reasoning
 
 parses = partial(assert_parses, "gpt_oss")
@@ -157,11 +157,11 @@ def test_a_header_that_is_none_stays_in_content(text: str) -> None:
 def test_broken_and_truncated_calls() -> None:
     text = f'<|channel|>commentary to=functions.h json<|message|>{{"a": tru}}<|call|>{PROMPT}{G}'
     message = assert_same_in_every_cutting(fmt(), text)
-    assert [(c.name, c.status) for c in message.tool_calls] == [("h", "malformed"), ("g", "complete")]
+    assert statuses(message) == [("h", "malformed"), ("g", "complete")]
     text = '<|channel|>commentary to=functions.f<|constrain|>json<|message|>{"a": {"b": {}}}'
     for at in range(text.index('{"a') + 2, len(text)):
         message = assert_same_in_every_cutting(fmt(), text[:at])
-        assert [(c.name, c.status) for c in message.tool_calls] == [("f", "truncated")]
+        assert statuses(message) == [("f", "truncated")]
         assert message.content is None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_in_every_cutting, held_after, statuses
 from toolgram.events import Reasoning, ToolCallDelta
 
 parses = partial(assert_parses, "hermes")
@@ -195,7 +195,7 @@ def test_a_call_that_breaks_leaves_the_others() -> None:
     message = assert_same_in_every_cutting(
         fmt(), f'{F}<tool_call>{{"name": "h", "arguments": {{"a": tru}}}}</tool_call> bye {G}'
     )
-    assert [(c.name, c.status) for c in message.tool_calls] == [
+    assert statuses(message) == [
         ("f", "complete"),
         ("h", "malformed"),
         ("g", "complete"),
@@ -205,13 +205,13 @@ def test_a_call_that_breaks_leaves_the_others() -> None:
 
 def test_a_tag_after_broken_arguments_is_a_call() -> None:
     message = assert_same_in_every_cutting(fmt(), f'<tool_call>{{"name": "h", "arguments": {{"a": 1 {G}')
-    assert [(c.name, c.status) for c in message.tool_calls] == [("h", "malformed"), ("g", "complete")]
+    assert statuses(message) == [("h", "malformed"), ("g", "complete")]
 
 
 def test_truncated() -> None:
     for at in range(F.index('{"a"') + 2, F.rindex("}") + 1):
         message = assert_same_in_every_cutting(fmt(), F[:at])
-        assert [(c.name, c.status) for c in message.tool_calls] == [("f", "truncated")]
+        assert statuses(message) == [("f", "truncated")]
         assert message.content is None
 
 
@@ -277,7 +277,7 @@ def test_python_spelling_may_begin_anywhere(written: str, name: str, arguments: 
     message = assert_same_in_every_cutting(toolgram.get_format("hermes"), text)
     (call,) = message.tool_calls
     assert (call.name, json.loads(call.arguments), call.status) == (name, arguments, "complete")
-    assert [anomaly.kind for anomaly in message.anomalies] == ["python_quotes"]
+    assert [anomaly.kind for anomaly in message.anomalies] == ["repaired_json"]
 
 
 @pytest.mark.parametrize("written", [written for written, _, _ in PYTHON_SPELLINGS])

@@ -17,7 +17,7 @@ import pytest
 
 import toolgram
 from tests.json_prefix import complete
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_in_every_cutting, held_after, statuses
 from toolgram.events import ToolCallDelta, ToolCallEnd, ToolCallStart
 
 parses = partial(assert_parses, "llama3_json")
@@ -444,8 +444,8 @@ def test_nested_name_does_not_hijack() -> None:
 def test_a_call_that_breaks_after_it_was_told_is_malformed() -> None:
     text = f'{{"name": "f", "parameters": {{"a": tru}}}} then {G}'
     message = assert_same_in_every_cutting(fmt(), text)
-    first, second = message.tool_calls
-    assert (first.name, first.status, second.name, second.status) == ("f", "malformed", "g", "complete")
+    (first,) = message.malformed
+    assert statuses(message) == [("f", "malformed"), ("g", "complete")]
     assert '{"a": true}'.startswith(first.arguments)
     assert message.content is not None
     assert message.content.endswith("then")
@@ -462,7 +462,7 @@ def test_malformed_arguments_end_the_call_and_promote_nothing(broken: str) -> No
         f'{{"name": "f", "parameters": {{"z": {{"name": "inner", "parameters": {{}}}}, "b": {broken}}}}} {G}',
     ):
         message = assert_same_in_every_cutting(fmt(), text)
-        assert [(c.name, c.status) for c in message.tool_calls] == [("f", "malformed"), ("g", "complete")], text
+        assert statuses(message) == [("f", "malformed"), ("g", "complete")], text
 
 
 @pytest.mark.parametrize("finish_reason", [None, "length", "stop"])
@@ -489,7 +489,7 @@ def test_truncated_in_a_string() -> None:
 
 def test_truncated_second_call_leaves_the_first_complete() -> None:
     message = assert_same_in_every_cutting(fmt(), F + '; {"name": "g", "parameters": {"b": "x')
-    assert [(c.name, c.status) for c in message.tool_calls] == [("f", "complete"), ("g", "truncated")]
+    assert statuses(message) == [("f", "complete"), ("g", "truncated")]
     assert message.content is None
 
 

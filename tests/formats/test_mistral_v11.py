@@ -15,7 +15,7 @@ import pytest
 
 import toolgram
 from tests.json_prefix import complete
-from tests.streams import assert_parses, assert_same_in_every_cutting, cut, held_after
+from tests.streams import assert_parses, assert_same_in_every_cutting, cut, held_after, statuses
 from toolgram.events import Content, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 
 parses = partial(assert_parses, "mistral_v11")
@@ -246,7 +246,7 @@ def test_truncated_at_every_character(finish_reason: str | None) -> None:
 
 def test_a_call_that_breaks_leaves_the_others() -> None:
     message = assert_same_in_every_cutting(fmt(), f'{F}[TOOL_CALLS]h[ARGS]{{"a": tru}} bye {G}')
-    assert [(c.name, c.status) for c in message.tool_calls] == [
+    assert statuses(message) == [
         ("f", "complete"),
         ("h", "malformed"),
         ("g", "complete"),
@@ -258,7 +258,7 @@ def test_a_call_that_breaks_leaves_the_others() -> None:
 def test_a_marker_after_broken_arguments_is_a_call() -> None:
     """Arguments that never close: the next marker, outside any string, begins a call."""
     message = assert_same_in_every_cutting(fmt(), f'[TOOL_CALLS]h[ARGS]{{"a": 1 {G}')
-    calls = [(c.name, c.status) for c in message.tool_calls]
+    calls = statuses(message)
     assert (calls[0], calls[-1]) == (("h", "malformed"), ("g", "complete"))
 
 

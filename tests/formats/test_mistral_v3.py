@@ -16,7 +16,7 @@ import pytest
 
 import toolgram
 from tests.json_prefix import complete
-from tests.streams import assert_parses, assert_same_in_every_cutting, cut, held_after
+from tests.streams import assert_parses, assert_same_in_every_cutting, cut, held_after, statuses
 from toolgram.events import Content, ToolCallDelta, ToolCallEnd, ToolCallStart
 
 parses = partial(assert_parses, "mistral_v3")
@@ -206,7 +206,7 @@ def test_an_unclosed_list_leaves_its_calls_complete() -> None:
 def test_a_broken_item_leaves_the_others() -> None:
     broken = '{"name": "h", "arguments": {"a": tru}}'
     message = assert_same_in_every_cutting(fmt(), f"[TOOL_CALLS] [{F}, {broken}] bye [TOOL_CALLS] [{G}]")
-    assert [(c.name, c.status) for c in message.tool_calls] == [
+    assert statuses(message) == [
         ("f", "complete"),
         ("h", "malformed"),
         ("g", "complete"),
