@@ -1,7 +1,7 @@
 """Functionary v3.2: `>>>`, a recipient on a line, and what goes to it.
 
-Strategy: as in `test_llama3_json`, each text is asked whole and streamed in every cutting; with the prompt's `>>>` as
-the prefix, and with all of it in the output.
+Strategy: as in `test_llama3_json`, each text is asked whole and streamed in deltas of many sizes; with the prompt's
+`>>>` as the prefix, and with all of it in the output.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_however_split, held_after
 
 parses = partial(assert_parses, "functionary_v3_2")
 PROMPT = "<|start_header_id|>assistant<|end_header_id|>\n\n>>>"
@@ -95,16 +95,16 @@ def test_arrows_in_content(text: str) -> None:
 
 
 def test_arguments_that_break() -> None:
-    message = assert_same_in_every_cutting(fmt(), f'>>>h\n{{"a": tru}} bye {G}')
+    message = assert_same_however_split(fmt(), f'>>>h\n{{"a": tru}} bye {G}')
     assert [(c.name, c.status) for c in message.tool_calls] == [("h", "malformed"), ("g", "complete")]
     assert (message.content or "").endswith("bye")
-    message = assert_same_in_every_cutting(fmt(), f'>>>h\n{{"a": 1 {G}')
+    message = assert_same_however_split(fmt(), f'>>>h\n{{"a": 1 {G}')
     assert [(c.name, c.status) for c in message.tool_calls] == [("h", "malformed"), ("g", "complete")]
 
 
 def test_truncated() -> None:
     for at in range(F.index("{") + 2, len(F)):
-        message = assert_same_in_every_cutting(fmt(), F[:at])
+        message = assert_same_however_split(fmt(), F[:at])
         assert [(c.name, c.status) for c in message.tool_calls] == [("f", "truncated")]
 
 

@@ -1,6 +1,6 @@
 """Hermes and Qwen: a JSON object in tags for each call, thinking in tags of its own.
 
-Strategy: as in `test_llama3_json`, each text is asked whole and streamed in every cutting.
+Strategy: as in `test_llama3_json`, each text is asked whole and streamed in deltas of many sizes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_however_split, held_after
 from toolgram.events import Reasoning, ToolCallDelta
 
 parses = partial(assert_parses, "hermes")
@@ -163,7 +163,7 @@ def test_reasoning_streams_at_once() -> None:
     assert "".join(told) == "because of"
 
 
-# ------------------------------------------------------------------------------------------------ arguments, and wrecks
+# ----------------------------------------------------------------------------------------- arguments, and broken calls
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_reasoning_streams_at_once() -> None:
 )
 def test_arguments_are_the_models_own_bytes(arguments: str) -> None:
     text = f'<tool_call>\n{{"name": "f", "arguments": {arguments}}}\n</tool_call>'
-    message = assert_same_in_every_cutting(fmt(), text)
+    message = assert_same_however_split(fmt(), text)
     assert [(c.name, c.arguments, c.status) for c in message.tool_calls] == [("f", arguments, "complete")]
     assert message.content is None
 
@@ -192,7 +192,7 @@ def test_arguments_stream() -> None:
 
 
 def test_a_call_that_breaks_leaves_the_others() -> None:
-    message = assert_same_in_every_cutting(
+    message = assert_same_however_split(
         fmt(), f'{F}<tool_call>{{"name": "h", "arguments": {{"a": tru}}}}</tool_call> bye {G}'
     )
     assert [(c.name, c.status) for c in message.tool_calls] == [
@@ -204,13 +204,13 @@ def test_a_call_that_breaks_leaves_the_others() -> None:
 
 
 def test_a_tag_after_broken_arguments_is_a_call() -> None:
-    message = assert_same_in_every_cutting(fmt(), f'<tool_call>{{"name": "h", "arguments": {{"a": 1 {G}')
+    message = assert_same_however_split(fmt(), f'<tool_call>{{"name": "h", "arguments": {{"a": 1 {G}')
     assert [(c.name, c.status) for c in message.tool_calls] == [("h", "malformed"), ("g", "complete")]
 
 
 def test_truncated() -> None:
     for at in range(F.index('{"a"') + 2, F.rindex("}") + 1):
-        message = assert_same_in_every_cutting(fmt(), F[:at])
+        message = assert_same_however_split(fmt(), F[:at])
         assert [(c.name, c.status) for c in message.tool_calls] == [("f", "truncated")]
         assert message.content is None
 
@@ -274,7 +274,7 @@ PYTHON_SPELLINGS = [
 @pytest.mark.parametrize(("written", "name", "arguments"), PYTHON_SPELLINGS)
 def test_python_spelling_may_begin_anywhere(written: str, name: str, arguments: dict[str, object]) -> None:
     text = f"<tool_call>\n{written}\n</tool_call>"
-    message = assert_same_in_every_cutting(toolgram.get_format("hermes"), text)
+    message = assert_same_however_split(toolgram.get_format("hermes"), text)
     (call,) = message.tool_calls
     assert (call.name, json.loads(call.arguments), call.status) == (name, arguments, "complete")
     assert [anomaly.kind for anomaly in message.anomalies] == ["python_quotes"]
@@ -282,8 +282,8 @@ def test_python_spelling_may_begin_anywhere(written: str, name: str, arguments: 
 
 @pytest.mark.parametrize("written", [written for written, _, _ in PYTHON_SPELLINGS])
 def test_a_prompt_may_stop_anywhere_in_it(written: str) -> None:
-    """What the prompt has written is nobody's text, wherever the transcoder stands."""
+    """What the prompt has written is not emitted, wherever the transcoder stands."""
     fmt = toolgram.get_format("hermes")
     text = f"<tool_call>\n{written}\n</tool_call>"
     for at in range(len(text)):
-        assert_same_in_every_cutting(fmt, text[at:], prefix=text[:at])
+        assert_same_however_split(fmt, text[at:], prefix=text[:at])
