@@ -196,7 +196,7 @@ def assert_parses(
 ) -> toolgram.Message:
     """`text` means this content, reasoning and these complete calls, whole and however it is split into deltas."""
     fmt = toolgram.get_format(name)
-    message = assert_same_in_every_cutting(fmt, text, tools=tools, prefix=prefix, finish_reason=finish_reason)
+    message = assert_same_however_split(fmt, text, tools=tools, prefix=prefix, finish_reason=finish_reason)
     assert message.content == content
     assert message.reasoning == reasoning
     assert [
@@ -206,7 +206,7 @@ def assert_parses(
     return message
 
 
-def assert_same_in_every_cutting(
+def assert_same_however_split(
     fmt: toolgram.Format,
     text: str,
     *,

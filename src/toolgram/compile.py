@@ -69,7 +69,7 @@ class StateProgram:
     find: FindMatch = _NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)
     find_final: FindMatch = _NOWHERE  # the same at the end of the output, when nothing can become anything
     match: FindMatch | None = None  # a symbol at this place
-    wreck: re.Pattern[str] | None = None  # wreckage: the next bracket, quote or marker
+    brackets: re.Pattern[str] | None = None  # error recovery: the next bracket, quote or marker
     key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
     key_prefixes: frozenset[str] = frozenset()  # ... and all beginnings of them
     any_key: bool = False
@@ -178,7 +178,7 @@ def _compile_state(spec: Spec, state: StateProgram) -> None:
         f"(?P<partial>(?:{partial})\\Z)|(?P<marker>{'|'.join(map(re.escape, state.literals))})|" if partial else ""
     )
     if state.is_text or state.meaning == "malformed":
-        state.wreck = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
+        state.brackets = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
     if state.loops:
         _compile_text(spec, state, alternatives)
     elif state.meaning == "value":
@@ -255,7 +255,7 @@ def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
     """What must come after a symbol, and after how many blanks at most, for it to begin a call; "" where that is open.
 
     Prose is full of brackets. The expression that finds one sees at once that it begins no call, where otherwise a held
-    call would be begun and refuted by the next character.
+    call would begin, and the next character would reject it.
     """
     if symbol.kind == ENVELOPE:
         if symbol.trigger == "start_array":

@@ -5,7 +5,7 @@ plain machine: what runs, is proved, drawn and exported.
 
 1. *Fragments.*  `import:` names fragments of `machines/common/`, each a small machine.  An entry gives the fragment's
    markers (`OPEN: THINK`; the terminal of the same name, where it does not) and may rename any state of it
-   (`TOOL_COMPLETE: IN_LIST`).  A fragment may import others.  A state to which it leads and that nobody declares is
+   (`TOOL_COMPLETE: IN_LIST`).  A fragment may import others.  A state to which it leads and that no file declares is
    one of content, which text leaves for the initial state, or for `home:`.
 2. *Tags as sources.*  A tag in `source:` stands for all states that have it, those of fragments included.
 3. *Rows that follow from a state.*
@@ -249,7 +249,7 @@ def _add_states(
     recovered: str,
     place: Place,
 ) -> None:
-    """The states that nobody declares: the initial one, those to which fragments lead, the malformed, the final one."""
+    """The states that no file declares: the initial and the final one, those after fragments, the malformed one."""
     if "initial" not in declared:
         states.setdefault(START, _State(START, ["content"], place))
     for name, where in exits:

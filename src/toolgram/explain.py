@@ -188,7 +188,7 @@ class _Reading:
             rest = _REST.get(step.rest, "")
             if self.character:
                 at = f"{self.character!r} at offset {self.offset} does not fit"
-                self._decided(step, "refuted", f"{at}: {step.why}{rest}")
+                self._decided(step, REJECTED, f"{at}: {step.why}{rest}")
             else:
                 self._decided(step, "ended", f"the output ended: {step.why}")
         elif step.held and step.trigger != PROMPT:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after, statuses
+from tests.streams import assert_parses, assert_same_however_split, held_after, statuses
 
 parses = partial(assert_parses, "granite_3")
 F = '{"name": "f", "arguments": {"a": 1}}'
@@ -110,7 +110,7 @@ def test_thinking_and_calls() -> None:
 
 
 def test_broken_and_truncated_calls() -> None:
-    message = assert_same_in_every_cutting(
+    message = assert_same_however_split(
         fmt(), f'<|tool_call|>[{F}, {{"name": "h", "arguments": {{"a": tru}}}}, {G}] bye'
     )
     assert statuses(message) == [
@@ -119,7 +119,7 @@ def test_broken_and_truncated_calls() -> None:
         ("g", "complete"),
     ]
     assert (message.content or "").endswith("bye")
-    message = assert_same_in_every_cutting(fmt(), f"<|tool_call|>[{F}, {F[:-3]}")
+    message = assert_same_however_split(fmt(), f"<|tool_call|>[{F}, {F[:-3]}")
     assert statuses(message) == [("f", "complete"), ("f", "truncated")]
     assert message.content is None
 

@@ -67,19 +67,19 @@ class DeriveOptions:
         bos_token = source.bos_token if self.bos_token is None else self.bos_token
         eos_token = source.eos_token if self.eos_token is None else self.eos_token
         try:
-            fmt = toolgram.derive_format(
-                source.template,
-                bos_token=bos_token,
-                eos_token=eos_token,
-                name=self.name or source.name,
-                chat_template_kwargs=self.kwargs or None,
-                strict=self.strict,
-            )
             from toolgram.derive import analyse
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("toolgram"):
                 raise
             refuse(f'derive needs {error.name}; pip install "toolgram[derive]"')
+        fmt = toolgram.derive_format(
+            source.template,
+            bos_token=bos_token,
+            eos_token=eos_token,
+            name=self.name or source.name,
+            chat_template_kwargs=self.kwargs or None,
+            strict=self.strict,
+        )
         report = fmt.report
         assert report is not None, "a derived format has a report"
         # A format from the cache on disk has no findings.

@@ -84,7 +84,7 @@ def print_template_table(folder: str, options: DeriveOptions) -> int:
 
 def _entries(paths: list[Path], folder: Path, options: DeriveOptions) -> Iterator[Entry]:
     with suppress(toolgram.ToolgramError):
-        options.derive(Source(PLAINEST))  # warm-up: the first derivation also pays for imports
+        options.derive(Source(PLAINEST))  # warm-up: the first derivation also measures the imports
     for path in paths:
         label = on_one_line(path.relative_to(folder).with_suffix("").as_posix())
         try:

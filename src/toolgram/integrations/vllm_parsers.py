@@ -482,7 +482,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         return delta_of(events) if events else None
 
     def _is_plain(self, request: Any) -> bool:
-        """Whether an answer passes as it stands: there is no format, or no tools and nobody to take reasoning out."""
+        """Whether an answer passes as it stands: there is no format, or neither tools nor a parser of reasoning."""
         return self.served.fmt is None or (self.skip_reasoning_parsing and _passes(request, self.tools))
 
     def _text_session(self) -> Session:

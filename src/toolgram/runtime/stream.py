@@ -20,7 +20,7 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from toolgram.call_ids import CallIds
 from toolgram.compile import Move, Program, StateProgram, Symbol
@@ -33,7 +33,7 @@ from toolgram.runtime.event_buffer import MARKER, SYNTAX, EventBuffer, HeldRegio
 from toolgram.runtime.source import Source
 from toolgram.spec import TEXT
 
-REJECTED = "refuted"  # the trigger that a trace gives where a held region turns out to be text
+REJECTED: Final = "refuted"  # the trigger that a trace gives where a held region turns out to be text
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
 
