@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolgram.derive.drafts import Draft
+from toolgram.derive.format_builder import FormatBuilder
 
 # Between two markers that are whole: nothing of either continues across.
 _BETWEEN = re.compile(
@@ -46,13 +46,13 @@ def each_optional(names: Sequence[str]) -> str:
 class Path:
     """Where a path stands (its states: it may begin in several), and the symbols that lead there."""
 
-    draft: Draft
-    states: list[str]
+    builder: FormatBuilder
+    states: list[str]  # or tags, for all states that have one
     symbols: list[str] = field(default_factory=list)
 
     def step(self, trigger: str, dest: str, *actions: str, blanks: bool = True) -> Path:
         """One symbol further, to `dest`, in which blanks may stand."""
-        self.draft.to(trigger, self.states, dest, *actions)
+        self.builder.to(trigger, self.states, dest, *actions)
         self.symbols.append(trigger)
         self.states = [dest]
         if blanks:
@@ -61,12 +61,12 @@ class Path:
 
     def blanks(self) -> None:
         """Blanks may stand here."""
-        self.draft.loop_blanks(*self.states)
+        self.builder.loop_blanks(*self.states)
         self.symbols.append("_ws")
 
     def fork(self) -> Path:
         """Another path from here, its symbols its own."""
-        return Path(self.draft, list(self.states))
+        return Path(self.builder, list(self.states))
 
     def text(self) -> str:
         """The symbols as part of a rule."""
