@@ -15,15 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolgram.composition import START, compose, fragment_loader, names_in
+from toolgram.composition import MALFORMED, START, compose, fragment_loader, names_in
 from toolgram.formats import grammar_home
 from toolgram.machine_file import MachineFile
 from toolgram.machine_text import machine_text
-from toolgram.spec import Literal, Run, Spec
+from toolgram.spec import END, RECOVERY_TRIGGERS, TEXT, Literal, Run, Spec
 from toolgram.spec_building import build_spec
 
 BLANK = "WS"
 TEXTS = ("content", "reasoning", "malformed")  # the tags of the states in which a call may begin
+_FOLLOWING = (TEXT, END, *RECOVERY_TRIGGERS)  # triggers of the rows that follow from states
 _BLANK_CLASS = "[ \t\r\n]"
 
 
@@ -61,6 +62,28 @@ class FormatBuilder:
         self.fragments.append({"fragment": fragment, **given})
         load = _load()
         self.taken |= {given.get(name, name) for name in names_in(load(fragment), load)}
+
+    def fold(self, fragment: str, names: Mapping[str, str]) -> bool:
+        """Import a fragment in place of states and rows, where they say all that it says. Returns whether they do."""
+        load = _load()
+        known = names_in(load(fragment), load)
+        given = {key: value for key, value in names.items() if key != value and key in known}
+        entry = {"fragment": fragment, **given}
+        said = compose(MachineFile("", {"format": {}, "machine": {"import": [entry]}}, {}), load).data["machine"]
+        rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
+        for row in said["transitions"]:
+            for source in sources_of(row):
+                rows["malformed" if source == MALFORMED else source, row["trigger"]] = row["dest"], _actions(row)
+        recovered = rows[next(key for key in rows if key[1] == "recovered")][0]
+        rows = {key: row for key, row in rows.items() if key[1] not in _FOLLOWING}
+        if any(self.rows.get(key) != row for key, row in rows.items()):
+            return False
+        self.fragments.append(entry)
+        self.rows = {key: row for key, row in self.rows.items() if key not in rows}
+        tags = {state["name"]: tuple(state.get("tags", ())) for state in said["states"] if state["name"] != START}
+        self.states = {name: state for name, state in self.states.items() if tags.get(name) != state.tags}
+        self.recovered = "" if self.recovered == recovered else self.recovered
+        return True
 
     def literal(self, role: str, text: str) -> str:
         """The terminal that is `text`, named by its role unless it has a name already."""
@@ -141,9 +164,7 @@ class FormatBuilder:
         for row in machine["transitions"]:
             for state in set(sources_of(row)) & set(self.open_ended):
                 if row["trigger"] not in (BLANK, *self.open_ended[state]):
-                    after = row.get("after", [])
-                    actions = ("close_arguments", "end_call", *([after] if isinstance(after, str) else after))
-                    self.rows[state, row["trigger"]] = row["dest"], actions
+                    self.rows[state, row["trigger"]] = row["dest"], ("close_arguments", "end_call", *_actions(row))
 
     def anything_but(self, states: Iterable[str], machine: Mapping[str, Any]) -> str:
         """A regular expression of text in which no marker of these states of the composed machine begins."""
@@ -227,6 +248,11 @@ class FormatBuilder:
 def sources_of(row: Mapping[str, Any]) -> list[str]:
     """The states that a row of a composed machine leaves."""
     return [row["source"]] if isinstance(row["source"], str) else row["source"]
+
+
+def _actions(row: Mapping[str, Any]) -> tuple[str, ...]:
+    after = row.get("after", ())
+    return (after,) if isinstance(after, str) else tuple(after)
 
 
 def _load() -> Any:

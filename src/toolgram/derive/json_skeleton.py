@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from toolgram.composition import START
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, each_optional, pieces
+from toolgram.derive.paths import Path, add_closers, pieces
 from toolgram.derive.result import DiffAnalysisResult, JsonFields
 
 LIST, DONE = "WAITING_FOR_TOOL_LIST", "CALLS_COMPLETE"
@@ -52,7 +52,8 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
         between = f"({again} _ws)?" if again and direct else f"{again} _ws" if again else ""
         rule.append(f"({between} (call_list | envelope) _ws)*")
     leaving = [DONE]
-    closing = [add_closers(builder, texts, leaving) for texts in ([*closers, *pieces(section_end)], alone_end) if texts]
+    both = ([*closers, *pieces(section_end)], alone_end)
+    closing = [add_closers(builder, "TOOL_CALL_END", texts, [DONE], leaving) for texts in both if texts]
     rule += closing if len(closing) < 2 else [f"({' | '.join(closing)})"]
     builder.rules.insert(0, f"calls.3: {' '.join(rule)}")
     return leaving
@@ -71,9 +72,10 @@ def _opening(
         rule.append(f"({inner.text()})?")
         path = Path(builder, [*TEXTS, *inner.states])
     alone, alone_end = _alone(builder, result, before)
-    rule.append(_markers(path, "TOOL_CALL", before))
+    rule.append(path.markers("TOOL_CALL", before, LIST).text())
     if alone:
-        rule = [f"({' '.join(rule)} | {_markers(Path(builder, list(TEXTS)), 'SOLE_TOOL_CALL', alone)})"]
+        sole = Path(builder, list(TEXTS)).markers("SOLE_TOOL_CALL", alone, LIST)
+        rule = [f"({' '.join(rule)} | {sole.text()})"]
     return rule, alone_end
 
 
@@ -95,17 +97,6 @@ def _whole(builder: FormatBuilder, marker: str) -> list[str]:
     return [marker.strip()] if cut and builder.has(cut[0]) else cut
 
 
-def _markers(path: Path, role: str, texts: Sequence[str]) -> str:
-    """The rule of markers behind which the JSON stands."""
-    names = path.builder.literals(role, texts)
-    for name in names[:-1]:
-        path.step(name, path.builder.state("WAITING_FOR_TOOL_MARKER", "held"))
-    for name in names[-1:]:
-        path.builder.blanks()
-        path.step(name, LIST, blanks=False).symbols.append("_ws")
-    return path.text()
-
-
 def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
     """What stands between two calls, where it is more than blanks."""
     text = text.strip()
@@ -119,18 +110,6 @@ def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
     name = builder.literal("SEPARATOR", text)
     builder.to(name, DONE, LIST)
     return name
-
-
-def add_closers(builder: FormatBuilder, texts: Sequence[str], leaving: list[str]) -> str:
-    """The rule of the markers behind a call, each of which may be missing. Adds the states behind them to `leaving`."""
-    names = builder.literals("TOOL_CALL_END", texts)
-    source = leaving[0]
-    for at, name in enumerate(names):
-        dest = START if at == len(names) - 1 else builder.closed("CALLS_CLOSED")
-        builder.to(name, [source, "malformed"], dest)
-        source = dest
-        leaving += [dest] if dest != START else []
-    return each_optional(names)
 
 
 # --- the names of keys ----------------------------------------------------------------------------------------------

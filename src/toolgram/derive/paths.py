@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from toolgram.composition import START
 from toolgram.derive.format_builder import FormatBuilder
 
 # Between two markers that are whole: nothing of either continues across.
@@ -42,6 +43,20 @@ def each_optional(names: Sequence[str]) -> str:
     return rule
 
 
+def add_closers(
+    builder: FormatBuilder, role: str, texts: Sequence[str], sources: Sequence[str], leaving: list[str]
+) -> str:
+    """The rule of the markers behind the last call, each of which may be missing. Adds the states behind them to
+    `leaving`."""
+    names = builder.literals(role, texts)
+    for name in names:
+        dest = START if name == names[-1] else builder.closed("CALLS_CLOSED")
+        builder.to(name, [*sources, "malformed"], dest)
+        leaving += [dest] if dest != START else []
+        sources = [dest]
+    return each_optional(names)
+
+
 @dataclass(slots=True)
 class Path:
     """Where a path stands (its states: it may begin in several), and the symbols that lead there."""
@@ -57,6 +72,16 @@ class Path:
         self.states = [dest]
         if blanks:
             self.blanks()
+        return self
+
+    def markers(self, role: str, texts: Sequence[str], last: str) -> Path:
+        """The pieces of a marker, to the state `last`, whose blanks are a fragment's."""
+        names = self.builder.literals(role, texts)
+        for name in names[:-1]:
+            self.step(name, self.builder.state("WAITING_FOR_TOOL_MARKER", "held"))
+        for name in names[-1:]:
+            self.builder.blanks()
+            self.step(name, last, blanks=False).symbols.append("_ws")
         return self
 
     def blanks(self) -> None:

@@ -7,8 +7,7 @@ a call ends, so the rest is a name, a parenthesis, and what stands between two c
 from __future__ import annotations
 
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.json_skeleton import add_closers
-from toolgram.derive.paths import Path, pieces
+from toolgram.derive.paths import Path, add_closers, pieces
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, Slot, ValueEncoding
 
@@ -54,12 +53,7 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     brackets = {"OPEN_BRACKET": builder.literal("OPEN_BRACKET", "["), **commas}
     builder.use("python_first_call", {**names, **commas})
     builder.use("python_calls" if opening else "python_list", {**names, **brackets})
-    path = Path(builder, list(TEXTS))
-    markers = builder.literals("TOOL_CALLS", opening)
-    for name in markers[:-1]:
-        path.step(name, builder.state("WAITING_FOR_TOOL_MARKER", "held"))
-    for name in markers[-1:]:
-        path.step(name, "WAITING_FOR_TOOL_LIST", blanks=False).symbols.append("_ws")
+    path = Path(builder, list(TEXTS)).markers("TOOL_CALLS", opening, "WAITING_FOR_TOOL_LIST")
     rule = [*path.symbols, "list", "_ws" if opening or ending else ""]
     if opening:
         builder.use("python_sole_call", names)
@@ -67,7 +61,7 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     else:
         builder.to(brackets["OPEN_BRACKET"], ["content", "reasoning"], "WAITING_FOR_TOOL_KEY")
     leaving = ["TOOL_COMPLETE"]
-    rule.append(add_closers(builder, ending, leaving))
+    rule.append(add_closers(builder, "TOOL_CALLS_END", ending, leaving, leaving))
     listed = f"_list_of{{{brackets['OPEN_BRACKET']}, call, {commas['COMMA']}, {commas['CLOSE_BRACKET']}, _ws}}"
     builder.rules += [
         f"calls.3: {' '.join(rule)}",

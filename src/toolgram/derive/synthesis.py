@@ -13,7 +13,6 @@ from typing import Any
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.json_skeleton import add_json_calls
 from toolgram.derive.python_skeleton import add_python_calls, is_python
-from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import DiffAnalysisResult, ToolFormat
 from toolgram.derive.tag_skeleton import add_tag_calls
 from toolgram.derive.text_skeleton import TextSkeleton
@@ -61,6 +60,3 @@ def _describe(builder: FormatBuilder, result: DiffAnalysisResult, machine: Mappi
     special += [name for name in builder.terminals if name.startswith("TURN_END") and name not in special]
     if special:
         builder.about["special_tokens"] = special
-
-
-__all__ = ["NotExpressible", "synthesise", "without_calls"]

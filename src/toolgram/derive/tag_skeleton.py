@@ -14,8 +14,12 @@ from typing import TypeAlias
 from toolgram.derive.drafts import RECOVERING, START, Draft
 =======
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
+<<<<<<< HEAD
 >>>>>>> 0cded97 (Derived formats are written as shipped ones: fragments with markers filled in, shared grammar rules imported, and nothing that follows from the states)
 from toolgram.derive.paths import Path, class_of, each_optional, pieces
+=======
+from toolgram.derive.paths import Path, add_closers, class_of, pieces
+>>>>>>> a4bd97f (Tagged and object arguments of derived formats stand as the shipped fragments; markers behind the last call and notated values are written once)
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.value_skeleton import Arguments
@@ -99,7 +103,8 @@ class _TagSkeleton:
         elif not self.distinct:
             rule.append(f"{one}*")
         body = self._one(Path(builder, starts))
-        leaving = self._section_end(rule)
+        leaving = list(self.closed)
+        rule.append(add_closers(builder, "TOOL_CALLS_END", self.section_end, self.closed, leaving))
         builder.rules += [f"calls.3: {' '.join(rule)}", f"{one}: {body}"]
         if self.arguments is not None:
             builder.rules += self.arguments.rules
@@ -114,19 +119,6 @@ class _TagSkeleton:
             if isinstance(first, str) and isinstance(text, str) and self.builder.has(first):
                 count = len(pieces(text))
                 items[:count] = [text.strip()]
-
-    def _section_end(self, rule: list[str]) -> list[str]:
-        builder = self.builder
-        leaving = list(self.closed)
-        names = builder.literals("TOOL_CALLS_END", self.section_end)
-        sources = self.closed
-        for name in names:
-            done = builder.closed("CALLS_COMPLETE")
-            builder.to(name, [*sources, "malformed"], done)
-            leaving.append(done)
-            sources = [done]
-        rule.append(each_optional(names))
-        return leaving
 
     def _stops(self) -> list[int]:
         """How many items of what closes a call there are at each place where it may be left: behind every marker."""
@@ -268,6 +260,8 @@ class _TagSkeleton:
             parsing = builder.state("PARSING_ARGUMENTS", "arguments")
             builder.to("object_start", path.states, parsing, "start_call")
             builder.to("object_end", parsing, self._stop(0), "end_call")
+            names = {"WAITING_FOR_ARGUMENTS_START": path.states[0], "TOOL_COMPLETE": self._stop(0)}
+            builder.fold("object_arguments", names)
             return f"arguments {self._rest(0)}"
         held = list(path.states)
         closers = [str(item) for item in self.after[:1]]
@@ -277,6 +271,8 @@ class _TagSkeleton:
         builder.to(first, held, dest, "start_call", "no_arguments", "end_call")
         builder.to(first, path.states, dest, "close_arguments", "end_call")
         builder.to(first, "malformed", dest)
+        names = {"WAITING_FOR_ARGUMENTS_START": held[0], "CALL_END": first, "CALL_COMPLETE": dest}
+        self.arguments.fold(names)
         return f"{body} {first} {self._rest(1)}"
 
     # --- what closes a call ---------------------------------------------------------------------------------------

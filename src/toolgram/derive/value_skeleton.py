@@ -8,7 +8,7 @@ itself.  Blanks beside raw text belong to its markers where the template writes 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolgram.derive.format_builder import FormatBuilder
@@ -20,7 +20,7 @@ _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
 _LITERAL = {*_JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR}
 _BODIES = {
     "json_value": "value",
-    "notated_value": "notated_object | notated_list | NOTATED_STRING | STRING | NUMBER | TRUE | FALSE | NULL",
+    "notated_value": "_notated{NOTATED_STRING, NOTATED_KEY}",
 }
 _UNWRITTEN = {ValueEncoding.OMITTED, ValueEncoding.EMPTY, ValueEncoding.UNKNOWN}
 
@@ -60,6 +60,7 @@ class Arguments:
         self.frames = _frames(form)
         last = [frame.after for frame in self.frames]
         self.key = ""
+        self.names: dict[str, str] = {}  # markers of the shared fragments: those of the first frame
         self.rules: list[str] = []
         self.on_lines = "\n" in form.separator or any(after[len(after.rstrip()) :].count("\n") for after in last)
 
@@ -95,6 +96,12 @@ class Arguments:
             builder.open_ended[waiting] = {builder.literal("ARGUMENT", text) for text in begins} | {self.key}
         return f"(argument _ws ({separator}argument _ws)*)?"
 
+    def fold(self, names: Mapping[str, str]) -> None:
+        """Put the fragment of the shipped formats in the place of what it says, where it says that."""
+        for fragment in ("tagged_lines", "tagged_arguments", "tagged_keys"):
+            if self.builder.fold(fragment, {**self.names, **names}):
+                return
+
     def _argument(self, held: Sequence[str], sources: Sequence[str], waiting: str, closers: Sequence[str]) -> None:
         builder = self.builder
         certain = ("start_call", "open_arguments")
@@ -102,6 +109,7 @@ class Arguments:
         key_done = builder.state("PARSING_ARGUMENT_KEY_COMPLETED", *(["held"] if unsure else []))
         self.key = key = self._key(closers)
         prefix = builder.literals("ARGUMENT", self.prefix)
+        self.names |= {"KEY": key, "ARGUMENT": prefix[0] if prefix else ""}
         symbols: list[str] = []
         opened = key_done
         if prefix:
@@ -148,6 +156,7 @@ class Arguments:
             if frame.raw and self.on_lines and self.prefix and not frame.echo and not unclosed:
                 following = builder.literal("NEXT_ARGUMENT", f"\n{self.prefix[0]}")
                 builder.to(following, value, opened, "unclosed_value")
+                self.names["NEXT_ARGUMENT"] = following
                 between = " ".join(symbols[1:])
                 unclosed = f"({key}{spaces} {body} {following} {between})* "
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
@@ -163,12 +172,7 @@ class Arguments:
     def _notation(self, opening: str, closing: str) -> None:
         builder = self.builder
         builder.about["notation"] = [opening, closing]
-        builder.take("json", "STRING", "NUMBER", "TRUE", "FALSE", "NULL")
-        self.rules += [
-            'notated_object: "{" [_notated_member ("," _notated_member)*] "}"',
-            '_notated_member: (NOTATED_STRING | NOTATED_KEY | STRING) ":" notated_value',
-            'notated_list: "[" [notated_value ("," notated_value)*] "]"',
-        ]
+        builder.take("notated", "_notated")
         inside = f"(?:(?!{re.escape(closing)})[\\s\\S])*"
         builder.texts["NOTATED_STRING"] = f"{re.escape(opening)}{inside}{re.escape(closing)}"
         builder.texts["NOTATED_KEY"] = r"[^:,{}\[\]\"\s<]+"
@@ -210,6 +214,7 @@ class Arguments:
             names.insert(0, builder.literal(f"{role}_LINE", last + blanks))
         for name in names:
             builder.to(name, state, value)
+        self._mark("KEY_END", names)
         return names[0] if len(names) == 1 else f"({' | '.join(names)})"
 
     def _ending(self, frame: Frame, value: str, waiting: str, key: str) -> str:
@@ -238,6 +243,7 @@ class Arguments:
             done = builder.state("PARSING_ARGUMENT_VALUE_COMPLETED") if rest else waiting
             for name in names:
                 builder.to(name, value, done)
+            self._mark("VALUE_END", names)
             path = Path(builder, [done], [names[0] if len(names) == 1 else f"({' | '.join(names)})"])
             if rest:
                 path.blanks()
@@ -246,6 +252,11 @@ class Arguments:
             dest = waiting if last else builder.state("PARSING_ARGUMENT_VALUE_COMPLETED")
             path.step(builder.literal("VALUE_END", piece), dest, blanks=not last)
         return path.text()
+
+    def _mark(self, role: str, names: Sequence[str]) -> None:
+        """The marker without the blanks beside it, and the one with them."""
+        for name, mark in zip(reversed(names), (role, f"{role}_LINE"), strict=False):
+            self.names.setdefault(mark, name)
 
     def _echo(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         """A closing marker that repeats the key: `</key>`."""
