@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolgram.composition import START
 from toolgram.derive.format_builder import FormatBuilder
 
 # Between two markers that are whole: nothing of either continues across.
@@ -50,9 +49,9 @@ def add_closers(
     `leaving`."""
     names = builder.literals(role, texts)
     for name in names:
-        dest = START if name == names[-1] else builder.closed("CALLS_CLOSED")
+        dest = builder.closed("CALLS_CLOSED")
         builder.to(name, [*sources, "malformed"], dest)
-        leaving += [dest] if dest != START else []
+        leaving.append(dest)
         sources = [dest]
     return each_optional(names)
 

@@ -57,6 +57,6 @@ def _describe(builder: FormatBuilder, result: DiffAnalysisResult, machine: Mappi
     used = {shape.text: name for name, shape in builder.terminals.items() if isinstance(shape, Literal)}
     triggers = {row["trigger"] for row in machine["transitions"]}
     special = [used[token] for token in result.preserved_tokens if used.get(token) in triggers]
-    special += [name for name in builder.terminals if name.startswith("TURN_END") and name not in special]
+    special += [name for name in builder.terminals if name.startswith("TURN_") and name not in special]
     if special:
         builder.about["special_tokens"] = special

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolgram.composition import START
 from toolgram.derive.comparing import markers_of
-from toolgram.derive.format_builder import FormatBuilder, sources_of
+from toolgram.derive.format_builder import TEXTS, FormatBuilder, sources_of
 from toolgram.derive.result import ContentMode, DiffAnalysisResult, Part, ReasoningMode
 from toolgram.spec import Literal
 
@@ -30,6 +30,7 @@ class TextSkeleton:
         self.think_ends: list[str] = []
         self.answer: list[str] = []  # those around content, where there are any
         self.ends: list[str] = []  # those that end a turn
+        self.breaks: dict[str, None] = {}  # those that mean nothing between two parts of a turn
         wrapped = result.content_mode is not ContentMode.PLAIN and bool(result.markers.content_start.strip())
         self._reasoning(result, wrapped)
         if wrapped:
@@ -81,7 +82,7 @@ class TextSkeleton:
         taken = {shape.text for shape in self.builder.terminals.values() if isinstance(shape, Literal)}
         for text in dict.fromkeys(text.strip() for text in texts):
             if text and not _WORDY.match(text) and text not in taken:
-                self._end(text)
+                self.ends.append(self.builder.literal("TURN_END", text))
 
     def _breaks(self, result: DiffAnalysisResult) -> None:
         """What a template writes between two parts of one turn and no marker accounts for: dropped in text."""
@@ -98,16 +99,14 @@ class TextSkeleton:
 
     def _break(self, text: str, part: Part) -> None:
         """What stands behind a thought and its end means that end, and nothing in other text."""
+        builder = self.builder
         if part is not Part.REASONING or not self.think:
-            self._end(text)
-        elif not self.builder.has(text):
-            self.think_ends.append(self.builder.literal("THINK_BREAK", text))
-            self.builder.to(self.think_ends[-1], "REASONING", BEGIN)
-
-    def _end(self, text: str) -> None:
-        name = self.builder.literal("TURN_END", text)
-        if name not in self.ends:
-            self.ends.append(name)
+            name = builder.literal("TURN_BREAK", text)
+            self.breaks |= {name: None}
+            builder.to(name, TEXTS if name not in self.think_ends else ("content", "malformed"), START)
+        elif not builder.has(text):
+            self.think_ends.append(builder.literal("THINK_BREAK", text))
+            builder.to(self.think_ends[-1], "REASONING", BEGIN)
 
     def finish(self, leaving: Sequence[str], calls: bool) -> Mapping[str, Any]:
         """Join text and calls, and return the whole machine. `leaving` are the states behind a call, which text leaves;
@@ -134,7 +133,7 @@ class TextSkeleton:
         return machine
 
     def _rules(self, machine: Mapping[str, Any], calls: bool) -> list[str]:
-        others = [*self.ends, *(["calls"] if calls else [])]
+        others = [*self.breaks, *self.ends, *(["calls"] if calls else [])]
         loop, last, rules, again = ["text"], [], [], ""
         if self.think_ends and not self.think:
             loop.append(self.think_ends[0])
