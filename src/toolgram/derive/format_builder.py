@@ -230,7 +230,11 @@ class FormatBuilder:
         """The transitions, those that differ in nothing but their source, or their trigger, in one entry."""
         by_trigger: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
         for (source, trigger), (dest, actions) in self.rows.items():
-            by_trigger.setdefault((trigger, "=" if source == dest else dest, actions), []).append(source)
+            by_trigger.setdefault((trigger, source if dest == "=" else dest, actions), []).append(source)
+        for (trigger, dest, actions), sources in list(by_trigger.items()):
+            if sources == [dest]:
+                by_trigger.setdefault((trigger, "=", actions), []).append(dest)
+                del by_trigger[trigger, dest, actions]
         alike: dict[tuple[tuple[str, ...], str, tuple[str, ...]], list[str]] = {}
         for (trigger, dest, actions), sources in by_trigger.items():
             alike.setdefault((tuple(sources), dest, actions), []).append(trigger)
