@@ -10,16 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-<<<<<<< HEAD
-from toolgram.derive.drafts import RECOVERING, START, Draft
-=======
+from toolgram.composition import START
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
-<<<<<<< HEAD
->>>>>>> 0cded97 (Derived formats are written as shipped ones: fragments with markers filled in, shared grammar rules imported, and nothing that follows from the states)
-from toolgram.derive.paths import Path, class_of, each_optional, pieces
-=======
 from toolgram.derive.paths import Path, add_closers, class_of, pieces
->>>>>>> a4bd97f (Tagged and object arguments of derived formats stand as the shipped fragments; markers behind the last call and notated values are written once)
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.value_skeleton import Arguments
@@ -182,11 +175,7 @@ class _TagSkeleton:
         path.step(trigger, self.closed[0], "start_call", "open_arguments", blanks=False)
         texts = [*self.section_end[:1], *self.before[:1], *([self.separator] if self.separator else [])]
         arguments = self.arguments.build(path, [text for text in texts if isinstance(text, str)], self.closed[0])
-<<<<<<< HEAD
-        self.draft.to("recovered", self.recovering, START)  # no argument can follow: the call has failed
-=======
-        builder.recovered = self.closed[0]
->>>>>>> 0cded97 (Derived formats are written as shipped ones: fragments with markers filled in, shared grammar rules imported, and nothing that follows from the states)
+        builder.recovered = START  # no argument can follow: the call has failed
         return f"{path.text()} _ws {arguments}"
 
     def _symbol(self, role: str, item: Item, following: Item | None) -> tuple[str, tuple[str, ...]]:
