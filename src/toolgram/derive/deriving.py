@@ -19,7 +19,6 @@ from threading import Lock
 from typing import Any
 
 from toolgram.derive.analysis import analyse
-from toolgram.derive.drafts import Draft
 from toolgram.derive.known import known_for
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.report import DeriveReport, Probe
@@ -84,8 +83,7 @@ def _derive(template: str, bos_token: str, eos_token: str, name: str, kwargs: Ma
     began = time.perf_counter()
     result = analyse(template, bos_token, eos_token, kwargs)
     report = DeriveReport(result, warnings=list(result.report.warnings))
-    draft = _draft(result, name, eos_token, report)
-    fmt = Format(draft.spec((str(grammar_home()),)), draft.machine(), report)
+    fmt = _synthesised(result, name, eos_token, report)
     report.probes = probe(fmt, result)
     fmt = _known(result, fmt, report)
     for failed in report.failed:
@@ -94,17 +92,17 @@ def _derive(template: str, bos_token: str, eos_token: str, name: str, kwargs: Ma
     return fmt
 
 
-def _draft(result: DiffAnalysisResult, name: str, eos_token: str, report: DeriveReport) -> Draft:
+def _synthesised(result: DiffAnalysisResult, name: str, eos_token: str, report: DeriveReport) -> Format:
     try:
-        draft = synthesise(result, name, eos_token)
-        draft.spec(())
-        return draft
+        builder = synthesise(result, name, eos_token)
+        return Format(builder.spec(), builder.machine(), report)
     except NotExpressible as error:
         problem = str(error)
     except FormatError as error:
         problem = error.problem
     report.warnings.append(f"the calls cannot be expressed, and are read as text: {problem}")
-    return without_calls(result, name, eos_token)
+    builder = without_calls(result, name, eos_token)
+    return Format(builder.spec(), builder.machine(), report)
 
 
 def _known(result: DiffAnalysisResult, fmt: Format, report: DeriveReport) -> Format:
