@@ -99,6 +99,8 @@ class Program:
     special: dict[str, str]  # the same, of the special tokens
     notation: tuple[str, ...] = ()  # quotes of notated values
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
+    generation_prompt: str = ""  # what the prompt has written, where a parser is not told
+    stop: frozenset[str] = frozenset()  # triggers that end a turn
     spec: Spec | None = None  # what it was compiled from
     strict: bool = False  # nothing is repaired
 
@@ -139,6 +141,8 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         special,
         spec.notation,
         spec.turn_end,
+        spec.generation_prompt,
+        frozenset(spec.stop or ()),
         spec,
         strict,
     )

@@ -60,6 +60,8 @@ def _describe(draft: Draft, result: DiffAnalysisResult) -> None:
     special += [name for name in draft.terminals if name.startswith("TURN_END") and name not in special]
     if special:
         draft.about["special_tokens"] = special
+    if result.prompts["unset"].opened:
+        draft.about["generation_prompt"] = result.prompts["unset"].opened
     if draft.states.get("PARSING_ARGUMENTS", ("",))[-1:] != ("python",) and "IN_LIST_COMPLETE" in draft.states:
         draft.about["python_json"] = True
 

@@ -24,6 +24,7 @@ from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
 from toolgram.message import Anomaly, Message, MessageBuilder
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
+from toolgram.runtime.event_buffer import REASONING
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
@@ -47,6 +48,8 @@ _TOLERATED = {
     "repeated_argument": "an argument of this name came before; both are passed on",
     "missing_argument": "a required argument was not given",
     "unexpected_type": "the value of this argument is not of a declared type",
+    "unopened_reasoning": "a marker closes a thought that nothing has opened",
+    "assumed_reasoning": "the prompt of the format opens a thought, and no marker closed it",
     "unclosed_value": "the next argument began where this one was to be closed",
 }
 
@@ -67,7 +70,7 @@ class Parser:
         self,
         program: Program,
         tools: Sequence[Mapping[str, Any]] | None = None,
-        prefix: str = "",
+        prefix: str | None = None,
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
         trace: Trace | None = None,
@@ -91,7 +94,10 @@ class Parser:
         self._pieces: list[str]  # and, where they are transcoded, what has produced nothing yet
         self._closed = False
         self._replayed: Sequence[Event] = ()  # of the call that a prefix has begun, to be emitted first
-        if prefix:
+        if prefix is None and program.generation_prompt:
+            self._skip(program.generation_prompt)
+            self._stream.assumed = self._stream.state.meaning == "reasoning"
+        elif prefix:
             self._skip(prefix)
 
     @property
@@ -263,6 +269,8 @@ class Parser:
         text, stream.buffer = stream.buffer, ""
         _read(stream, text, 0, True)
         _end(stream)
+        if stream.assumed and stream.events.has & REASONING:
+            stream.events.note("assumed_reasoning", "")
         self._builder.add(out)
         self._note()
         self._builder.finish(finish_reason)
