@@ -111,12 +111,12 @@ class Stream:
             self.hold()
         if self.trace:
             self._tell(trigger, dest)
-        if self.assumed and dest.meaning == "content":
-            self.assumed = trigger in self.program.stop or self.calls.count > 0
         if move.actions:
             self._act(move, text, why, text if value is None else value)
         elif text:
             events.drop(text, why)
+        if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
+            self.assumed = trigger in self.program.stop or self.calls.count > 0
         self.state = dest
         if events.held is not None and not dest.held:
             events.commit()
