@@ -99,6 +99,8 @@ class Program:
     special: dict[str, str]  # the same, of the special tokens
     notation: tuple[str, ...] = ()  # quotes of notated values
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
+    generation_prompt: str = ""  # what the prompt has written, where a parser is not told
+    stop: frozenset[str] = frozenset()  # triggers that end a turn
     spec: Spec | None = None  # what it was compiled from
     strict: bool = False  # nothing is repaired
     closing: frozenset[str] = frozenset()  # texts of the markers that close a call
@@ -140,6 +142,8 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         special,
         spec.notation,
         spec.turn_end,
+        spec.generation_prompt,
+        frozenset(spec.stop or ()),
         spec,
         strict,
         _closing(spec, states.values()),

@@ -137,7 +137,7 @@ def explain(
     fmt: Format,
     text: str,
     tools: Sequence[Mapping[str, Any]] | None = None,
-    prefix: str = "",
+    prefix: str | None = None,
     finish_reason: str | None = None,
 ) -> Explanation:
     """How `fmt` reads a whole output, and why. Takes what `Format.parse` takes, and never raises on any text."""
@@ -159,7 +159,7 @@ def explain(
 class _Reading:
     """One output, read by a parser: at which character it did what."""
 
-    def __init__(self, fmt: Format, tools: Sequence[Mapping[str, Any]] | None, prefix: str) -> None:
+    def __init__(self, fmt: Format, tools: Sequence[Mapping[str, Any]] | None, prefix: str | None) -> None:
         self.offset: int | None = None  # of the character being read; None inside the prefix
         self.character = ""
         self.events: list[Event] = []
@@ -323,7 +323,7 @@ def _in_words(anomaly: Anomaly) -> str:
 # --- other formats ------------------------------------------------------------------------------------------------
 
 
-def _alternatives(own: Alternative, text: str, prefix: str, finish_reason: str | None) -> list[Alternative]:
+def _alternatives(own: Alternative, text: str, prefix: str | None, finish_reason: str | None) -> list[Alternative]:
     """What the other shipped formats make of the text: the most calls first, then the least text left."""
     others = []
     for name in format_names():

@@ -87,6 +87,11 @@ class Format:
         return self.spec.example
 
     @property
+    def generation_prompt(self) -> str:
+        """What the prompt writes for the assistant, where a parser is not told; "" for nothing."""
+        return self.spec.generation_prompt
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What readers of its page should know."""
         return self.spec.notes
@@ -160,7 +165,7 @@ class Format:
     def parser(
         self,
         tools: Sequence[Mapping[str, Any]] | None = None,
-        prefix: str = "",
+        prefix: str | None = None,
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
         trace: Trace | None = None,
@@ -171,7 +176,7 @@ class Format:
 
         `tools` are OpenAI tool dicts; a call to none of them is forwarded and noted as an anomaly. `prefix` is what the
         prompt has already written for the assistant (or any tail of the prompt): it moves the machine and gives no
-        events. `call_ids` makes ids for calls without one. `special_tokens` maps the text of special tokens to their
+        events. None stands for the format's own `generation_prompt`, `""` for nothing. `call_ids` makes ids for calls without one. `special_tokens` maps the text of special tokens to their
         ids, for `feed(delta, token_ids=...)`. `trace` is called with a `TraceStep` at every transition.
         With `keep_message=False` the parser forgets what it has sent, and `Parser.message` cannot be asked for: memory
         is then what is held back, whatever the length of the output. With `strict=True` nothing is repaired: what a
@@ -191,7 +196,7 @@ class Format:
         self,
         text: str,
         tools: Sequence[Mapping[str, Any]] | None = None,
-        prefix: str = "",
+        prefix: str | None = None,
         finish_reason: str | None = None,
         strict: bool = False,
         call_ids: CallIds | None = None,
@@ -209,7 +214,7 @@ class Format:
         self,
         text: str,
         tools: Sequence[Mapping[str, Any]] | None = None,
-        prefix: str = "",
+        prefix: str | None = None,
         finish_reason: str | None = None,
     ) -> Explanation:
         """Why `parse` reads an output as it does: who owns each character, the path through the machine, what was held

@@ -63,6 +63,11 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "The quotes of notated values: the opening one, the closing one.", "texts", "notation: ['<q>', '</q>']"
     ),
     "turn_end": Key("Blanks that stand before the token that ends a turn.", "text", 'turn_end: "\\n"'),
+    "generation_prompt": Key(
+        "What the prompt has written for the assistant, where a parser is not told.",
+        "text",
+        'generation_prompt: "<think>\\n"',
+    ),
 }
 
 MACHINE_KEYS: Mapping[str, Key] = {
@@ -162,6 +167,7 @@ ACTIONS: Mapping[str, str] = {
     "open_arguments": "Arguments that come one by one begin.",
     "argument_key": "The text is the key of the next argument.",
     "unclosed_value": "The value before has no closing marker.",
+    "unopened_reasoning": "The marker closes a thought that nothing has opened.",
     "close_arguments": "Arguments that come one by one are over.",
     "end_call": "The call is complete.",
     "fail_call": "The open call, if there is one, is malformed.",

@@ -75,7 +75,6 @@ def test_text_around_the_list(before: str, after: str) -> None:
         f"[{F}]",
         F,
         "an <response>x</response> element",
-        "</think> <response>",
         "The smaller one is a <",
     ],
 )

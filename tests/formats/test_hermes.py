@@ -94,7 +94,7 @@ def test_text_before_between_and_after(before: str, between: str, after: str) ->
         '<tool_call>\n["f"]\n</tool_call>',
         "<tool_call>f(a=1)</tool_call>",
         '{"name": "f", "arguments": {}}',
-        "a </tool_call> b </think> c",
+        "a </tool_call> b c",
         "<tool",
         "1 < 2",
     ],

@@ -115,7 +115,7 @@ def parse(
         ),
     ] = None,
     tools: Tools = None,
-    prefix: Prefix = "",
+    prefix: Prefix = None,
     finish_reason: FinishReason = None,
 ) -> None:
     """Parse raw model output and print the message as JSON.
@@ -160,7 +160,7 @@ def explain(
     grammar: Grammar = None,
     machine: Machine = None,
     tools: Tools = None,
-    prefix: Prefix = "",
+    prefix: Prefix = None,
     finish_reason: FinishReason = None,
     as_json: Annotated[bool, typer.Option("--json", help="The whole explanation as one JSON document.")] = False,
 ) -> None:

@@ -49,7 +49,7 @@ class Reading:
 
     format: Format
     tools: list[dict[str, Any]] | None = None
-    prefix: str = ""
+    prefix: str | None = None
     finish_reason: str | None = None
 
     def run(self, texts: Iterable[str], see: Callable[[Event], None]) -> Message:

@@ -110,13 +110,18 @@ def _known(result: DiffAnalysisResult, fmt: Format, report: DeriveReport) -> For
     row = known_for(result)
     if row is None or row.name not in format_names():
         return fmt
-    shipped = Format(get_format(row.name).spec, report=report)
+    shipped = _shipped(row.name, result.prompts["unset"].opened, report)
     probes = probe(shipped, result)
     if passed(probes) < passed(report.probes):
         report.warnings.append(f"{row.name} seemed to fit and reads less of the template's own messages")
         return fmt
     report.shipped, report.why, report.probes = row.name, f"it knows {row.knows}", probes
     return shipped
+
+
+def _shipped(name: str, generation_prompt: str, report: DeriveReport) -> Format:
+    """The shipped format of this name, behind the template's own generation prompt."""
+    return Format(replace(get_format(name).spec, generation_prompt=generation_prompt), report=report)
 
 
 def _insist(fmt: Format) -> None:
@@ -146,6 +151,7 @@ def _save(path: Path, fmt: Format) -> None:
         "code": readers_hash(),
         "spec": dump_spec(fmt.spec) if report.shipped is None else None,
         "shipped": report.shipped,
+        "generation_prompt": fmt.generation_prompt,
         "why": report.why,
         "machine": fmt.machine_text,
         "probes": [[each.case, each.prompt, each.output, each.problem] for each in report.probes],
@@ -170,7 +176,7 @@ def _load(path: Path) -> Format | None:
         report = DeriveReport(None, data["shipped"], data["why"], [Probe(*each) for each in data["probes"]])
         report.warnings, report.seconds = list(data["warnings"]), float(data["seconds"])
         if report.shipped:
-            return Format(get_format(report.shipped).spec, report=report)
+            return _shipped(report.shipped, str(data["generation_prompt"]), report)
         spec = replace(load_spec(data["spec"]), import_paths=(str(grammar_home()),))
         return Format(spec, data["machine"], report)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

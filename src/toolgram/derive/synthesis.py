@@ -60,3 +60,5 @@ def _describe(builder: FormatBuilder, result: DiffAnalysisResult, machine: Mappi
     special += [name for name in builder.terminals if name.startswith("TURN_") and name not in special]
     if special:
         builder.about["special_tokens"] = special
+    if result.prompts["unset"].opened:
+        builder.about["generation_prompt"] = result.prompts["unset"].opened

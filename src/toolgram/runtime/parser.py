@@ -27,6 +27,7 @@ from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
 from toolgram.message import Message, MessageBuilder, tool_names
 from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
+from toolgram.runtime.event_buffer import REASONING
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
@@ -61,7 +62,7 @@ class Parser:
         self,
         program: Program,
         tools: Sequence[Mapping[str, Any]] | None = None,
-        prefix: str = "",
+        prefix: str | None = None,
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
         trace: Trace | None = None,
@@ -86,7 +87,10 @@ class Parser:
         self._pieces: list[str]  # and, where they are transcoded, what has produced nothing yet
         self._closed = False
         self._replayed: Sequence[BufferedEvent] = ()  # of the call that a prefix has begun, to be emitted first
-        if prefix:
+        if prefix is None and program.generation_prompt:
+            self._skip(program.generation_prompt)
+            self._stream.assumed = self._stream.state.meaning == "reasoning"
+        elif prefix:
             self._skip(prefix)
 
     @property
@@ -273,6 +277,8 @@ class Parser:
         text, stream.buffer = stream.buffer, ""
         _read(stream, text, 0, True)
         _end(stream)
+        if stream.assumed and stream.events.has & REASONING:
+            stream.events.note("assumed_reasoning", "")
         self._builder.add(out, self._log.offset)
         self._builder.finish(finish_reason)
         return self._log.read(out)

@@ -23,7 +23,7 @@ from toolgram.runtime.source import Source
 from toolgram.runtime.stream import RejectedValue, Stream, reader_of
 from toolgram.spec import TEXT
 
-VERSION = 4
+VERSION = 5
 _COUNT = range(2**31)
 _STATUSES = ("complete", "truncated", "malformed")
 
@@ -38,6 +38,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "state": stream.state.name,
         "reader": stream.reader,
         "buffer": stream.buffer,
+        "assumed": stream.assumed,
         "unmatched_ids": stream.unmatched_ids and {**stream.unmatched_ids},
         "island": dump_island(stream.island),
         "rejected": [*rejected] if rejected else None,
@@ -71,7 +72,7 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
 
     Raises ValueError or KeyError for what is no snapshot of this format.
     """
-    (stream.buffer,) = _fields(data, ("buffer",), str)
+    stream.buffer, stream.assumed = _fields(data, ("buffer", "assumed"), str, bool)
     stream.state = stream.program.states[_fields(data, ("state",), str)[0]]
     (stream.reader,) = _fields(data, ("reader",), tuple(READERS))
     stream.unmatched_ids = _loaded_ids(data["unmatched_ids"])

@@ -68,7 +68,7 @@ class Stream:
     """The machine's position, the parts that hold what it must remember, and the moves that it can make."""
 
     __slots__ = (
-        "buffer", "calls", "closing", "events", "island", "program", "reader", "rejected", "source", "state", "trace",
+        "assumed", "buffer", "calls", "closing", "events", "island", "program", "reader", "rejected", "source", "state", "trace",
         "unmatched_ids",
     )  # fmt: skip
 
@@ -80,6 +80,7 @@ class Stream:
         self.state = program.initial
         self.reader = reader_of(program.initial)
         self.buffer = ""  # the prefix of a token that may still grow
+        self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
         self.calls = Calls(self.events, call_ids, tools)
@@ -114,6 +115,8 @@ class Stream:
             self._act(move, text, why, text if value is None else value)
         elif text:
             events.drop(text, why)
+        if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
+            self.assumed = trigger in self.program.stop or self.calls.count > 0
         self.state = dest
         if events.held is not None and not dest.held:
             events.commit()
@@ -153,6 +156,9 @@ class Stream:
                 text = ""
             elif action == "unclosed_value":
                 self.events.note("unclosed_value", calls.key)
+            elif action == "unopened_reasoning":
+                self.events.note(action, value)
+                self.assumed = False
             else:
                 drop(text, why)
                 text = ""
