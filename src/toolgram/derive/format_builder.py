@@ -184,11 +184,14 @@ class FormatBuilder:
         about = [f"// {line}".rstrip() for line in self.comment.splitlines()]
         imports = [f"%import .common.{module} ({', '.join(names)})" for module, names in self.imports.items()]
         rules = [*self.rules, f"_ws: {BLANK}*"] if any("_ws" in rule for rule in self.rules) else self.rules
+        known = {name for names in self.imports.values() for name in names}
         terminals = [
             f"{name}: {quoted(shape.text) if isinstance(shape, Literal) else f'/{slashed(shape.pattern)}/'}"
             for name, shape in self.terminals.items()
+            if name not in known
         ]
-        terminals += [f"{name}: /{slashed(pattern)}/" for name, pattern in self.texts.items()]
+        for name, pattern in self.texts.items():
+            terminals.append(f"{'%override ' if name in known else ''}{name}: /{slashed(pattern)}/")
         parts = [about, imports, [" ".join(rule.split()) for rule in rules], terminals]
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 

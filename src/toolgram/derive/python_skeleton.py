@@ -13,6 +13,8 @@ from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, Sl
 
 _PYTHON = {ValueEncoding.JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR, ValueEncoding.JSON_ESCAPED}
 
+_MARKS = {"NAME": "", "OPEN_BRACKET": "[", "CLOSE_BRACKET": "]", "COMMA": ","}  # as the shared grammar has them
+
 
 def is_python(calls: CallsFormat) -> bool:
     """Whether the calls are Python calls with keyword arguments."""
@@ -48,40 +50,34 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     if not opening and not start.endswith("["):
         raise NotExpressible("nothing stands before a Python call, by which its beginning could be told")
     builder.blanks()
-    names = {"NAME": builder.run("NAME", r"[^\W\d]", r"[\w.\-]", 256)}
-    commas = {"COMMA": builder.literal("COMMA", ","), "CLOSE_BRACKET": builder.literal("CLOSE_BRACKET", "]")}
-    brackets = {"OPEN_BRACKET": builder.literal("OPEN_BRACKET", "["), **commas}
-    builder.use("python_first_call", {**names, **commas})
-    builder.use("python_calls" if opening else "python_list", {**names, **brackets})
+    builder.run("NAME", r"[^\W\d]", r"[\w.\-]", 256)
+    if any(builder.literal(name, text) != name for name, text in _MARKS.items() if text):
+        raise NotExpressible("a bracket or a comma of Python means something else in free text")
+    builder.use("python_first_call", {})
+    builder.use("python_calls" if opening else "python_list", {})
     path = Path(builder, list(TEXTS)).markers("TOOL_CALLS", opening, "WAITING_FOR_TOOL_LIST")
     rule = [*path.symbols, "list", "_ws" if opening or ending else ""]
     if opening:
-        builder.use("python_sole_call", names)
-        rule.append(_one_by_one(builder, calls.separator.strip(), names["NAME"]))
+        builder.use("python_sole_call", {})
+        rule.append(_one_by_one(builder, calls.separator.strip()))
     else:
-        builder.to(brackets["OPEN_BRACKET"], ["content", "reasoning"], "WAITING_FOR_TOOL_KEY")
+        builder.to("OPEN_BRACKET", ["content", "reasoning"], "WAITING_FOR_TOOL_KEY")
     leaving = ["TOOL_COMPLETE"]
     rule.append(add_closers(builder, "TOOL_CALLS_END", ending, leaving, leaving))
-    listed = f"_list_of{{{brackets['OPEN_BRACKET']}, call, {commas['COMMA']}, {commas['CLOSE_BRACKET']}, _ws}}"
-    builder.rules += [
-        f"calls.3: {' '.join(rule)}",
-        f"list: {listed}{' | call' if opening else ''}",
-        f"call: {names['NAME']} arguments",
-    ]
-    builder.take("python", "arguments")
-    builder.take("python_calls", "_list_of")
+    builder.rules += [f"calls.3: {' '.join(rule)}", f"list: _listed_calls{' | call' if opening else ''}"]
+    builder.take("python_calls", "_listed_calls", "call", "WS", *_MARKS)
     return leaving
 
 
-def _one_by_one(builder: FormatBuilder, separator: str, name: str) -> str:
+def _one_by_one(builder: FormatBuilder, separator: str) -> str:
     """Calls behind one another without a list, with a separator between them or without; their rule."""
     sole = "PARSING_SOLE_NAME_COMPLETED"
-    builder.to(name, "TOOL_COMPLETE", sole, "name")
+    builder.to("NAME", "TOOL_COMPLETE", sole, "name")
     if not separator or separator == "," or not pieces(separator):
         return "(call _ws)*"
     trigger = builder.literal("SEPARATOR", separator)
     waiting = builder.state("WAITING_FOR_NEXT_CALL", "held")
     builder.to(trigger, "TOOL_COMPLETE", waiting)
     builder.loop_blanks(waiting)
-    builder.to(name, waiting, sole, "name")
+    builder.to("NAME", waiting, sole, "name")
     return f"(({trigger} _ws)? call _ws)*"

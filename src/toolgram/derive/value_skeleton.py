@@ -18,10 +18,6 @@ from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, ValueEncoding
 
 _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
 _LITERAL = {*_JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR}
-_BODIES = {
-    "json_value": "value",
-    "notated_value": "_notated{NOTATED_STRING, NOTATED_KEY}",
-}
 _UNWRITTEN = {ValueEncoding.OMITTED, ValueEncoding.EMPTY, ValueEncoding.UNKNOWN}
 
 
@@ -162,7 +158,9 @@ class Arguments:
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
         self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}".replace("  ", " ")]
         for rule in dict.fromkeys(frame.rule for frame in self.frames):
-            self.rules.append(f"{rule}: {_BODIES.get(rule, 'VALUE?')}")
+            self.rules += (
+                [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}"] if rule != "notated_value" else []
+            )
         notated = notation_of(self.form)
         if notated is not None:
             self._notation(*notated)
@@ -172,10 +170,9 @@ class Arguments:
     def _notation(self, opening: str, closing: str) -> None:
         builder = self.builder
         builder.about["notation"] = [opening, closing]
-        builder.take("notated", "_notated")
+        builder.take("notated", "notated_value", "NOTATED_STRING")
         inside = f"(?:(?!{re.escape(closing)})[\\s\\S])*"
         builder.texts["NOTATED_STRING"] = f"{re.escape(opening)}{inside}{re.escape(closing)}"
-        builder.texts["NOTATED_KEY"] = r"[^:,{}\[\]\"\s<]+"
 
     def _lead(self, frame: Frame, branches: dict[tuple[str, ...], str]) -> tuple[str, str]:
         """The markers between key and value, but for the last: shared by frames as far as they are the same."""
