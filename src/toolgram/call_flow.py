@@ -250,6 +250,10 @@ def _act(action: str, transition: Transition, source: State, position: Position)
         if source.meaning != "value":
             raise _Fault("`unclosed_value` where no value is read", "remove `unclosed_value`")
         return position
+    if action == "late_call_id":
+        if not position.started:
+            raise _Fault("`late_call_id` where no call is open", "write `after: call_id`")
+        return position
     if action == "unopened_reasoning":
         if source.meaning != "content":
             raise _Fault("`unopened_reasoning` where no content is read", "remove `unopened_reasoning`")

@@ -162,6 +162,7 @@ TAGS: Mapping[str, str] = {**MEANINGS, **TRAITS}
 ACTIONS: Mapping[str, str] = {
     "name": "The text is the name of the function.",
     "call_id": "The text is the id of the call.",
+    "late_call_id": "The text is the id of the call, which has begun with another one.",
     "start_call": "The call is certain.",
     "no_arguments": "The arguments are `{}`.",
     "open_arguments": "Arguments that come one by one begin.",

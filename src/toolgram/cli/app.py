@@ -24,6 +24,7 @@ from toolgram.cli.options import (
     Grammar,
     Machine,
     Prefix,
+    Strict,
     Tools,
     load_chosen_format,
     load_required_format,
@@ -117,6 +118,7 @@ def parse(
     tools: Tools = None,
     prefix: Prefix = None,
     finish_reason: FinishReason = None,
+    strict: Strict = False,
 ) -> None:
     """Parse raw model output and print the message as JSON.
 
@@ -138,9 +140,8 @@ def parse(
     if inputs.count("-") > 1:
         refuse("standard input (-) can only be read once")
     with quiet_endings():
-        reading = Reading(
-            load_required_format(format_name, grammar, machine, NO_FORMAT), read_tools(tools), prefix, finish_reason
-        )
+        fmt = load_required_format(format_name, grammar, machine, NO_FORMAT)
+        reading = Reading(fmt, read_tools(tools), prefix, finish_reason, strict)
         if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
             complain("reading standard input; end it with Ctrl-D")
         if jsonl is not None:

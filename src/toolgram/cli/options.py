@@ -57,6 +57,10 @@ FinishReason = Annotated[
     str | None,
     typer.Option(metavar="REASON", help="Why the server stopped the model. Example: --finish-reason length"),
 ]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Repair nothing: what a model got wrong inside a call makes the call malformed."),
+]
 
 
 def load_chosen_format(name: str | None, grammar: str | None, machine: str | None) -> toolgram.Format | None:

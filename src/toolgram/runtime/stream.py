@@ -148,6 +148,8 @@ class Stream:
                 text = ""
             elif action == "call_id":
                 calls.id = value or None
+            elif action == "late_call_id":
+                self.events.note("model_id", value)
             elif action == "no_arguments":
                 calls.delta("{}", text)
                 text = ""
