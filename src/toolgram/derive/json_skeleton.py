@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from toolgram.composition import START
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, add_closers, pieces
+from toolgram.derive.paths import Path, add_closers, pieces, whole
 from toolgram.derive.result import DiffAnalysisResult, JsonFields
 
 LIST, DONE = "WAITING_FOR_TOOL_LIST", "CALLS_COMPLETE"
@@ -30,8 +30,8 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     listed = calls.section_start.rstrip().endswith("[")
     section = calls.section_start.rstrip().removesuffix("[") if listed else calls.section_start
     section_end = calls.section_end.lstrip().removeprefix("]") if listed else calls.section_end
-    before = _whole(builder, markers.per_call_start)
-    outer = _whole(builder, section)
+    before = whole(builder, markers.per_call_start)
+    outer = whole(builder, section)
     if not before:
         before, outer = outer, []
     closers = [*pieces(markers.per_call_end)]
@@ -86,15 +86,9 @@ def _alone(builder: FormatBuilder, result: DiffAnalysisResult, before: list[str]
         return [], []
     start, end = result.calls.single
     markers = result.markers
-    opening = _whole(builder, start.rstrip().removesuffix("[") + markers.per_call_start)
+    opening = whole(builder, start.rstrip().removesuffix("[") + markers.per_call_start)
     closing = pieces(markers.per_call_end + end.lstrip().removeprefix("]"))
     return (opening, closing) if opening and opening != before else ([], [])
-
-
-def _whole(builder: FormatBuilder, marker: str) -> list[str]:
-    """The pieces of a marker; one, where its first means something else in free text."""
-    cut = pieces(marker)
-    return [marker.strip()] if cut and builder.has(cut[0]) else cut
 
 
 def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:

@@ -26,6 +26,12 @@ def pieces(marker: str) -> list[str]:
     return [piece.strip() for piece in cut if piece.strip()]
 
 
+def whole(builder: FormatBuilder, marker: str) -> list[str]:
+    """The pieces of a marker; one, where its first means something else in free text."""
+    cut = pieces(marker)
+    return [marker.strip()] if cut and builder.has(cut[0]) else cut
+
+
 def class_of(excluded: str, blanks: bool = False) -> str:
     """A character class of everything but `excluded`, line ends, and (unless `blanks`) other blanks."""
     kept = dict.fromkeys(char for char in excluded if not char.isspace())

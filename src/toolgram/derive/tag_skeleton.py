@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from toolgram.composition import START
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, add_closers, class_of, pieces
+from toolgram.derive.paths import Path, add_closers, class_of, pieces, whole
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.value_skeleton import Arguments
@@ -108,10 +108,8 @@ class _TagSkeleton:
     def _whole_markers(self) -> None:
         """Markers stay whole where their first piece means something else in free text."""
         for items, text in ((self.section, self.calls.section_start), (self.before, self.calls.pattern[0])):
-            first = items[0] if items else None
-            if isinstance(first, str) and isinstance(text, str) and self.builder.has(first):
-                count = len(pieces(text))
-                items[:count] = [text.strip()]
+            if items and isinstance(items[0], str) and isinstance(text, str):
+                items[: len(pieces(text))] = whole(self.builder, text)
 
     def _stops(self) -> list[int]:
         """How many items of what closes a call there are at each place where it may be left: behind every marker."""

@@ -156,11 +156,9 @@ class Arguments:
                 between = " ".join(symbols[1:])
                 unclosed = f"({key}{spaces} {body} {following} {between})* "
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
-        self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}".replace("  ", " ")]
-        for rule in dict.fromkeys(frame.rule for frame in self.frames):
-            self.rules += (
-                [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}"] if rule != "notated_value" else []
-            )
+        self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}"]
+        rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule != "notated_value")
+        self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
         notated = notation_of(self.form)
         if notated is not None:
             self._notation(*notated)
