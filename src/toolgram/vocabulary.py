@@ -150,6 +150,10 @@ VALUE_TYPES: Mapping[str, str] = {
     "notated": "The value is JSON with the quotes of `notation:`.",
 }
 
+# A value without a type is read as its parameter says. Types that are named in neither line end only by themselves.
+ENDED_BY_A_MARKER = ("", "text", "json")
+NEVER_ENDED_BY_THEMSELVES = ("", "text")
+
 TRAITS: Mapping[str, str] = {
     "held": "What is read is not certain yet: it is sent, or becomes text, later.",
     "python": "The arguments are Python keyword arguments.",
