@@ -9,6 +9,7 @@ from itertools import combinations
 from toolgram.call_flow import call_faults
 from toolgram.errors import FormatError
 from toolgram.spec import END, TEXT, Literal, Run, Spec, State, Transition, rows_of
+from toolgram.vocabulary import ENDED_BY_A_MARKER, NEVER_ENDED_BY_THEMSELVES
 
 
 def faults(spec: Spec) -> Iterator[FormatError]:

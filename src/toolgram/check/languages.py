@@ -312,7 +312,8 @@ def samples(spec: Spec) -> dict[str, list[str]]:
     """Texts for the symbols that are not one fixed text."""
     python = any(state.python for state in spec.states.values())
     objects = _objects(spec)
-    values = ['"v"', "1"] if any(state.typed not in NEVER_ENDED_BY_THEMSELVES for state in spec.states.values()) else ["v", "1"]
+    typed = {state.typed for state in spec.states.values()}
+    values = ["v", "1"] if typed <= {*NEVER_ENDED_BY_THEMSELVES} else ['"v"', "1"]
     runs = {name: [RUNS.get(name.partition("_")[0], "k")] for name in spec.terminals if name != WS}
     return {
         **runs,
