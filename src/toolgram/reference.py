@@ -25,7 +25,7 @@ from transitions.extensions.states import Tags, add_state_features
 
 from toolgram.errors import ToolgramError
 from toolgram.events import Status
-from toolgram.islands.notated_values import NotatedScanner
+from toolgram.islands import value_island, value_kind
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.message import Message, ToolCall
@@ -220,14 +220,14 @@ def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
             key = str(node) if name == "KEY" else key
             continue
         source = "" if node.meta.empty else text[node.meta.start_pos : node.meta.end_pos]
-        if name == "notated_value":
-            scanner = NotatedScanner((spec.notation[0], spec.notation[1]))
-            scanner.read(source, 0, True)
-            source = scanner.out
-        elif name in _TYPES:
-            value = TaggedValue(_TYPES[name])
+        if name in _TYPES:
+            tagged = TaggedValue(_TYPES[name])
+            tagged.read(source, 0, True)
+            source = tagged.out + tagged.finish()
+        elif name != "json_value":
+            value = value_island(value_kind(name.removesuffix("_value"), alone=True), None, spec.notation)
             value.read(source, 0, True)
-            source = value.out + value.finish()
+            source = value.out
         yield f"{json.dumps(key)}: {source}"
 
 

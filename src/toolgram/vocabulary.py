@@ -150,6 +150,10 @@ VALUE_TYPES: Mapping[str, str] = {
     "notated": "The value is JSON with the quotes of `notation:`.",
 }
 
+# A value without a type is read as its parameter says. Types that are named in neither line end only by themselves.
+ENDED_BY_A_MARKER = ("", "text", "json")
+NEVER_ENDED_BY_THEMSELVES = ("", "text")
+
 TRAITS: Mapping[str, str] = {
     "held": "What is read is not certain yet: it is sent, or becomes text, later.",
     "python": "The arguments are Python keyword arguments.",
@@ -187,20 +191,3 @@ RECOVERY_TRIGGERS: Mapping[str, str] = {
 }
 
 TEXT, END = "TEXT", "end"
-
-TRIGGERS: Mapping[str, str] = {
-    TEXT: "Free text.",
-    END: "The end of the output.",
-    **ISLAND_TRIGGERS,
-    **RECOVERY_TRIGGERS,
-    "start_map item": "The object around a call begins. `item.KEY`: an object in it.",
-    "end_map item": "The object around a call is over. `item.KEY`: an object in it, or the arguments.",
-    "map_key item.KEY": "A key of the object around a call; `item.*` for a key that is a name.",
-    "map_key": "Any other key.",
-    "string item.KEY": "A string value; `string item.KEY VALUE` for this very string.",
-    "null item.KEY": "A null value.",
-    "boolean item.KEY": "A value that is true or false.",
-    "number item.KEY": "A value that is a number.",
-    "start_array": "The list of calls begins.",
-    "end_array": "The list of calls is over.",
-}

@@ -1,6 +1,6 @@
 """The contract, clauses 1 to 7, over every format: what is true of any text, however it is split into deltas.
 
-Strategy: texts come from `tests.strategies` (well-formed, wounded, noise, any unicode), and each test is one clause.
+Strategy: texts come from `tests.strategies` (well-formed, broken, noise, any unicode), and each test is one clause.
 Clause 5 (prompt) has a file of its own, and so have clause 7 (linear and bounded), and the machine as a model.
 """
 

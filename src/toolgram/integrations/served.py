@@ -225,11 +225,6 @@ class Session:
         other.prefix, other.call_ids, other.left = self.prefix, self.call_ids, self.left
         return other
 
-    @property
-    def in_reasoning(self) -> bool:
-        """Whether the model is inside reasoning."""
-        return self._parser is not None and self._parser.state in self.served.reasoning_states
-
     def feed(self, text: str, token_ids: Sequence[int] | None) -> list[Event]:
         """The events of a delta. Where anything fails, which nothing should, text passes through from there on."""
         parser = self._parser
