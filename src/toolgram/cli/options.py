@@ -49,8 +49,8 @@ Prefix = Annotated[
     typer.Option(
         metavar="TEXT",
         show_default=False,
-        help="What the chat template had already written for the model; the format's own generation prompt where it is not "
-        "given, and '' for nothing. Example: --prefix '[THINK]'",
+        help="What the chat template had already written for the model; where it is not given, the format's own "
+        "generation prompt. '' is nothing. Example: --prefix '[THINK]'",
     ),
 ]
 FinishReason = Annotated[

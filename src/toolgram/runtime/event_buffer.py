@@ -30,11 +30,12 @@ class HeldRegion:
     Adjacent arguments become one event, and so do adjacent separators: a held character costs what its text does.
     """
 
-    __slots__ = ("_events", "_payload", "_source", "origin", "outer")
+    __slots__ = ("_events", "_payload", "_source", "notes", "origin", "outer")
 
     def __init__(self, origin: StateProgram, outer: ErrorRecovery | None = None) -> None:
         self.origin = origin
         self.outer = outer
+        self.notes: list[tuple[str, str]] = []  # deviations in it, which count when it is certain
         self._events: list[Event] = []
         self._payload: list[str] = []  # what the last event is to have besides what it has,
         self._source: list[str] = []  # and its source
@@ -135,7 +136,10 @@ class EventBuffer:
             self.put(Dropped(text, why, text))
 
     def note(self, kind: str, text: str) -> None:
-        """A deviation from the format that is tolerated."""
+        """A deviation from the format that is tolerated. In a held region, it counts when that is certain."""
+        if self.held is not None:
+            self.held.notes.append((kind, text))
+            return
         if self.deviations is None:
             self.deviations = []
         self.deviations.append((kind, text))
@@ -150,6 +154,8 @@ class EventBuffer:
     def commit(self) -> None:
         """The held region is certain."""
         held, self.held = self.held, None
+        for kind, text in held.notes if held is not None else ():
+            self.note(kind, text)
         if held is not None and held.events:
             self.make_seam()
             # what a prefix has written is there for the record, without characters, and is not emitted

@@ -50,6 +50,7 @@ _TOLERATED = {
     "unexpected_type": "the value of this argument is not of a declared type",
     "unopened_reasoning": "a marker closes a thought that nothing has opened",
     "assumed_reasoning": "the prompt of the format opens a thought, and no marker closed it",
+    "unusual_form": "a form of call that this family of models writes at times",
     "unclosed_value": "the next argument began where this one was to be closed",
 }
 

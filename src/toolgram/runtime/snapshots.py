@@ -57,6 +57,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "keys": None if calls.keys is None else [*calls.keys],
         "key": calls.key,
         "held": None if held is None else [event_to_dict(event) for event in held.events],
+        "held_notes": [] if held is None else [[*note] for note in held.notes],
         "origin": None if held is None else held.origin.name,
         "outer": dump_island(held.outer) if held else None,
         "blanks": "".join(events.blanks),
@@ -134,6 +135,8 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
     if held is not None:
         events.held = HeldRegion(states[origin], outer)
         events.held.events.extend(_loaded_event(event) for event in held)
+        (notes,) = _fields(data, ("held_notes",), list)
+        events.held.notes += [(kind, text) for kind, text in (checked(note, str, str) for note in notes)]
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:

@@ -68,8 +68,8 @@ class Stream:
     """The machine's position, the parts that hold what it must remember, and the moves that it can make."""
 
     __slots__ = (
-        "assumed", "buffer", "calls", "closing", "events", "island", "program", "reader", "rejected", "source", "state", "trace",
-        "unmatched_ids",
+        "assumed", "buffer", "calls", "closing", "events", "island", "program", "reader", "rejected", "source", "state",
+        "trace", "unmatched_ids",
     )  # fmt: skip
 
     def __init__(
@@ -159,6 +159,8 @@ class Stream:
             elif action == "unopened_reasoning":
                 self.events.note(action, value)
                 self.assumed = False
+            elif action == "unusual_form":
+                self.events.note(action, value)
             else:
                 drop(text, why)
                 text = ""
