@@ -29,6 +29,7 @@ from toolgram.vocabulary import NEVER_ENDED_BY_THEMSELVES, VALUE_TYPES
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
 _VALUES = {
     "arguments": ARGUMENTS,
+    "bare_arguments": ARGUMENTS,
     "envelope": OBJECT,
     "bare_envelope": OBJECT,
     "call_list": LIST,

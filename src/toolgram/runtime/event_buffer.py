@@ -30,7 +30,7 @@ class HeldRegion:
     Adjacent arguments become one event, and so do adjacent separators: a held character costs what its text does.
     """
 
-    __slots__ = ("_events", "_payload", "_source", "origin", "outer")
+    __slots__ = ("_events", "_payload", "_source", "notes", "origin", "outer")
 
     def __init__(self, origin: StateProgram, outer: ErrorRecovery | None = None) -> None:
         self.origin = origin
