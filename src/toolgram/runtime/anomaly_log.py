@@ -19,7 +19,7 @@ _MOST_UNTAKEN = 256  # anomalies of a stream that keeps nothing, and that nobody
 class AnomalyLog:
     """The anomalies of one stream. `offset` counts the characters that events have accounted for."""
 
-    __slots__ = ("_anomalies", "_call", "_malformed_to", "_name", "_names", "_rest_of_call", "_taken", "offset")
+    __slots__ = ("_anomalies", "_call", "_malformed_to", "_name", "_names", "_rest_to", "_taken", "offset")
 
     def __init__(self, names: frozenset[str], keep: bool) -> None:
         self._names = names
@@ -28,7 +28,7 @@ class AnomalyLog:
         self._taken = 0  # how many were taken, of those that are kept
         self._call: int | None = None
         self._malformed_to = -1  # where the malformed text ends that the last anomaly is about
-        self._rest_of_call = False  # malformed text here belongs to the call that has just failed
+        self._rest_to = -1  # where the text ends that belongs to the call that has just failed
         self.offset = 0
 
     def read(self, events: Iterable[BufferedEvent]) -> list[Event]:
@@ -47,11 +47,11 @@ class AnomalyLog:
             elif isinstance(event, ToolCallEnd):
                 if event.status != "complete":
                     self.add(event.status, self._name)
-                self._rest_of_call, self._call = event.status == "malformed", None
+                self._rest_to, self._call = (self.offset if event.status == "malformed" else -1), None
             elif isinstance(event, Malformed):
                 self._add_malformed(event)
-            elif event.source.strip():
-                self._rest_of_call = False
+            elif self._rest_to == self.offset and not event.source.strip():
+                self._rest_to += len(event.source)
             self.offset += len(event.source)
         return emitted
 
@@ -61,7 +61,8 @@ class AnomalyLog:
 
     def _add_malformed(self, event: Malformed) -> None:
         last = self._anomalies[-1] if self._anomalies else None
-        if self._rest_of_call:
+        if self._rest_to == self.offset:
+            self._rest_to += len(event.source)
             return
         text = event.source.lstrip()
         if last is not None and self._malformed_to == self.offset and last.why == event.why:
