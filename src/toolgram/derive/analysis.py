@@ -8,10 +8,11 @@ checked: messages that no phase has seen are written from the analysis and compa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from toolgram.derive.comparing import between, common_prefix, find_slots, first_marker, markers_of, mirrors
+from toolgram.derive.comparing import MAX_MARKER, between, common_prefix, find_slots, first_marker, markers_of, mirrors
 from toolgram.derive.content import Content, learn_content, learn_strips
 from toolgram.derive.conversation import (
     CALLS,
@@ -34,6 +35,7 @@ from toolgram.derive.result import (
     CallsFormat,
     DiffAnalysisResult,
     GenerationPrompt,
+    MarkerRegistry,
     Part,
     Parts,
     ReasoningMode,
@@ -66,7 +68,7 @@ def _analyse(talk: Conversation) -> DiffAnalysisResult:
     talk.phase = "C1"
     content = learn_content(talk, reasoning, calls.one.tail(0) if calls else "")
     talk.phase = "T1-T7"
-    form = learn_calls(talk, calls, reasoning, content) if calls else None
+    form = _of_some_length(talk, learn_calls(talk, calls, reasoning, content)) if calls else None
     talk.phase = "turns"
     return _together(talk, reasoning, content, form, switch, prompts)
 
@@ -131,6 +133,7 @@ def _together(
     shapes = _shapes(talk, reasoning, calls)
     strips = learn_strips(talk)
     markers, fields, tool_format, position = name_markers(reasoning, content, calls)
+    markers = _cut_markers(talk, markers)
     instructions = find_instructions(talk, calls is not None, reasoning.mode is not ReasoningMode.NONE)
     pairs = hinted_pairs(instructions.get(THINKING, ""))
     history = talk.turn_in_history(talk.assistant(CONTENT, REASONING)) or ""
@@ -165,6 +168,28 @@ def _together(
     _explain(result, talk)
     _check(result, talk)
     return result
+
+
+def _of_some_length(talk: Conversation, calls: CallsFormat | None) -> CallsFormat | None:
+    """The calls, unless what stands around them is longer than any marker: that is no marker, but a text."""
+    if calls is None:
+        return None
+    around = [calls.section_start, calls.section_end, calls.separator, *(calls.single or ()), calls.arguments.separator]
+    around += [part for part in (*calls.pattern, *(calls.without_arguments or ())) if isinstance(part, str)]
+    around += [part for part in calls.arguments.pattern if isinstance(part, str)]
+    longest = max(map(len, around))
+    if longest <= MAX_MARKER:
+        return calls
+    talk.report.warn(f"the calls cannot be expressed: the template writes {longest} characters around one")
+    return None
+
+
+def _cut_markers(talk: Conversation, markers: MarkerRegistry) -> MarkerRegistry:
+    """The markers, each that is longer than any marker cut behind its first special token, or at a bound."""
+    long = {name: text for name, text in markers.items() if len(text) > MAX_MARKER}
+    for name, text in long.items():
+        talk.report.warn(f"{name} is {len(text)} characters long, and was cut: it is hardly a marker")
+    return replace(markers, **{name: first_marker(text)[:MAX_MARKER] for name, text in long.items()})
 
 
 def _last_text(shapes: Mapping[Parts, Shape], parts: Parts) -> str:

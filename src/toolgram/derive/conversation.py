@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from toolgram.derive.budget import look
 from toolgram.derive.comparing import common_prefix, cuttable, first_marker, shared_length
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate, Message
@@ -25,6 +26,7 @@ USER, USER_AGAIN = "Wherefore glimmer quilps", "Yonder flitters mopt"
 CONTENT, CONTENT_AGAIN = "Brisk zolves vexing", "Nimble dwarfkin jumped"
 REASONING = "Hushed kwarties ponder"
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
+MAX_TURN = 10_000  # characters that one message may add
 SWITCHES = ("enable_thinking", "thinking", "think", "reasoning", "enable_reasoning", "thinking_mode")
 
 
@@ -121,6 +123,7 @@ class Conversation:
 
     def render(self, messages: Sequence[Message], prompt: bool = False, kwargs: Mapping[str, Any] | None = None) -> str:
         """Render a conversation that begins with the user. Raises TemplateError."""
+        look(f"analysing the template (phase {self.phase})")
         system = [{"role": "system", "content": "Behave."}] if self.form.with_system else []
         variables = {**self.form.variables, **(kwargs or {})}
         return self.template.render(
@@ -164,6 +167,8 @@ class Conversation:
         user = self._user(USER)
         base = _after(self.render([user], kwargs=kwargs), USER)
         key = base, _after(self.render([user, message], kwargs=kwargs), USER), self.opening(kwargs)
+        if len(key[1]) - len(base) > MAX_TURN:
+            raise TemplateError(f"adds more than {MAX_TURN} characters for one message")
         if key not in self._cuts:
             self._cuts[key] = _added(*key)
         return self._cuts[key]
@@ -174,6 +179,8 @@ class Conversation:
         try:
             base = _after(self.render([user]), USER)
             full = _after(self.render([user, message, again]), USER)
+            if len(full) - len(base) > 2 * MAX_TURN:
+                raise TemplateError(f"adds more than {2 * MAX_TURN} characters for two messages")
         except TemplateError as error:
             self.refused(f"a user message after {sorted(message)}", error)
             return None

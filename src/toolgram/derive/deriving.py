@@ -19,6 +19,8 @@ from threading import Lock
 from typing import Any
 
 from toolgram.derive.analysis import analyse
+from toolgram.derive.budget import SECONDS, look, within
+from toolgram.derive.errors import CostlyTemplate, OutOfBudget
 from toolgram.derive.known import known_for
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.report import DeriveReport, Probe
@@ -46,6 +48,7 @@ def derive_format(
     chat_template_kwargs: Mapping[str, Any] | None = None,
     strict: bool = False,
     cache_dir: str | Path | None = None,
+    seconds: float = SECONDS,
 ) -> Format:
     """The format in which a model with this Jinja chat template writes, found out by comparing renderings.
 
@@ -55,8 +58,9 @@ def derive_format(
 
     Takes some tens of milliseconds the first time and microseconds after that, as results are kept in memory; with
     `cache_dir`, or the environment variable TOOLGRAM_CACHE, on disk as well. Templates are not trusted: rendering is
-    sandboxed and bounded. Raises TemplateError for a template that cannot be rendered, and, with `strict`, FormatError
-    where a message does not come back or the calls cannot be expressed.
+    sandboxed, and all of it stops after so many `seconds` of the processor. Raises TemplateError for a template that
+    cannot be rendered or costs too much (CostlyTemplate), and, with `strict`, FormatError where a message does not come
+    back or the calls cannot be expressed.
     """
     given = [_VERSION, chat_template, bos_token, eos_token, name, dict(chat_template_kwargs or {})]
     key = hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
@@ -67,7 +71,8 @@ def derive_format(
         path = Path(directory) / f"{key[:32]}.json" if directory else None
         fmt = _load(path) if path else None
         if fmt is None:
-            fmt = _derive(chat_template, bos_token, eos_token, name or f"derived_{key[:8]}", chat_template_kwargs)
+            own_name = name or f"derived_{key[:8]}"
+            fmt = _bounded(chat_template, bos_token, eos_token, own_name, chat_template_kwargs, seconds)
             if path:
                 _save(path, fmt)
         with _lock:
@@ -79,11 +84,27 @@ def derive_format(
     return fmt
 
 
+def _bounded(
+    template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None, seconds: float
+) -> Format:
+    """Derive within a budget. What a template makes of the analysis is the template's fault, and one short error."""
+    with within(seconds) as budget:
+        try:
+            return _derive(template, bos_token, eos_token, name, kwargs)
+        except OutOfBudget as error:
+            raise CostlyTemplate(error.problem, error.line) from None
+        except (RecursionError, MemoryError) as error:
+            raise CostlyTemplate(f"{type(error).__name__} while {budget.doing}") from None
+
+
 def _derive(template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None) -> Format:
     began = time.perf_counter()
     result = analyse(template, bos_token, eos_token, kwargs)
     report = DeriveReport(result, warnings=list(result.report.warnings))
+    look("writing the two files")
     fmt = _synthesised(result, name, eos_token, report)
+    look("compiling the derived format")
+    _ = fmt.program
     report.probes = probe(fmt, result)
     fmt = _known(result, fmt, report)
     for failed in report.failed:
