@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 import jinja2
@@ -111,8 +111,9 @@ class ChatTemplate:
         meter.begin(deadline)
         pieces: list[str] = []
         size = 0
+        output = self._template.root_render_func(self._template.new_context(variables))
         try:
-            for piece in self._template.root_render_func(self._template.new_context(variables)):
+            for piece in output:
                 pieces.append(piece)
                 size += len(piece)
                 if size > MAX_OUTPUT:
@@ -122,13 +123,15 @@ class ChatTemplate:
         except OutOfBudget:
             raise
         except Exception as error:  # a template may raise anything; it is untrusted
-            return self._explained(error)
+            return self._explained(error, getattr(output, "gi_frame", None))
         finally:
             self.seconds += CLOCK() - begin
         return "".join(pieces)
 
-    def _explained(self, error: Exception) -> TemplateError:
+    def _explained(self, error: Exception, at: FrameType | None) -> TemplateError:
         line = self._line(error.__traceback__)
+        if not line and at is not None:  # raised here, between two pieces of the output
+            line = self._template.get_corresponding_lineno(at.f_lineno)
         if isinstance(error, TemplateError):
             explained = type(error)(error.problem, line)
         elif isinstance(error, (RecursionError, MemoryError)):
