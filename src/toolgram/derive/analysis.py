@@ -80,7 +80,7 @@ def _reasoning(
     talk.phase = "T1"
     calls = read_all(talk, style) if style else None
     if style and calls is None:
-        talk.report.warn("the template prints calls, but not in a way that could be read")
+        talk.report.leave_unexplained("the template prints calls, but not in a way that could be read")
     talk.phase = "R1-R3"
     opened = {name: talk.body(prompt) for name, prompt in prompts.items()}
     return learn_reasoning(talk, opened, _before_calls(talk, style if calls else None)), calls
@@ -163,6 +163,7 @@ def _together(
         instructions=instructions,
         hinted_reasoning=pairs[0] if pairs else None,
         hinted_content=pairs[1] if len(pairs) > 1 else None,
+        prints_calls=_prints_calls(talk, calls),
         report=talk.report,
     )
     _explain(result, talk)
@@ -180,7 +181,7 @@ def _of_some_length(talk: Conversation, calls: CallsFormat | None) -> CallsForma
     longest = max(map(len, around))
     if longest <= MAX_MARKER:
         return calls
-    talk.report.warn(f"the calls cannot be expressed: the template writes {longest} characters around one")
+    talk.report.leave_unexplained(f"the calls cannot be expressed: the template writes {longest} characters around one")
     return None
 
 
@@ -188,7 +189,7 @@ def _cut_markers(talk: Conversation, markers: MarkerRegistry) -> MarkerRegistry:
     """The markers, each that is longer than any marker cut behind its first special token, or at a bound."""
     long = {name: text for name, text in markers.items() if len(text) > MAX_MARKER}
     for name, text in long.items():
-        talk.report.warn(f"{name} is {len(text)} characters long, and was cut: it is hardly a marker")
+        talk.report.leave_unexplained(f"{name} is {len(text)} characters long, and was cut: it is hardly a marker")
     return replace(markers, **{name: first_marker(text)[:MAX_MARKER] for name, text in long.items()})
 
 
@@ -202,6 +203,14 @@ def _preserved(markers: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     pairs = {"<": ">", "[": "]", "【": "】", "«": "»", "⟨": "⟩"}
     found = [part for _, marker in markers for part in markers_of(marker) if pairs.get(part[0]) == part[-1]]
     return tuple(dict.fromkeys(part for part in found if any(map(str.isalnum, part))))
+
+
+def _prints_calls(talk: Conversation, calls: CallsFormat | None) -> str:
+    """Whether calls are printed: one that was never printed may have been left out, or refused."""
+    turns = [talk.turn(content, None, CALLS[:1]) for content in (None, CONTENT)]
+    if calls is not None or any(turn is not None and CALLS[0].name in turn for turn in turns):
+        return "yes"
+    return "no" if any(turn is not None for turn in turns) else "refused"
 
 
 def _requires_content(talk: Conversation, calls: CallsFormat | None) -> bool:
@@ -243,9 +252,14 @@ def _explain(result: DiffAnalysisResult, talk: Conversation) -> None:
     """Say what the template does not print."""
     report = result.report
     if result.calls is None:
-        report.warn("the template prints no tool calls; it cannot show how the model writes them")
+        refused = result.prints_calls == "refused"
+        report.warn(
+            "the template refuses tool calls; it does not show how the model writes them"
+            if refused
+            else "the template prints no tool calls; it cannot show how the model writes them"
+        )
     elif Part.CALLS not in result.shapes.get(frozenset({Part.CALLS}), Shape((), ())).parts:
-        report.warn("the template prints calls, and what was found does not write them as it does")
+        report.leave_unexplained("the template prints calls, and what was found does not write them as it does")
     for topic, text in result.instructions.items():
         report.found("hints", f"the prompt speaks of {topic}", "what it has more with them than without", text)
     for parts, shape in result.shapes.items():
@@ -254,7 +268,7 @@ def _explain(result: DiffAnalysisResult, talk: Conversation) -> None:
             lost = ", ".join(sorted(part.value for part in shape.dropped))
             report.found("turns", f"a message with {having} loses its {lost}", "the turn does not show it")
         elif len(shape.parts) != len(set(shape.parts)):
-            report.warn("a part of the message is printed twice")
+            report.leave_unexplained("a part of the message is printed twice")
 
 
 _CHECKS: tuple[Call, ...] = (
@@ -286,5 +300,7 @@ def _check(result: DiffAnalysisResult, talk: Conversation) -> None:
         turn = talk.turn(content, reasoning, _CHECKS[:count])
         if turn is not None and turn != written:
             parts = ", ".join(sorted(part.value for part in parts_of(content, reasoning, _CHECKS[:count])))
-            result.report.warn(f"a message of {parts} ({count} calls) is not written as the template writes it")
+            result.report.leave_unexplained(
+                f"a message of {parts} ({count} calls) is not written as the template writes it"
+            )
             result.report.found("check", f"{written!r} instead of {turn!r}", "written from the analysis", turn, written)

@@ -23,9 +23,10 @@ from toolgram.derive.budget import SECONDS, look, within
 from toolgram.derive.errors import CostlyTemplate, OutOfBudget
 from toolgram.derive.known import known_for
 from toolgram.derive.rebuilding import NotExpressible
-from toolgram.derive.report import DeriveReport, Probe
+from toolgram.derive.report import DeriveReport, Probe, found_of
 from toolgram.derive.result import DiffAnalysisResult
 from toolgram.derive.synthesis import synthesise, without_calls
+from toolgram.derive.unexplained import find_unexplained
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import FormatError
 from toolgram.formats import Format, format_names, get_format, grammar_home
@@ -60,7 +61,7 @@ def derive_format(
     `cache_dir`, or the environment variable TOOLGRAM_CACHE, on disk as well. Templates are not trusted: rendering is
     sandboxed, and all of it stops after so many `seconds` of the processor. Raises TemplateError for a template that
     cannot be rendered or costs too much (CostlyTemplate), and, with `strict`, FormatError where a message does not come
-    back or the calls cannot be expressed.
+    back or anything is left unexplained (`report.ok` is false).
     """
     given = [_VERSION, chat_template, bos_token, eos_token, name, dict(chat_template_kwargs or {})]
     key = hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
@@ -100,13 +101,14 @@ def _bounded(
 def _derive(template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None) -> Format:
     began = time.perf_counter()
     result = analyse(template, bos_token, eos_token, kwargs)
-    report = DeriveReport(result, warnings=list(result.report.warnings))
+    report = DeriveReport(result, warnings=list(result.report.warnings), found=found_of(result))
     look("writing the two files")
     fmt = _synthesised(result, name, eos_token, report)
     look("compiling the derived format")
     _ = fmt.program
     report.probes = probe(fmt, result)
     fmt = _known(result, fmt, report)
+    report.unexplained += find_unexplained(result, report)
     for failed in report.failed:
         report.warnings.append(f"{failed.case} ({failed.prompt}): {failed.problem}")
     report.seconds = time.perf_counter() - began
@@ -121,7 +123,8 @@ def _synthesised(result: DiffAnalysisResult, name: str, eos_token: str, report: 
         problem = str(error)
     except FormatError as error:
         problem = error.problem
-    report.warnings.append(f"the calls cannot be expressed, and are read as text: {problem}")
+    report.unexplained.append(f"the calls cannot be expressed, and are read as text: {problem}")
+    report.warnings += report.unexplained
     builder = without_calls(result, name, eos_token)
     return Format(builder.spec(), builder.machine(), report)
 
@@ -156,9 +159,9 @@ def _insist(fmt: Format) -> None:
             f"{first.case}: {first.problem}",
             "see `fmt.report` (derive without strict), or write the two files by hand",
         )
-    lost = [warning for warning in report.warnings if warning.startswith("the calls cannot be expressed")]
-    if lost:
-        raise FormatError(fmt.name, lost[0], "see `fmt.report` (derive without strict), or write the two files by hand")
+    if report.unexplained:
+        remedy = "see `fmt.report` (derive without strict), or write the two files by hand"
+        raise FormatError(fmt.name, "; ".join(report.unexplained[:3]), remedy)
 
 
 # --- on disk ------------------------------------------------------------------------------------------------------

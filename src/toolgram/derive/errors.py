@@ -43,7 +43,8 @@ class OutOfBudget(ToolgramError):
 
 
 def short(problem: str) -> str:
-    """What a template says, on one line and not at length."""
+    """What a template says, on one line and not at length, with nothing in it that a terminal obeys."""
     begun = problem[: 2 * _LONGEST]
-    line = " ".join("".join(char if char.isprintable() else " " for char in begun).split())
+    words = " ".join(begun.split())
+    line = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in words)
     return line if len(line) <= _LONGEST and len(begun) == len(problem) else line[:_LONGEST] + " ..."

@@ -140,7 +140,9 @@ def _from_turn(talk: Conversation, body: str, before_call: Sequence[str], prompt
     if known and known in middle and not end.strip():
         end = middle[: middle.index(known) + len(known)]
     if not end.strip():
-        talk.report.warn("the template prints reasoning without any mark of where it ends; it is taken for content")
+        talk.report.leave_unexplained(
+            "the template prints reasoning without any mark of where it ends; it is taken for content"
+        )
         return Reasoning(ReasoningMode.NONE)
     return Reasoning(ReasoningMode.TAG_BASED, start, end)
 
@@ -184,7 +186,9 @@ def _from_prompt_alone(talk: Conversation, prompt: tuple[str, str], opened: Mapp
     if not end.strip():
         end = _from_empty_block(talk, start)
     if not end.strip():
-        talk.report.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
+        talk.report.leave_unexplained(
+            f"the generation prompt ends in {start!r}; the template does not show what that opens"
+        )
         return Reasoning(ReasoningMode.NONE)
     return Reasoning(ReasoningMode.FORCED_OPEN, start, end)
 

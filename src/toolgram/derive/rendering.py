@@ -134,10 +134,10 @@ class ChatTemplate:
             line = self._template.get_corresponding_lineno(at.f_lineno)
         if isinstance(error, TemplateError):
             explained = type(error)(error.problem, line)
-        elif isinstance(error, (RecursionError, MemoryError)):
-            explained = CostlyTemplate(
-                "recurses without end" if isinstance(error, RecursionError) else "needs too much", line
-            )
+        elif isinstance(error, RecursionError):  # soon over, and of a real template that is given another form of tools
+            explained = TemplateError("recurses without end", line)
+        elif isinstance(error, MemoryError):
+            explained = CostlyTemplate("needs too much memory", line)
         else:
             explained = TemplateError(_said(error), line)
         # The error is kept, but not its frames, which hold all that the template has made.

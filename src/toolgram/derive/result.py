@@ -291,6 +291,13 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     failed: list[FailedProbe] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
+
+    def leave_unexplained(self, what: str) -> None:
+        """Record something that the analysis saw and does not explain. It is a warning as well."""
+        self.warn(what)
+        if what not in self.unexplained:
+            self.unexplained.append(what)
 
     def found(self, phase: str, found: str, rule: str, *evidence: str) -> None:
         """Record a finding."""
@@ -339,5 +346,6 @@ class DiffAnalysisResult:
     instructions: Mapping[str, str]  # what the prompt says of "tools" or "thinking", where no turn shows it
     hinted_reasoning: tuple[str, str] | None  # markers that those instructions show, never used for anything else
     hinted_content: tuple[str, str] | None
+    prints_calls: str  # "yes", "no", or "refused" where it refused every message with calls
     report: Report
     renders: int = 0
