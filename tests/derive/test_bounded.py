@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+import toolgram
+from toolgram.derive import isolated
+from toolgram.derive.errors import CostlyTemplate, TemplateError
+
 pytest.importorskip("resource")  # limits of a process, which not every system has
 
 CPU_SECONDS, MEGABYTES = 5, 500
@@ -86,7 +90,10 @@ ROWS: dict[str, tuple[str, str]] = {
         "parts",
     ),
     "a list in itself": ("{% set l = [] %}{% set _ = l.append(l) %}{{ l == [l] }}{{ l|tojson }}", ""),
-    "deep": ("{% set n=namespace(x=[]) %}" + MANY + "{% set n.x=[n.x] %}" + END + "{{ n.x }}", "recurses"),
+    "deep": (
+        "{% set n=namespace(x=[]) %}{% for i in range(5000) %}{% set n.x=[n.x] %}" + END + "{{ n.x }}",
+        "recurses",
+    ),
     # text that grows
     "a format's width": ("{{ '{:{}}'.format(1, 999999999) }}", "width"),
     "a format's own width": ("{{ '{:999999999}'.format(1) }}", "width"),
@@ -240,3 +247,51 @@ def test_a_hostile_template_costs_little_and_says_why(name: str, runner: Runner)
     assert words in outcome["error"]
     assert len(outcome["error"]) < 400
     assert "\n" not in outcome["error"]
+
+
+# --- a process of its own -------------------------------------------------------------------------------------------
+
+GOOD = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls %}"
+    "<call>{{ c.function|tojson }}</call>"
+    "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def test_a_process_of_its_own_gives_the_same_format() -> None:
+    here, apart = toolgram.derive_format(GOOD), toolgram.derive_format(GOOD, isolate=True)
+    assert (apart.grammar_text, apart.machine_text) == (here.grammar_text, here.machine_text)
+    assert here.report is not None
+    assert apart.report is not None
+    assert {**apart.report.to_dict(), "seconds": 0} == {**here.report.to_dict(), "seconds": 0}
+    assert apart.report.analysis is None
+
+
+@pytest.mark.parametrize("name", ["squares", "printed", "a format's width", "many words"])
+def test_a_process_of_its_own_says_why_it_stopped(name: str) -> None:
+    template, words = ROWS[name]
+    with pytest.raises(TemplateError, match=words):
+        toolgram.derive_format(template, isolate=True)
+
+
+@pytest.mark.parametrize("leak", ["while True: pass", "kept = [bytearray(1 << 26) for _ in range(99)]", "os._exit(3)"])
+def test_what_leaks_ends_the_process_and_nothing_else(leak: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = (
+        "import os, toolgram.derive.deriving as d\ndef leak(*_):\n    "
+        + leak
+        + "\n    raise MemoryError\nd._derive = leak\n"
+    )
+    monkeypatch.setattr(isolated, "_COMMAND", broken + isolated._COMMAND)
+    monkeypatch.setattr(isolated, "_GRACE", 0.5)
+    monkeypatch.setattr(isolated, "_child", None)
+    with pytest.raises(CostlyTemplate, match=r"the process that derived was ended|MemoryError while"):
+        toolgram.derive_format(GOOD + leak, isolate=True, seconds=0.5)
+    if isolated._child is not None:
+        isolated._child.end()
+    monkeypatch.undo()
+    assert toolgram.derive_format(GOOD + "a", isolate=True).name
+
+
+def test_variables_for_a_process_of_its_own_are_json() -> None:
+    with pytest.raises(TemplateError, match="variables are JSON"):
+        toolgram.derive_format(GOOD, chat_template_kwargs={"x": object()}, isolate=True)

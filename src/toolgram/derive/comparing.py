@@ -163,6 +163,22 @@ def split_junction(junction: str, before_first: str, after_last: str) -> tuple[s
     return end, junction[len(end) : len(junction) - len(start)], start
 
 
+_WORDS_OF_PAIRS = (("begin", "end"), ("start", "end"), ("open", "close"), ("BEGIN", "END"), ("START", "END"))
+
+
+def mirror_of(opening: str) -> str:
+    """The counterpart that a marker has by its shape: `</x>` of `<x>`, `[/X]` of `[X]`, `<|x_end|>` of `<|x_start|>`.
+
+    "" where the shape tells of none.
+    """
+    for begins, ends in _WORDS_OF_PAIRS:
+        word = re.compile(rf"(?<![A-Za-z]){begins}(?![A-Za-z])")
+        if word.search(opening):
+            return word.sub(ends, opening, count=1)
+    match = re.fullmatch(r"([<\[])([A-Za-z_][\w:.-]*)([>\]])", opening)
+    return f"{match[1]}/{match[2]}{match[3]}" if match and match[1] + match[3] in ("<>", "[]") else ""
+
+
 _BEGINNINGS = re.compile(r"begin|start|open|prefix|^b(?=[a-z]*$)", re.IGNORECASE)
 _ENDINGS = re.compile(r"end|stop|close|suffix", re.IGNORECASE)
 
