@@ -63,10 +63,10 @@ def test_renders_as_transformers_does(source: str, text: str) -> None:
     ],
 )
 def test_says_what_is_wrong_and_where_and_soon(source: str, line: int, problem: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(TemplateError) as caught:
         render(source)
-    assert time.perf_counter() - begin < 3
+    assert time.process_time() - begin < 3
     assert problem in caught.value.problem
     assert caught.value.line == line
 
