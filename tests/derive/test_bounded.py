@@ -94,6 +94,20 @@ ROWS: dict[str, tuple[str, str]] = {
         "{% set n=namespace(x=[]) %}{% for i in range(5000) %}{% set n.x=[n.x] %}" + END + "{{ n.x }}",
         "recurses",
     ),
+    "an index that is not found": (DOUBLED + "{{ {}[n.x] + 1 }}", "parts"),
+    "kept lists": (
+        "{% set n=namespace(x=[]) %}"
+        + MANY
+        + "{% for j in [1, 2, 3, 4] %}{% set n.x=[n.x, {'a': {'b': {}}}] %}"
+        + END
+        + END,
+        "more than",
+    ),
+    "kept slices": (LONG + "{% set n=namespace(x=[]) %}" + MANY + "{% set n.x=[n.x, long[i:]] %}" + END, "more than"),
+    "kept words": (
+        "{% set n=namespace(x=[]) %}{% set w = 'a b ' * 200000 %}" + MANY + "{% set n.x=[n.x, w.split()] %}" + END,
+        "more than",
+    ),
     # text that grows
     "a format's width": ("{{ '{:{}}'.format(1, 999999999) }}", "width"),
     "a format's own width": ("{{ '{:999999999}'.format(1) }}", "width"),
@@ -179,7 +193,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "a long marker behind content": (CONTENT + "a" * 390_000 + END, "renders more"),
     "a marker of nearly the bound": (CONTENT + "ab" * 4_900 + END, ""),
     "brackets behind content": (CONTENT + "<a" * 4_900 + END, ""),
-    "tags behind content": (CONTENT.join(f"<a{at}>" for at in range(1_200)) + END, ""),
+    "tags behind content": (CONTENT + "".join(f"<a{at}>" for at in range(1_200)) + END, ""),
     "blanks behind content": (CONTENT + "<a " + " " * 9_000 + END, ""),
     "a long marker before content": ("{% for m in messages %}" + "ab" * 4_900 + "{{ m.content }}" + END, ""),
     "long markers around calls": (

@@ -40,6 +40,7 @@ from toolgram.derive.errors import CostlyTemplate, TemplateError
 MAX_SIZE = 1_000_000  # characters of a text, or items of a list
 MAX_WEIGHT = 3_000_000  # of a value with all that is in it: characters, and for each part ...
 _OF_A_PART = 10  # ... as much as so many
+_OF_A_LIST = 200  # the work of making a list, which takes memory however short it is
 MAX_WORK = 20_000_000  # characters and parts that one rendering may handle
 MAX_TOLLS = 500_000
 MAX_TOKENS = 40_000  # of a template's source
@@ -49,7 +50,12 @@ _MOST_SEARCHED = 20_000  # characters that a filter reads which is not linear
 _LOOK_AT_CLOCK = 64  # tolls between two looks
 _LARGE = 10_000  # work that is a reason to look
 _CLOCK = datetime(2025, 6, 15, 12, 0, 0)
-_TOLL, _BOUNDED, _WEIGHED = " toll", " bounded", " weighed"  # no template can write a name with a blank
+_TOLL, _BOUNDED, _WEIGHED, _SLICE = (
+    " toll",
+    " bounded",
+    " weighed",
+    " slice",
+)  # no template can write a name with a blank
 
 # Filters and tests that look at no more than the surface of a value.
 _SHALLOW_FILTERS = frozenset(
@@ -168,6 +174,7 @@ class Environment(ImmutableSandboxedEnvironment):
             _TOLL: jinja2.pass_context(lambda context, work: meter.paid(work)),
             _BOUNDED: self._made,
             _WEIGHED: self._weighed,
+            _SLICE: slice,
         }
         tests: Mapping[str, Any] = self.tests
         self.tests = {name: self._test(name, each) for name, each in tests.items()}
@@ -199,7 +206,7 @@ class Environment(ImmutableSandboxedEnvironment):
         if isinstance(value, (str, bytes, list, tuple, dict)):
             if len(value) > MAX_SIZE:
                 raise CostlyTemplate(f"builds a text or list longer than {MAX_SIZE}")
-            self.meter.work += len(value)
+            self.meter.pay(len(value) if isinstance(value, (str, bytes)) else len(value) * _OF_A_PART)
         elif isinstance(value, int) and value.bit_length() > MAX_BITS:
             raise CostlyTemplate("computes a number beyond the limit")
         return value
@@ -251,6 +258,7 @@ class Environment(ImmutableSandboxedEnvironment):
             method = getattr(__obj, "__name__", "")
             args = tuple(map(__self._whole, args)) if method == "join" else args
             _check_method(owner, method, args, kwargs)
+            __obj = __self.wrap_str_format(__obj) or __obj
         elif isinstance(owner, (list, dict)):
             meter.weigh(owner)
             if isinstance(owner, list) and len(owner) + sum(map(_size, args)) > MAX_WIDTH + 1:
@@ -267,8 +275,10 @@ class Environment(ImmutableSandboxedEnvironment):
         return self._made(super().call_binop(context, operator, left, right))
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        if isinstance(argument, tuple):
-            self.meter.weigh(argument)  # it is hashed
+        if isinstance(argument, slice):
+            return self._made(obj[argument])
+        if not _is_small(argument):
+            self.meter.weigh(argument)  # it is hashed, and shown where nothing is found
         return super().getitem(obj, argument)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
@@ -346,9 +356,19 @@ def instrument(parts: Sequence[nodes.Node]) -> None:
             part.expr = _filtered(part.expr, _WEIGHED, part.lineno)
             for operand in part.ops:
                 operand.expr = _filtered(operand.expr, _WEIGHED, part.lineno)
+        elif isinstance(part, nodes.Getitem) and isinstance(part.arg, nodes.Slice):
+            part.arg = _as_item(part.arg)
         elif isinstance(part, nodes.Dict):
             for pair in part.items:
                 pair.key = _filtered(pair.key, _WEIGHED, part.lineno)
+
+
+def _as_item(part: nodes.Slice) -> nodes.Filter:
+    """A slice as a value: one that is written as a slice does not go through the environment."""
+    start, stop, step = (
+        nodes.Const(None, lineno=part.lineno) if each is None else each for each in (part.start, part.stop, part.step)
+    )
+    return nodes.Filter(start, _SLICE, [stop, step], [], None, None, lineno=part.lineno)
 
 
 def _toll(line: int, work: int) -> nodes.Filter:
@@ -356,17 +376,17 @@ def _toll(line: int, work: int) -> nodes.Filter:
 
 
 def _pay(line: int, body: Iterable[nodes.Node]) -> nodes.ExprStmt:
-    """A toll for one round, with all constant text in it."""
-    constant = sum(len(text.data) for each in body for text in _texts(each))
-    return nodes.ExprStmt(_toll(line, 1 + constant), lineno=line)
+    """A toll for one round, with all constant text in it, and all lists that are written in it."""
+    return nodes.ExprStmt(_toll(line, 1 + sum(map(_work_of, body))), lineno=line)
 
 
-def _texts(node: nodes.Node) -> Iterator[nodes.TemplateData]:
+def _work_of(node: nodes.Node) -> int:
     if isinstance(node, nodes.TemplateData):
-        yield node
-    elif not isinstance(node, (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)):  # which pay for their own
-        for child in node.iter_child_nodes():
-            yield from _texts(child)
+        return len(node.data)
+    if isinstance(node, (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)):
+        return 0  # which pay for their own
+    own = _OF_A_LIST if isinstance(node, (nodes.List, nodes.Tuple, nodes.Dict)) else 0
+    return own + sum(map(_work_of, node.iter_child_nodes()))
 
 
 def _filtered(node: nodes.Expr | None, name: str, line: int) -> Any:
