@@ -216,7 +216,8 @@ class TestExitStatus:
         assert "Error: " in result.stderr
 
     @pytest.mark.parametrize(
-        ("content", "why"), [("{", "not JSON"), ("{}", "a JSON list"), ("[1]", "a JSON list"), ("\xff", "not JSON")]
+        ("content", "why"),
+        [("{", "not JSON"), ("{}", "tools are a list"), ("[1]", "tools[0]: it has no name"), ("\xff", "not JSON")],
     )
     def test_bad_tools(self, tmp_path: Path, content: str, why: str) -> None:
         path = tmp_path / "tools.json"

@@ -66,9 +66,9 @@ def test_without_a_message_memory_is_what_is_held_back() -> None:
 
 
 @pytest.mark.parametrize("tools", [[{}], [{"function": None}], [{"function": {"name": 3}}], ["x"], [None]])
-def test_tools_of_any_shape_do_no_harm(tools: list[object]) -> None:
-    message = toolgram.get_format("mistral_v11").parse(CALL, tools=tools)  # type: ignore[arg-type]
-    assert message.tool_calls[0].status == "complete"
+def test_tools_of_an_unknown_shape_are_an_error_at_once(tools: list[object]) -> None:
+    with pytest.raises(toolgram.ToolgramError, match=r"tools\[0\]: .* Known shapes: "):
+        toolgram.get_format("mistral_v11").parser(tools=tools)
 
 
 def test_nothing_is_an_empty_message() -> None:

@@ -28,6 +28,7 @@ from toolgram.formats import Format, format_names, get_format, load_format
 from toolgram.late_imports import late_import
 from toolgram.message import MalformedCall, Message, ToolCall
 from toolgram.runtime.parser import Parser
+from toolgram.tools import tool_schemas
 
 if TYPE_CHECKING:
     from toolgram.derive.deriving import derive_format
@@ -74,4 +75,5 @@ __all__ = [
     "get_format",
     "load_format",
     "random_call_ids",
+    "tool_schemas",
 ]

@@ -304,12 +304,22 @@ def _beginnings(text: str) -> frozenset[str]:
 
 
 def partial_pattern(literals: Iterable[str]) -> str:
-    """A regular expression for the proper, non-empty prefixes of all `literals`: their trie, every step optional.
+    """A regular expression for the proper, non-empty prefixes of all `literals`, to be matched up to the end of a text.
 
-    Built without recursion; empty when no literal is longer than one character.
+    Its size is n log n in the length of each; empty when no literal is longer than one character.
     """
-    prefixes = sorted({literal[:length] for literal in literals for length in range(1, len(literal))}, reverse=True)
-    return "|".join(re.escape(prefix) for prefix in prefixes)
+    return "|".join(filter(None, map(_prefixes, sorted(set(literals), reverse=True))))
+
+
+_FEW = 16  # prefixes that are listed
+
+
+def _prefixes(text: str) -> str:
+    """The proper prefixes of a text, the longest first: those beyond its first half, then those within it."""
+    if len(text) <= _FEW:
+        return "|".join(re.escape(text[:length]) for length in range(len(text) - 1, 0, -1))
+    half = len(text) // 2
+    return f"{re.escape(text[:half])}(?:{_prefixes(text[half:])})?|{_prefixes(text[:half])}"
 
 
 def _why(spec: Spec, state: StateProgram) -> str:

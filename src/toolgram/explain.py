@@ -9,7 +9,7 @@ the same text, for the case that the wrong one was asked. All of it is linear in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -136,7 +136,7 @@ class Explanation:
 def explain(
     fmt: Format,
     text: str,
-    tools: Sequence[Mapping[str, Any]] | None = None,
+    tools: Sequence[Any] | None = None,
     prefix: str | None = None,
     finish_reason: str | None = None,
 ) -> Explanation:
@@ -159,7 +159,7 @@ def explain(
 class _Reading:
     """One output, read by a parser: at which character it did what."""
 
-    def __init__(self, fmt: Format, tools: Sequence[Mapping[str, Any]] | None, prefix: str | None) -> None:
+    def __init__(self, fmt: Format, tools: Sequence[Any] | None, prefix: str | None) -> None:
         self.offset: int | None = None  # of the character being read; None inside the prefix
         self.character = ""
         self.events: list[Event] = []

@@ -164,7 +164,7 @@ class Format:
 
     def parser(
         self,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Any] | None = None,
         prefix: str | None = None,
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
@@ -174,7 +174,7 @@ class Format:
     ) -> Parser:
         """A parser for one stream.
 
-        `tools` are OpenAI tool dicts; a call to none of them is forwarded and noted as an anomaly. `prefix` is what the
+        `tools` are in any known shape (`toolgram.tools`); a call to none of them is an anomaly. `prefix` is what the
         prompt has already written for the assistant (or any tail of the prompt): it moves the machine and gives no
         events. None stands for the format's own `generation_prompt`, `""` for nothing. `call_ids` makes ids for calls
         without one. `special_tokens` maps the text of special tokens to their ids, for `feed(delta, token_ids=...)`.
@@ -196,7 +196,7 @@ class Format:
     def parse(
         self,
         text: str,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Any] | None = None,
         prefix: str | None = None,
         finish_reason: str | None = None,
         strict: bool = False,
@@ -214,7 +214,7 @@ class Format:
     def explain(
         self,
         text: str,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Any] | None = None,
         prefix: str | None = None,
         finish_reason: str | None = None,
     ) -> Explanation:
@@ -232,7 +232,7 @@ class Format:
     def export(
         self,
         target: str,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Any] | None = None,
         tool_choice: str | Mapping[str, Any] = "auto",
         parallel_tool_calls: bool = True,
         reasoning: bool | None = None,
@@ -243,7 +243,7 @@ class Format:
         """The grammar that keeps a model to what this format's parser reads as complete, valid calls.
 
         `target` is one of `toolgram.export.TARGETS`, such as `llguidance`, `structural_tag` (for vLLM) or `gbnf`.
-        `tools` are OpenAI tool dicts, and arguments follow their schemas; `tool_choice` is `auto`, `required`, `none`
+        `tools` are in any known shape, and arguments follow their schemas; `tool_choice` is `auto`, `required`, `none`
         or `{"type": "function", "function": {"name": ...}}`. With `reasoning=True` there must be some, with False there
         must be none. `json_schema` binds the text of the answer. `prefix` is what the prompt has already written for
         the assistant; without it, a derived format asks its template. With `special_tokens` those markers are
@@ -269,7 +269,7 @@ class Format:
     def restore(
         self,
         state: Mapping[str, Any],
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Any] | None = None,
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
     ) -> Parser:

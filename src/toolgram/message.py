@@ -9,7 +9,7 @@ of a call is kept only while it may still fail.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, MutableSequence, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -326,14 +326,3 @@ class MessageBuilder:
 def _text(pieces: Iterable[str]) -> str | None:
     text = "".join(pieces)
     return text if text.strip() else None
-
-
-def tool_names(tools: Iterable[Any]) -> frozenset[str]:
-    """The function names of OpenAI tool dicts; what has another shape is passed over."""
-    names = set()
-    for tool in tools:
-        function = tool.get("function") if isinstance(tool, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if isinstance(name, str):
-            names.add(name)
-    return frozenset(names)

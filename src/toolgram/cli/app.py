@@ -383,7 +383,7 @@ def export(
     machine: Machine = None,
     tools: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The functions that may be called: a JSON list of OpenAI tool dicts."),
+        typer.Option(metavar="FILE", help="The functions that may be called: a JSON list in the shape of any API."),
     ] = None,
     tool_choice: Annotated[
         str, typer.Option(metavar="CHOICE", help="auto, required, none, or the name of a function.")

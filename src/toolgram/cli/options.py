@@ -41,7 +41,7 @@ Tools = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="The tools the model was offered: a JSON list of OpenAI tool dicts. Example: --tools tools.json",
+        help="The tools the model was offered: a JSON list in the shape of any API. Example: --tools tools.json",
     ),
 ]
 Prefix = Annotated[
@@ -92,9 +92,11 @@ def read_tools(path: str | None) -> list[dict[str, Any]] | None:
     if path is None:
         return None
     tools = _read_json(path)
-    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
-        refuse(f"{path}: tools are a JSON list of objects, as the OpenAI API takes them")
-    return tools
+    try:
+        toolgram.tools.read_tools(tools)
+    except toolgram.ToolgramError as error:
+        refuse(f"{path}: {error}")
+    return tools  # type: ignore[no-any-return]
 
 
 def read_schema(path: str | None) -> dict[str, Any] | None:

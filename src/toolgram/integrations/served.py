@@ -204,7 +204,7 @@ class Session:
     def __init__(
         self,
         served: Served,
-        tools: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
+        tools: Callable[[], Sequence[Any]] = tuple,
         calls: bool = True,
     ) -> None:
         self.served = served

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,7 +24,7 @@ from toolgram.events import (
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
-from toolgram.message import Message, MessageBuilder, tool_names
+from toolgram.message import Message, MessageBuilder
 from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
 from toolgram.runtime.event_buffer import REASONING
@@ -32,6 +32,7 @@ from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
 from toolgram.spec import END, TEXT
+from toolgram.tools import read_tools
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
@@ -43,7 +44,6 @@ _LONG, _TEXT, _JSON, _PYTHON, _VALUE = range(5)
 PROMPT = "prompt"  # what a trace says where a prompt ends whose text is none of the turn's
 
 _NOTHING: Mapping[int, str] = {}
-_NO_NAMES: frozenset[str] = frozenset()
 
 
 class Parser:
@@ -61,16 +61,17 @@ class Parser:
     def __init__(
         self,
         program: Program,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Iterable[Any] | None = None,
         prefix: str | None = None,
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
         trace: Trace | None = None,
         keep_message: bool = True,
     ) -> None:
-        self._stream = Stream(program, call_ids or random_call_ids(), trace, tools)
+        declared = read_tools(tools)
+        self._stream = Stream(program, call_ids or random_call_ids(), trace, declared)
         self._builder = MessageBuilder(program.closing, keep_message)
-        self._log = AnomalyLog(tool_names(tools) if tools else _NO_NAMES, keep_message)
+        self._log = AnomalyLog(declared.names, keep_message)
         self._special = _triggers_by_id(program, special_tokens) if special_tokens else _NOTHING
         self._way = _LONG
         # What the short ways need, laid out by `_choose_way`.

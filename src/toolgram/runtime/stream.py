@@ -20,7 +20,7 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from toolgram.call_ids import CallIds
 from toolgram.compile import Move, Program, StateProgram, Symbol
@@ -32,6 +32,7 @@ from toolgram.runtime.calls import Calls
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, EventBuffer, HeldRegion
 from toolgram.runtime.source import Source
 from toolgram.spec import TEXT
+from toolgram.tools import NO_TOOLS, Tools
 
 REJECTED: Final = "refuted"  # the trigger that a trace gives where a held region turns out to be text
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
@@ -72,9 +73,7 @@ class Stream:
         "trace", "unmatched_ids",
     )  # fmt: skip
 
-    def __init__(
-        self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Sequence[Mapping[str, Any]] | None = None
-    ) -> None:
+    def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
         self.program = program
         self.trace = trace
         self.state = program.initial
