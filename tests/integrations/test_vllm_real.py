@@ -558,17 +558,6 @@ def test_the_surface_is_where_it_was() -> None:
         assert hasattr(ToolParser, name)
 
 
-def test_quick_deltas_are_used_and_equal_the_constructors() -> None:
-    from toolgram.integrations import vllm_surface as surface
-
-    assert surface.content_delta is not surface.checked_content, "this version of pydantic needs another way of copying"
-    first, second = surface.content_delta("a"), surface.content_delta("b")
-    first.tool_calls.append(3)
-    first.content = "c"
-    assert second.tool_calls == []
-    assert second == surface.checked_content("b")
-
-
 def test_the_pair_is_introduced(hermes: Server) -> None:
     parser = hermes.parser(hermes.request(TOOLS), [0])
     assert parser.tool_parser.session is parser.reasoning_parser.session

@@ -9,7 +9,7 @@ Imports vLLM; a test asks for it with `pytest.importorskip` first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +20,8 @@ from vllm.entrypoints.serve.utils.tool_calls_utils import resolve_finish_reason
 from vllm.parser import ParserManager
 from vllm.v1.engine.detokenizer import IncrementalDetokenizer
 
+from tests.integrations.vllm_heard import Heard
+
 FIRST_AND_REST = -1
 WHOLE = 0
 RUNS = [0]
@@ -29,23 +31,6 @@ GROUPS = (1, 2, 3, 5, 8, FIRST_AND_REST, WHOLE)
 def count_runs(runs: int) -> None:
     """Answers heard and compared, for the line at the end of a test run."""
     RUNS[0] += runs
-
-
-@dataclass
-class Heard:
-    """What a client has at the end."""
-
-    content: str | None = None
-    reasoning: str | None = None
-    calls: list[tuple[str, str]] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-    finish_reason: str | None = None
-    reasoning_tokens: int = 0
-    error: str = ""
-
-    def told(self) -> tuple[str | None, str | None, list[tuple[str, str]]]:
-        """All but the ids."""
-        return self.content, self.reasoning, self.calls
 
 
 @dataclass
