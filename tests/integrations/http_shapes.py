@@ -171,7 +171,7 @@ REAL = (
     Shape(
         "GLM-4.6", "toolgram", _glm, "<|user|>",
         (*_THINK, *_TOOL, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
-        ("[gMASK]", "<sop>", "<|system|>", "<|assistant|>", "<|user|>"), ("<think>", "</think>\n"), "GLM-4.6",
+        ("[gMASK]", "<sop>", "<|system|>", "<|assistant|>", "<|user|>"), ("\n<think>", "</think>\n"), "GLM-4.6",
         theirs=("glm45", "glm45"),
     ),
     Shape(

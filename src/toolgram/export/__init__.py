@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolgram.errors import ToolgramError
@@ -33,6 +34,7 @@ def export(
     json_schema: Mapping[str, Any] | None = None,
     prefix: str | None = None,
     special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
+    text_before_calls: bool = True,
 ) -> Export:
     """See `Format.export`."""
     if target not in TARGETS:
@@ -41,6 +43,7 @@ def export(
     notes: dict[str, None] = {}
     tokens = _tokens(fmt, target, special_tokens or (), notes.setdefault)
     request = export_request(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
+    request = replace(request, text_before_calls=text_before_calls)
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
     text = chosen.write(root, notes.setdefault)
     if request.calls and fmt.observed_paths.ascii_only and chosen.note_on_escaped_json:

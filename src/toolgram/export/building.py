@@ -51,6 +51,7 @@ class ExportRequest:
     reasoning: bool | None
     answer: Mapping[str, Any] | None  # the schema of the text
     tokens: Mapping[str, int | None]  # markers that are special tokens, with their ids where these are known
+    text_before_calls: bool = True  # whether text may stand before a call that there must be
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,6 +448,7 @@ class Builder:
         meaning = spec.states[node.state].meaning
         answering = meaning == "content" and request.answer is not None
         edges = self._text_edges(node.state)
+        at_once = meaning == "content" and request.required and not node.called and not request.text_before_calls
         for edge in edges:
             thinking = meaning == "content" and spec.states[edge.dest].meaning == "reasoning"
             if thinking and node.begun:
@@ -455,9 +457,10 @@ class Builder:
                 continue
             for label, dest in self._step(node, edge, ""):
                 if thinking:
-                    every = [*self.paths.edges.get(node.state, ()), *self.pooled]
-                    leads = {each.lead for each in every if each.trigger == edge.trigger and not each.lead.strip()}
-                    yield seq(choice(*(Lit(lead) for lead in sorted(leads))), label), dest
+                    yield seq(choice(*(Lit(lead) for lead in sorted(self._leads(node, edge)))), label), dest
+                elif at_once and not answering:
+                    leads = sorted(self._leads(node, edge) | {""})
+                    yield seq(choice(*(Lit(lead) if lead else EMPTY for lead in leads)), label), dest
                 elif answering:
                     yield label, dest
                 else:
@@ -473,6 +476,11 @@ class Builder:
                 yield EMPTY, None
         elif self._may_end(node) and self._text_ends(node.state):
             yield Text(forbidden), None
+
+    def _leads(self, node: Node, edge: Edge) -> set[str]:
+        """The blanks that were seen before such a transition."""
+        every = [*self.paths.edges.get(node.state, ()), *self.pooled]
+        return {each.lead for each in every if each.trigger == edge.trigger and not each.lead.strip()}
 
     def _until(
         self, state: str, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool

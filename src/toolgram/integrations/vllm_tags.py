@@ -10,7 +10,6 @@ be text before it.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +19,6 @@ from toolgram.integrations.served import Served, Session, warn_no_constraint
 FORCED_VARIABLE = "TOOLGRAM_FORCED_CALLS"
 FORCED_FIELD = "toolgram_forced_calls"
 AFTER_TEXT = "after_text"
-_BLANKS = {"type": "regex", "pattern": "[ \\t\\r\\n]{0,8}"}
 _FROM_THE_FIRST = ("_grammar_from_parser", "_grammar_from_tool_parser")  # 0.33; up to 0.24, where only chat has it
 
 
@@ -36,11 +34,13 @@ def structural_tag(
 
         choice = choice_of(request)
         parallel = getattr(request, "parallel_tool_calls", None) is not False
-        made = fmt.export("structural_tag", tools, choice, parallel, reasoning, prefix=prefix)
-        tag = json.loads(made.text)
-        if is_forced(request) and not may_have_text_before(request):
-            tag = without_text_before(tag, served.end_texts)
-        found = StructuralTag.model_validate(tag)
+        text = not is_forced(request) or may_have_text_before(request)
+        # A token that a tokenizer calls special matches no text in xgrammar: it is named by its id.
+        tokens = {mark: number for mark, number in served.special_tokens.items() if mark in served.special_texts}
+        made = fmt.export(
+            "structural_tag", tools, choice, parallel, reasoning, None, prefix, tokens, text_before_calls=text
+        )
+        found = StructuralTag.model_validate_json(made.text)
     except Exception as error:
         warn_no_constraint(f"{served.fmt}: {error}")
         return None
@@ -80,31 +80,6 @@ def may_have_text_before(request: Any) -> bool:
     """Whether the request, or else the server, lets text stand before a call that is asked for."""
     asked = (getattr(request, "vllm_xargs", None) or {}).get(FORCED_FIELD)
     return bool((asked or os.environ.get(FORCED_VARIABLE)) == AFTER_TEXT)
-
-
-def without_text_before(tag: dict[str, Any], ends: frozenset[str]) -> dict[str, Any]:
-    """A tag whose first call stands behind nothing but a thought and blanks.
-
-    The export is a sequence: a thought, text up to the first marker of a call, the call. Text up to the end of a
-    thought is the thought; other text before the first marker becomes blanks. A tag of another shape is left as it is.
-    """
-    whole = tag.get("format", {})
-    elements = whole.get("elements", []) if whole.get("type") == "sequence" else []
-    for place, element in enumerate(elements):
-        kind = element.get("type")
-        inner = element.get("elements", []) if kind == "sequence" else []
-        if kind == "optional":
-            continue
-        if inner and inner[0].get("type") == "any_text":
-            if len(inner) > 1 and inner[1].get("value") in ends:
-                continue
-            changed = {**element, "elements": [_BLANKS, *inner[1:]]}
-        elif kind in ("any_text", "grammar") and place + 1 < len(elements):
-            changed = _BLANKS
-        else:
-            break
-        return {**tag, "format": {**whole, "elements": [*elements[:place], changed, *elements[place + 1 :]]}}
-    return tag
 
 
 def can_hold_from_the_first_token(request: Any) -> bool:
