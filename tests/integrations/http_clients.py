@@ -1,4 +1,6 @@
-"""What a client hears, through the official clients of OpenAI and Anthropic: chat, Responses and messages, whole and streamed."""
+"""What a client hears, through the official clients of OpenAI and Anthropic: chat, Responses and messages, whole and
+streamed.
+"""
 
 from __future__ import annotations
 
@@ -102,9 +104,7 @@ class Clients:
             fields["tools"] = [{"type": "function", **tool["function"], "strict": False} for tool in ask.tools]
         if ask.choice:
             words = ("none", "auto", "required")
-            fields["tool_choice"] = (
-                ask.choice if ask.choice in words else {"type": "function", "name": ask.choice}
-            )
+            fields["tool_choice"] = ask.choice if ask.choice in words else {"type": "function", "name": ask.choice}
         if ask.parallel is not None:
             fields["parallel_tool_calls"] = ask.parallel
         made = await self.openai.responses.create(

@@ -1,8 +1,8 @@
 """Every kind of request to a real vLLM server: what clients hear beside what the model wrote. `make test-vllm-http`.
 
-Strategy: a turn is written in a model's notation by a writer that knows nothing of toolgram, said by a scripted engine
-behind vLLM's own server, and heard through the official clients. What was written is what has to be heard. Of a call that
-was cut off, and of one that cannot be read, other things have to hold; `wrong` says which.
+Strategy: a turn is written in a model's notation by a writer that knows nothing of toolgram, said by a scripted
+engine behind vLLM's own server, and heard through the official clients. What was written is what has to be heard.
+Of a call that was cut off, and of one that cannot be read, other things have to hold; `wrong` says which.
 
     python -m tests.integrations.http_matrix [SHAPE ...] [--theirs] [--write docs/vllm.md]
 """
@@ -45,7 +45,15 @@ MORE = (
     Turn("long arguments", calls=(("write_file", {"path": "a", "content": ("line é 🤔\n" * BIG)[:BIG] + "."}),)),
 )
 ALL = (*TURNS, *MORE)
-CHOSEN = ("content", "reasoning, content", "call", "content, call", "reasoning, call", "reasoning, two calls", "two calls")
+CHOSEN = (
+    "content",
+    "reasoning, content",
+    "call",
+    "content, call",
+    "reasoning, call",
+    "reasoning, two calls",
+    "two calls",
+)
 BROKEN = '{"city": [1, 2}}'  # two readings: no repair
 
 
@@ -110,7 +118,9 @@ class Model:
 
     def trials(self) -> list[Trial]:
         """All of them; each with the number of its script."""
-        made = list(self._said()) + list(self._chosen()) + list(self._cut()) + list(self._quoted()) + list(self._broken())
+        made = (
+            list(self._said()) + list(self._chosen()) + list(self._cut()) + list(self._quoted()) + list(self._broken())
+        )
         return [replace(each, ask=replace(each.ask, script=self.number(each.script))) for each in made]
 
     def templates(self) -> dict[str, dict[str, Any]]:
@@ -153,9 +163,13 @@ class Model:
                         continue
                     for api in APIS:
                         for pace in FEW:
-                            yield from self._choice(f"{turn.label}, thinking {thinking}", turn, choice, text, api, pace, template)
+                            yield from self._choice(
+                                f"{turn.label}, thinking {thinking}", turn, choice, text, api, pace, template
+                            )
 
-    def _choice(self, label: str, turn: Turn, choice: str, text: str, api: str, pace: Any, template: Any) -> Iterator[Trial]:
+    def _choice(
+        self, label: str, turn: Turn, choice: str, text: str, api: str, pace: Any, template: Any
+    ) -> Iterator[Trial]:
         script = self.script(text)
         ask = Ask(0, api, pace, TOOLS, choice, None, template)
         if choice in ("no tools", "none"):
@@ -175,7 +189,11 @@ class Model:
 
     def _cut(self) -> Iterator[Trial]:
         """Cut off in reasoning, in a name, in arguments."""
-        turn = Turn("cut", content="Let me look.", calls=(_WEATHER, ("write_file", {"path": "/tmp/a", "content": "one two three four five"})))
+        turn = Turn(
+            "cut",
+            content="Let me look.",
+            calls=(_WEATHER, ("write_file", {"path": "/tmp/a", "content": "one two three four five"})),
+        )
         thought = Turn("cut", reasoning="They want to know about the weather in Paris.", content="It is sunny.")
         places: list[tuple[str, Turn, str]] = []
         if self.shape.text_with_calls:
@@ -199,7 +217,14 @@ class Model:
     def _quoted(self) -> Iterator[Trial]:
         """Markers that are spelled and not generated."""
         text = self.written(Turn("", calls=(_WEATHER,)), TOOLS, {})
-        marker = next((each for each in (*self.shape.added, *self.shape.special) if text and each in text and each != "<think>" and each != "</think>"), "")
+        marker = next(
+            (
+                each
+                for each in (*self.shape.added, *self.shape.special)
+                if text and each in text and each != "<think>" and each != "</think>"
+            ),
+            "",
+        )
         opened = self.written(Turn(""), TOOLS, {}) or ""
         if not marker or text is None:
             return
@@ -218,7 +243,9 @@ class Model:
         script = self.script(text.replace('{"city": "Paris"}', BROKEN))
         for api in APIS:
             for pace in PACES:
-                yield Trial("a call that cannot be read", "malformed", Ask(0, api, pace, TOOLS), rule="broken", script=script)
+                yield Trial(
+                    "a call that cannot be read", "malformed", Ask(0, api, pace, TOOLS), rule="broken", script=script
+                )
 
 
 def _exact(label: str, kind: str, turn: Turn, ask: Ask, script: tuple[int, ...]) -> Trial:
@@ -245,7 +272,10 @@ def wrong(heard: Heard, trial: Trial, specials: Sequence[str] = ()) -> str:
     if trial.rule.startswith("cut"):
         return _wrong_cut(heard, trial)
     found = [] if trial.rule == "first" else _wrong_calls(heard, trial)
-    for part, got, wanted in (("content", heard.content, trial.content), ("reasoning", heard.reasoning, trial.reasoning)):
+    for part, got, wanted in (
+        ("content", heard.content, trial.content),
+        ("reasoning", heard.reasoning, trial.reasoning),
+    ):
         got, wanted = bare(got, specials), bare(wanted, specials)
         if got != wanted and trial.rule != "first":
             found.append(f"{part} lost" if len(got) < len(wanted) else f"markup in {part}")
@@ -442,7 +472,9 @@ def main() -> None:
             Path(os.environ["SHOW_LOG"]).write_text(fleet.said(), encoding="utf-8")
 
 
-def report(server: str, heard: Sequence[tuple[Trial, Heard]], specials: Sequence[str], seconds: float, show: int) -> None:
+def report(
+    server: str, heard: Sequence[tuple[Trial, Heard]], specials: Sequence[str], seconds: float, show: int
+) -> None:
     """What is wrong with one server."""
     kinds: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], list[Any]] = {}
@@ -450,7 +482,9 @@ def report(server: str, heard: Sequence[tuple[Trial, Heard]], specials: Sequence
         problem = wrong(answer, trial, specials)
         if problem:
             kinds[trial.kind, problem] += 1
-            examples.setdefault((trial.kind, problem), []).append((trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail))
+            examples.setdefault((trial.kind, problem), []).append(
+                (trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
+            )
     print(f"{server}: {sum(kinds.values())} of {len(heard)} wrong, {seconds:.1f} s")
     for key, often in kinds.most_common():
         print(f"   {often:4} {key[0]}: {key[1]}")

@@ -2,9 +2,9 @@
 
     python -m tests.integrations.http_server SERVERS.json
 
-SERVERS.json is a list of `{"name", "folder", "port", "arguments"}`; the arguments are those of `vllm serve`. All of it is
-vLLM's own: argument parser, engine arguments, AsyncLLM, FastAPI application, routes, uvicorn. Only loopback is bound. The
-process writes SERVERS.json.ready when all of them answer, and ends on SIGTERM.
+SERVERS.json is a list of `{"name", "folder", "port", "arguments"}`; the arguments are those of `vllm serve`. All of it
+is vLLM's own: argument parser, engine arguments, AsyncLLM, FastAPI application, routes, uvicorn. Only loopback is
+bound. The process writes SERVERS.ready beside it when all of them answer, and ends on SIGTERM.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 async def serve(configurations: list[dict[str, Any]], ready: Path) -> None:
     """Start them all, say so, and wait for the end."""
     import uvicorn
+    from vllm.entrypoints.common.cli_args import make_arg_parser, validate_parsed_serve_args
     from vllm.entrypoints.launchers.api_server.app_state import init_app_state
     from vllm.entrypoints.launchers.api_server.entry import build_async_engine_client
     from vllm.entrypoints.launchers.app import build_app
-    from vllm.entrypoints.common.cli_args import make_arg_parser, validate_parsed_serve_args
     from vllm.utils.argparse_utils import FlexibleArgumentParser
 
     from tests.integrations.scripted_engine import put_in_place
@@ -45,16 +45,18 @@ async def serve(configurations: list[dict[str, Any]], ready: Path) -> None:
         servers = []
         for each in configurations:
             parser = make_arg_parser(FlexibleArgumentParser())
+            given = f"--model {each['folder']} --served-model-name model --host 127.0.0.1 --port {each['port']}"
             arguments = parser.parse_args(
-                ["--model", each["folder"], "--served-model-name", "model", "--host", "127.0.0.1"]
-                + ["--port", str(each["port"]), "--dtype", "float32", "--disable-log-stats", *each["arguments"]]
+                [*given.split(), "--dtype", "float32", "--disable-log-stats", *each["arguments"]]
             )
             validate_parsed_serve_args(arguments)
             client = await stack.enter_async_context(build_async_engine_client(arguments))
             tasks = await client.get_supported_tasks()
             app = build_app(arguments, tasks, client.model_config)
             await init_app_state(client, app.state, arguments, tasks)
-            config = uvicorn.Config(app, host="127.0.0.1", port=each["port"], log_level="warning", access_log=False)
+            config = uvicorn.Config(
+                app, host="127.0.0.1", port=each["port"], log_level="warning", access_log=False, timeout_keep_alive=600
+            )
             server = app.state.server = uvicorn.Server(config)
             server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
             servers.append((server, asyncio.create_task(_quiet(server))))

@@ -1,8 +1,8 @@
 """What models say over HTTP: real chat templates and shipped formats, each with a writer of its notation.
 
 A `Shape` is one model: its template (`make templates` fetches the real ones), the tokens of its vocabulary that are
-markers, and a writer that knows nothing of toolgram. The same turns are written in every shape; what a client has to get
-is the turn itself.
+markers, and a writer that knows nothing of toolgram. The same turns are written in every shape; what a client has
+to get is the turn itself.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def _joined(turn: Turn, calls: str, between: str = "\n") -> str:
 
 
 def _hermes(turn: Turn) -> str:
-    made = [f'<tool_call>\n{{"name": "{name}", "arguments": {_json(given)}}}\n</tool_call>' for name, given in turn.calls]
+    made = [
+        f'<tool_call>\n{{"name": "{name}", "arguments": {_json(given)}}}\n</tool_call>' for name, given in turn.calls
+    ]
     return _joined(turn, "\n".join(made))
 
 
@@ -96,6 +98,10 @@ def _functions(turn: Turn) -> str:
         return f"<tool_call>\n<function={name}>\n{values}</function>\n</tool_call>"
 
     return _joined(turn, "\n".join(call(*each) for each in turn.calls), "\n\n")
+
+
+def _functions_and_line(turn: Turn) -> str:
+    return _functions(turn) + ("\n" if turn.calls and not turn.after else "")
 
 
 def _glm(turn: Turn) -> str:
@@ -111,9 +117,7 @@ def _glm(turn: Turn) -> str:
 
 def _deepseek(turn: Turn) -> str:
     begin, end = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
-    made = [
-        f"<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{_json(given)}<｜tool▁call▁end｜>" for name, given in turn.calls
-    ]
+    made = [f"<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{_json(given)}<｜tool▁call▁end｜>" for name, given in turn.calls]
     return turn.content + (f"{begin}{''.join(made)}{end}" if made else "") + turn.after
 
 
@@ -139,7 +143,9 @@ def _minimax(turn: Turn) -> str:
 
 
 def _nemo(turn: Turn) -> str:
-    made = [{"name": name, "arguments": given, "id": f"callid{place:03}"} for place, (name, given) in enumerate(turn.calls)]
+    made = [
+        {"name": name, "arguments": given, "id": f"callid{place:03}"} for place, (name, given) in enumerate(turn.calls)
+    ]
     return turn.content + (f"[TOOL_CALLS]{_json(made)}" if made else "") + turn.after
 
 
@@ -157,53 +163,142 @@ _LINES = ("<think>\n", "\n</think>\n\n")
 
 REAL = (
     Shape(
-        "Qwen3", "toolgram", _hermes, "<|im_end|>", (*_THINK, *_TOOL), _QWEN, _LINES, "Qwen-Qwen3-0.6B",
-        "qwen", ("hermes", "qwen3"),
+        "Qwen3",
+        "toolgram",
+        _hermes,
+        "<|im_end|>",
+        (*_THINK, *_TOOL),
+        _QWEN,
+        _LINES,
+        "Qwen-Qwen3-0.6B",
+        "qwen",
+        ("hermes", "qwen3"),
     ),
     Shape(
-        "Qwen3-Coder", "toolgram", _functions, "<|im_end|>", _TOOL, _QWEN, ("", ""), "Qwen3-Coder",
-        "qwen", ("qwen3_coder", None),
+        "Qwen3-Coder",
+        "toolgram",
+        _functions,
+        "<|im_end|>",
+        _TOOL,
+        _QWEN,
+        ("", ""),
+        "Qwen3-Coder",
+        "qwen",
+        ("qwen3_coder", None),
     ),
     Shape(
-        "QwQ", "toolgram", _hermes, "<|im_end|>", (*_THINK, *_TOOL), _QWEN, _LINES, "Qwen-QwQ-32B",
-        "qwen", ("hermes", "deepseek_r1"),
+        "QwQ",
+        "toolgram",
+        _hermes,
+        "<|im_end|>",
+        (*_THINK, *_TOOL),
+        _QWEN,
+        _LINES,
+        "Qwen-QwQ-32B",
+        "qwen",
+        ("hermes", "deepseek_r1"),
     ),
     Shape(
-        "GLM-4.6", "toolgram", _glm, "<|user|>",
+        "GLM-4.6",
+        "toolgram",
+        _glm,
+        "<|user|>",
         (*_THINK, *_TOOL, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
-        ("[gMASK]", "<sop>", "<|system|>", "<|assistant|>", "<|user|>"), ("\n<think>", "</think>\n"), "GLM-4.6",
+        ("[gMASK]", "<sop>", "<|system|>", "<|assistant|>", "<|user|>"),
+        ("\n<think>", "</think>\n"),
+        "GLM-4.6",
         theirs=("glm45", "glm45"),
     ),
     Shape(
-        "DeepSeek-V3.1", "toolgram", _deepseek, "<｜end▁of▁sentence｜>",
-        (*_THINK, "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>"),
-        ("<｜User｜>", "<｜Assistant｜>", "<｜end▁of▁sentence｜>"), ("<think>", "</think>"), "deepseek-ai-DeepSeek-V3.1",
-        theirs=("deepseek_v31", "deepseek_v3"), switch="thinking",
+        "DeepSeek-V3.1",
+        "toolgram",
+        _deepseek,
+        "<｜end▁of▁sentence｜>",
+        (
+            *_THINK,
+            "<｜tool▁calls▁begin｜>",
+            "<｜tool▁calls▁end｜>",
+            "<｜tool▁call▁begin｜>",
+            "<｜tool▁call▁end｜>",
+            "<｜tool▁sep｜>",
+        ),
+        ("<｜User｜>", "<｜Assistant｜>", "<｜end▁of▁sentence｜>"),
+        ("<think>", "</think>"),
+        "deepseek-ai-DeepSeek-V3.1",
+        theirs=("deepseek_v31", "deepseek_v3"),
+        switch="thinking",
     ),
     Shape(
-        "Kimi-K2-Thinking", "toolgram", _kimi, "<|im_end|>", _THINK,
-        ("<|im_end|>", "<|im_user|>", "<|im_assistant|>", "<|im_system|>", "<|im_middle|>", "<|tool_calls_section_begin|>",
-         "<|tool_calls_section_end|>", "<|tool_call_begin|>", "<|tool_call_end|>", "<|tool_call_argument_begin|>"),
-        ("<think>", "</think>"), "Kimi-K2-Thinking", theirs=("kimi_k2", "kimi_k2"),
+        "Kimi-K2-Thinking",
+        "toolgram",
+        _kimi,
+        "<|im_end|>",
+        _THINK,
+        (
+            "<|im_end|>",
+            "<|im_user|>",
+            "<|im_assistant|>",
+            "<|im_system|>",
+            "<|im_middle|>",
+            "<|tool_calls_section_begin|>",
+            "<|tool_calls_section_end|>",
+            "<|tool_call_begin|>",
+            "<|tool_call_end|>",
+            "<|tool_call_argument_begin|>",
+        ),
+        ("<think>", "</think>"),
+        "Kimi-K2-Thinking",
+        theirs=("kimi_k2", "kimi_k2"),
     ),
     Shape(
-        "MiniMax-M2", "toolgram", _minimax, "[e~[", (*_THINK, "<minimax:tool_call>", "</minimax:tool_call>"),
-        ("]~b]", "[e~[", "]~!b["), _LINES, "MiniMax-M2", theirs=("minimax_m2", "minimax_m2"),
+        "MiniMax-M2",
+        "toolgram",
+        _minimax,
+        "[e~[",
+        (*_THINK, "<minimax:tool_call>", "</minimax:tool_call>"),
+        ("]~b]", "[e~[", "]~!b["),
+        _LINES,
+        "MiniMax-M2",
+        theirs=("minimax_m2", "minimax_m2"),
     ),
     Shape(
-        "Nemotron-3-Nano", "toolgram", _functions, "<|im_end|>", (*_THINK, *_TOOL), _QWEN, ("<think>\n", "\n</think>\n"),
-        "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", theirs=("qwen3_coder", "nemotron_v3"),
+        "Nemotron-3-Nano",
+        "toolgram",
+        _functions_and_line,
+        "<|im_end|>",
+        (*_THINK, *_TOOL),
+        _QWEN,
+        ("<think>\n", "\n</think>\n"),
+        "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+        theirs=("qwen3_coder", "nemotron_v3"),
     ),
     Shape(
-        "Llama-3.1", "toolgram", _shipped("llama3_json"), "<|eot_id|>",
-        template="meta-llama-Llama-3.1-8B-Instruct", theirs=("llama3_json", None),
+        "Llama-3.1",
+        "toolgram",
+        _shipped("llama3_json"),
+        "<|eot_id|>",
+        template="meta-llama-Llama-3.1-8B-Instruct",
+        theirs=("llama3_json", None),
     ),
     Shape(
-        "Mistral-Nemo", "toolgram", _nemo, "</s>", special=("[TOOL_CALLS]", "[INST]", "[/INST]", "</s>",
-        "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
-        template="mistralai-Mistral-Nemo-Instruct-2407", theirs=("mistral", None),
+        "Mistral-Nemo",
+        "toolgram",
+        _nemo,
+        "</s>",
+        special=(
+            "[TOOL_CALLS]",
+            "[INST]",
+            "[/INST]",
+            "</s>",
+            "[AVAILABLE_TOOLS]",
+            "[/AVAILABLE_TOOLS]",
+            "[TOOL_RESULTS]",
+            "[/TOOL_RESULTS]",
+        ),
+        template="mistralai-Mistral-Nemo-Instruct-2407",
+        theirs=("mistral", None),
     ),
-)  # fmt: skip
+)
 
 _THEIRS: dict[str, tuple[str, str | None]] = {
     "hermes": ("hermes", "qwen3"),
@@ -229,10 +324,15 @@ def shipped() -> tuple[Shape, ...]:
             think = (before, rest.removesuffix("C"))
         made.append(
             Shape(
-                f"toolgram_{name}", f"toolgram_{name}", _shipped(name), "<|im_end|>",
-                tuple(text for text in specials if text.startswith(("<", "["))), _QWEN, think,
+                f"toolgram_{name}",
+                f"toolgram_{name}",
+                _shipped(name),
+                "<|im_end|>",
+                tuple(text for text in specials if text.startswith(("<", "["))),
+                _QWEN,
+                think,
                 theirs=_THEIRS.get(name, ("", None)),
-            )  # fmt: skip
+            )
         )
     return tuple(made)
 

@@ -1,10 +1,10 @@
 """An engine core that says what a test tells it to: everything else of a vLLM server is vLLM's own.
 
-A user message names a script and a pace, `Say script 17 by 3.`; the core finds these words in the prompt and gives the
-tokens of that script, three in each step of the engine. As a real core it ends at the limit of the request, gives logprobs
-where they are asked for, and holds the tokens to the request's grammar: vLLM's own `StructuredOutputManager` decides when
-a grammar begins to hold, and xgrammar's matcher what it allows. A token that is refused ends the answer with the text
-REFUSED, so that a client sees it.
+A user message names a script and a pace, `Say script 17 by 3.`; the core finds these words in the prompt and gives
+the tokens of that script, three in each step of the engine. As a real core it ends at the limit of the request,
+gives logprobs where they are asked for, and holds the tokens to the request's grammar: vLLM's own
+`StructuredOutputManager` decides when a grammar begins to hold, and xgrammar's matcher what it allows. A token that
+is refused ends the answer with the text REFUSED, so that a client sees it.
 """
 
 from __future__ import annotations

@@ -255,9 +255,7 @@ def hidden() -> Iterator[None]:
     """A process in which neither vLLM nor the plug-in was loaded."""
     package = import_module("toolgram.integrations")
     kept = {name: sys.modules.pop(name) for name in [*sys.modules] if name in OURS or name.partition(".")[0] == "vllm"}
-    attributes: dict[str, Any] = {
-        name: vars(package).pop(name) for name in ATTRIBUTES if name in vars(package)
-    }
+    attributes: dict[str, Any] = {name: vars(package).pop(name) for name in ATTRIBUTES if name in vars(package)}
     try:
         yield
     finally:

@@ -37,6 +37,7 @@ from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.export.texts import WORD, characters_of, first_completion, literal_pattern, patterns_of, rest_of
 from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
 
+_BLANKS = {"", "\n", "\n\n"}  # that models write before a call, whatever the template does
 _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
 
@@ -459,7 +460,7 @@ class Builder:
                 if thinking:
                     yield seq(choice(*(Lit(lead) for lead in sorted(self._leads(node, edge)))), label), dest
                 elif at_once and not answering:
-                    leads = sorted(self._leads(node, edge) | {""})
+                    leads = sorted(self._leads(node, edge) | _BLANKS)
                     yield seq(choice(*(Lit(lead) if lead else EMPTY for lead in leads)), label), dest
                 elif answering:
                     yield label, dest

@@ -64,6 +64,8 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         introduce(self.reasoning_parser, self.tool_parser)
         pair = (self.reasoning_parser, self.tool_parser)
         self._ours = [each for each in pair if isinstance(each, (ToolgramReasoningParser, ToolgramToolParser))]
+        if self.reasoning_parser is None and isinstance(self.tool_parser, ToolgramToolParser):
+            self.tool_parser.skip_reasoning_parsing = True  # before 0.33 vLLM does not say so
         for parser in self._ours[:1]:
             say_start(parser.served)
 
@@ -76,9 +78,17 @@ class Driver(DelegatingParser):  # type: ignore[misc]
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """The prompt: also for a tool parser without reasoning parser."""
-        super().set_prompt_token_ids(prompt_token_ids)
+        if hasattr(DelegatingParser, "set_prompt_token_ids"):
+            super().set_prompt_token_ids(prompt_token_ids)
         for parser in self._ours[-1:]:
             parser.see_prompt(prompt_token_ids)
+
+    def is_reasoning_end(self, input_ids: list[int]) -> bool:
+        """Asked of the prompt; in 0.24 that is the only time when it is shown."""
+        if not hasattr(DelegatingParser, "set_prompt_token_ids"):
+            for parser in self._ours:
+                parser.see_prompt(input_ids)
+        return bool(super().is_reasoning_end(input_ids))
 
     def finalize_generation(self, delta_message: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
         """The last delta, before what the parsers still hold is put into it: they are told the request."""
@@ -207,6 +217,8 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """The reasoning of a whole answer, and the text that is left."""
+        if not self.served.reasons and (self.partner is None or _passes(request, self.partner.tools)):
+            return None, model_output
         session = self.session.again()
         events = session.feed(model_output, self.whole_ids or None)
         events += session.close(_stopped(request, session))
