@@ -145,10 +145,8 @@ class Model:
                     for pace in PACES if thinking == "unset" else FEW:
                         if turn.label == "long arguments" and pace not in (None, 3, 40):
                             continue
-                        yield _exact(
-                            f"{turn.label}, thinking {thinking}", "auto", turn, Ask(0, api, pace, TOOLS, None, None, template),
-                            self.script(text),
-                        )  # fmt: skip
+                        ask = Ask(0, api, pace, TOOLS, None, None, template)
+                        yield _exact(f"{turn.label}, thinking {thinking}", "auto", turn, ask, self.script(text))
 
     def _chosen(self) -> Iterator[Trial]:
         """Without tools, and with every tool_choice."""
@@ -211,8 +209,9 @@ class Model:
                     ask = Ask(0, api, pace, TOOLS, limit=len(ids))
                     yield replace(
                         _exact(f"cut off in {where}", "cut off", said, ask, (*ids, *self.script(" and so on"))),
-                        rule=f"cut {where.partition(',')[0]}", finish="length",
-                    )  # fmt: skip
+                        rule=f"cut {where.partition(',')[0]}",
+                        finish="length",
+                    )
 
     def _quoted(self) -> Iterator[Trial]:
         """Markers that are spelled and not generated."""
@@ -358,10 +357,18 @@ def make_model(shape: Shape, folder: Path) -> Model:
     tokenizer = real_tokenizer(shape.tokenizer, shape.added, shape.special, shape.eos, shape.template_text())
     tokenizer.save_pretrained(folder)
     config = {
-        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 64,
-        "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": len(tokenizer),
-        "max_position_embeddings": 131072, "dtype": "float32", "eos_token_id": tokenizer.eos_token_id,
-    }  # fmt: skip
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 64,
+        "intermediate_size": 64,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": 131072,
+        "dtype": "float32",
+        "eos_token_id": tokenizer.eos_token_id,
+    }
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (folder / "scripts.json").write_text("[]", encoding="utf-8")
     return Model(shape, tokenizer, folder)
@@ -485,7 +492,7 @@ def report(
             examples.setdefault((trial.kind, problem), []).append(
                 (trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
             )
-    print(f"{server}: {sum(kinds.values())} of {len(heard)} wrong, {seconds:.1f} s")
+    print(f"{server}: {sum(kinds.values())} of {len(heard)} wrong, {seconds:.1f} s", flush=True)
     for key, often in kinds.most_common():
         print(f"   {often:4} {key[0]}: {key[1]}")
         for example in examples[key][:show]:
