@@ -11,7 +11,7 @@ VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
 LLAMA := .llama-cpp
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table docs docs-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,10 @@ $(LLAMA)/.ready: $(READY) tests/export/llama-cpp-requirements.txt
 
 vllm-table: $(VLLM_ENV)/.installed ## run vLLM's own parsers on the same cases and write the table in docs/vllm.md
 	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.compare --write docs/vllm.md
+
+vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vLLM's own parsers as well; writes the table in docs/vllm.md
+	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
+	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.http_matrix --theirs --write docs/vllm.md
 
 export-table: $(READY) ## run every export in its engine and write the table in docs/export.md; SAMPLES=200 for more
 	$(BIN)/python -m tests.export.table --write docs/export.md --samples $(or $(SAMPLES),100)

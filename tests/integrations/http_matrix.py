@@ -37,6 +37,8 @@ AT_ONCE = 32  # requests that are under way
 START = 240  # seconds that servers may take to start
 BIG = 20_000  # characters of arguments
 REFUSED = "<<REFUSED>>"
+TOLD = 4  # kinds of mistakes in a cell of the table
+BEGIN, END = "<!-- http table: written by `make vllm-http-table` -->", "<!-- end of http table -->"
 
 _WEATHER = ("get_weather", {"city": "Paris"})
 MORE = (
@@ -456,13 +458,16 @@ def make_models(names: Sequence[str], scratch: Path) -> list[Model]:
 
 
 def main() -> None:
-    """Try all, and print what is wrong."""
+    """Try all, and print what is wrong; or put the table where it stands in a page."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("shapes", nargs="*")
     options.add_argument("--theirs", action="store_true", help="vLLM's own parsers as well")
     options.add_argument("--show", type=int, default=3, help="examples of each kind of mistake")
-    options.add_argument("--only", help="the kinds of trials whose name begins so")
+    options.add_argument("--only", default="", help="the kinds of trials whose name begins so")
+    options.add_argument("--write", metavar="PAGE", type=Path, help="put the table into this page")
+    options.add_argument("--log", metavar="FILE", type=Path, help="keep the log of the servers")
     given = options.parse_args()
+    tallies: dict[str, Tally] = {}
     with tempfile.TemporaryDirectory() as scratch:
         models = make_models(given.shapes, Path(scratch))
         trials = {model.shape.name: model.trials() for model in models}
@@ -470,33 +475,67 @@ def main() -> None:
             model.write()
         with Fleet(models, Path(scratch), given.theirs) as fleet:
             for server in fleet.ports:
-                _, _, name = server.partition(" ")
-                begun = time.monotonic()
-                wanted = [trial for trial in trials[name] if trial.kind.startswith(given.only or "")]
+                name = server.partition(" ")[2]
+                wanted = [trial for trial in trials[name] if trial.kind.startswith(given.only)]
                 heard = asyncio.run(fleet.try_all(server, wanted))
-                report(server, heard, fleet.models[name].specials, time.monotonic() - begun, given.show)
-        if os.environ.get("SHOW_LOG"):
-            Path(os.environ["SHOW_LOG"]).write_text(fleet.said(), encoding="utf-8")
+                tallies[server] = Tally(heard, fleet.models[name].specials)
+                tallies[server].report(server, given.show)
+            if given.log:
+                given.log.write_text(fleet.said(), encoding="utf-8")
+    if given.write:
+        old = given.write.read_text(encoding="utf-8")
+        before, _, rest = old.partition(BEGIN)
+        after = rest.partition(END)[2]
+        given.write.write_text(f"{before}{BEGIN}\n\n{table(models, tallies)}\n{END}{after}", encoding="utf-8")
 
 
-def report(
-    server: str, heard: Sequence[tuple[Trial, Heard]], specials: Sequence[str], seconds: float, show: int
-) -> None:
-    """What is wrong with one server."""
-    kinds: Counter[tuple[str, str]] = Counter()
-    examples: dict[tuple[str, str], list[Any]] = {}
-    for trial, answer in heard:
-        problem = wrong(answer, trial, specials)
-        if problem:
-            kinds[trial.kind, problem] += 1
-            examples.setdefault((trial.kind, problem), []).append(
-                (trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
-            )
-    print(f"{server}: {sum(kinds.values())} of {len(heard)} wrong, {seconds:.1f} s", flush=True)
-    for key, often in kinds.most_common():
-        print(f"   {often:4} {key[0]}: {key[1]}")
-        for example in examples[key][:show]:
-            print(f"        {example!s:.400}")
+class Tally:
+    """What is wrong with the answers of one server."""
+
+    def __init__(self, heard: Sequence[tuple[Trial, Heard]], specials: Sequence[str]) -> None:
+        self.asked = len(heard)
+        self.kinds: Counter[tuple[str, str]] = Counter()
+        self.examples: dict[tuple[str, str], list[Any]] = {}
+        for trial, answer in heard:
+            problem = wrong(answer, trial, specials)
+            if problem:
+                example = (trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
+                self.kinds[trial.kind, problem] += 1
+                self.examples.setdefault((trial.kind, problem), []).append(example)
+
+    @property
+    def wrong(self) -> int:
+        """How many answers."""
+        return sum(self.kinds.values())
+
+    def report(self, server: str, show: int) -> None:
+        """Print it, with examples."""
+        print(f"{server}: {self.wrong} of {self.asked} wrong", flush=True)
+        for key, often in self.kinds.most_common():
+            print(f"   {often:4} {key[0]}: {key[1]}")
+            for example in self.examples[key][:show]:
+                print(f"        {example!s:.400}")
+
+    def told(self) -> str:
+        """The kinds of mistakes, the most frequent first, in one cell."""
+        often: Counter[str] = Counter()
+        for (kind, problem), number in self.kinds.items():
+            often[f"{kind}: {problem}"] += number
+        shown = [f"{number} {problem}" for problem, number in often.most_common(TOLD)]
+        return "; ".join(shown + ([f"{len(often) - TOLD} more kinds"] if len(often) > TOLD else [])) or "none"
+
+
+def table(models: Sequence[Model], tallies: dict[str, Tally]) -> str:
+    """toolgram, and vLLM's own parsers beside it, as Markdown."""
+    rows = ["| model | requests | toolgram wrong | vLLM's parsers | wrong | of these |", "|---|---|---|---|---|---|"]
+    for model in models:
+        shape = model.shape
+        ours, theirs = tallies[f"toolgram {shape.name}"], tallies.get(f"vLLM {shape.name}")
+        mine = str(ours.wrong) if not ours.wrong else f"{ours.wrong} ({ours.told()})"
+        flags = " + ".join(f"`{each}`" for each in shape.theirs if each)
+        rest = f"{flags} | {theirs.wrong} | {theirs.told()}" if theirs else "- | - | -"
+        rows.append(f"| {shape.name} | {ours.asked} | {mine} | {rest} |")
+    return "\n".join(rows) + "\n"
 
 
 __all__ = ["CLOSED", "RESPONSES", "Fleet", "Model", "Trial", "make_models", "wrong"]
