@@ -138,44 +138,52 @@ def apply_patches() -> Sequence[str]:
 # values and in JSON.
 
 
-def _like(sample: Any, unset: dict[str, Any]) -> Callable[[dict[str, Any], set[str]], Any]:
-    """A function that makes a message from its values and their names, as the constructor made the sample."""
-    kind: Any = type(sample)
-    put, new = object.__setattr__, kind.__new__
-    empty = sample.__pydantic_extra__ is not None
-
-    def fill(values: dict[str, Any], names: set[str]) -> Any:
-        message = new(kind)
-        put(message, "__dict__", {**unset, **values})
-        put(message, "__pydantic_fields_set__", names)
-        put(message, "__pydantic_extra__", {} if empty else None)
-        put(message, "__pydantic_private__", None)
-        return message
-
-    return fill
+def _filled(sample: Any) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
+    """What makes a message of the sample's kind: its constructor without checks, its values, what it has besides."""
+    kind = type(sample)
+    return functools.partial(kind.__new__, kind), dict(sample.__dict__), sample.__pydantic_extra__
 
 
 def quick_messages() -> tuple[Any, Any, Any] | None:
     """Content, reasoning and arguments without the constructors; None where that does not give the same."""
+    put = object.__setattr__
     try:
         sample = arguments_delta(0, "")
-        call = sample.tool_calls[0]
-        unset = {**content_delta("").__dict__, "content": None}
-        text_like = _like(content_delta(""), unset)
-        calls_like = _like(sample, unset)
-        call_like = _like(call, dict(call.__dict__))
-        function_like = _like(call.function, dict(call.function.__dict__))
+        new_message, message_values, message_extra = _filled(sample)
+        new_call, call_values, call_extra = _filled(sample.tool_calls[0])
+        new_function, function_values, function_extra = _filled(sample.tool_calls[0].function)
+
+        def message(name: str, value: Any) -> Any:
+            made = new_message()
+            put(made, "__dict__", {**message_values, "tool_calls": [], name: value})
+            put(made, "__pydantic_fields_set__", {name})
+            put(made, "__pydantic_extra__", None if message_extra is None else {})
+            put(made, "__pydantic_private__", None)
+            return made
 
         def content(text: str) -> Any:
-            return text_like({"content": text, "tool_calls": []}, {"content"})
+            return message("content", text)
 
         def reasoning(text: str) -> Any:
-            return text_like({"reasoning": text, "tool_calls": []}, {"reasoning"})
+            return message("reasoning", text)
 
         def arguments(index: int, text: str) -> Any:
-            function = function_like({"arguments": text}, {"arguments"})
-            called = call_like({"index": index, "function": function}, {"index", "function"})
-            return calls_like({"tool_calls": [called]}, {"tool_calls"})
+            function = new_function()
+            put(function, "__dict__", {**function_values, "arguments": text})
+            put(function, "__pydantic_fields_set__", {"arguments"})
+            put(function, "__pydantic_extra__", None if function_extra is None else {})
+            put(function, "__pydantic_private__", None)
+            call = new_call()
+            put(call, "__dict__", {**call_values, "index": index, "function": function})
+            put(call, "__pydantic_fields_set__", {"index", "function"})
+            put(call, "__pydantic_extra__", None if call_extra is None else {})
+            put(call, "__pydantic_private__", None)
+            made = new_message()
+            put(made, "__dict__", {**message_values, "tool_calls": [call]})
+            put(made, "__pydantic_fields_set__", {"tool_calls"})
+            put(made, "__pydantic_extra__", None if message_extra is None else {})
+            put(made, "__pydantic_private__", None)
+            return made
 
         pairs = (
             (content("a"), content_delta("a")),
