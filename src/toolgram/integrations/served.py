@@ -204,7 +204,8 @@ class Session:
     """One output, as it is read by one toolgram parser. Cheap to make: the parser comes with the first text."""
 
     __slots__ = (
-        "_parser", "_raw", "_statuses", "call_ids", "calls", "failed", "last", "left", "prefix", "queue", "seen",
+        "_parser", "_raw", "_statuses", "call_ids", "calls",
+        "counts", "failed", "last", "left", "prefix", "queue", "seen",
         "served", "tools",
     )  # fmt: skip
 
@@ -216,6 +217,7 @@ class Session:
     ) -> None:
         self.served = served
         self.tools = tools
+        self.counts = True  # whether this is the one session of its answer that is counted
         self.calls = calls  # False: an answer to a request without tools, in which a call is text
         self.prefix: str | None = None  # not told
         self.call_ids: CallIds | None = None
@@ -295,7 +297,8 @@ class Session:
             events = self._fail(error, "")
         self._note(events)
         try:
-            self._count(finish_reason)
+            if self.counts:
+                self._count(finish_reason)
         except Exception as error:  # a disk that is full must not cost an answer
             logger.warning("toolgram: an answer was not counted: %r", error)
         return events

@@ -32,6 +32,7 @@ from toolgram.integrations.vllm_deltas import (
     delta_of,
     ended,
     malformed_calls,
+    warn_of_unknown_setting,
     without_failed_calls,
 )
 from toolgram.integrations.vllm_patches import apply_patches, drive, quick_arguments, quick_content, quick_reasoning
@@ -54,6 +55,7 @@ class _Attachable(type):
         if name in ("tool_parser_cls", "reasoning_parser_cls") and not issubclass(owner, Driver):
             drive(owner, Driver)
             apply_patches()
+            warn_of_unknown_setting()
 
 
 class Driver(DelegatingParser):  # type: ignore[misc]
@@ -352,6 +354,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
         if _passes(request, self.tools):
             session = self._text_session()
+            session.counts = False  # the whole answer was counted with its reasoning
             events = session.feed(model_output, None)
             events += session.close(_stopped(request, session))
             delta = delta_of(events)
