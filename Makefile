@@ -5,11 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
-VLLM := .venv-vllm
+NEWEST_VLLM := 0.33.0
+VLLM ?= $(NEWEST_VLLM)
+VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
 LLAMA := .llama-cpp
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-if-built test-llama-cpp conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table docs docs-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,20 +46,25 @@ test-compiled: $(READY) ## all tests, on the package compiled by mypyc (needs a 
 	$(BIN)/python -m zipfile -e "$$scratch"/dist/*.whl "$$scratch/package" && \
 	PYTHONPATH="$$scratch/package" $(BIN)/pytest -n $(WORKERS)
 
-test-vllm: $(VLLM)/.installed ## the vLLM plug-in in vLLM's real serving layer (builds an environment, 1.5 GB, two minutes)
-	VLLM_LOGGING_LEVEL=ERROR $(VLLM)/bin/python -m pytest tests/integrations $(ARGS)
+test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.24.0 for another version (1.5 GB, two minutes)
+	VLLM_LOGGING_LEVEL=ERROR $(VLLM_ENV)/bin/python -m pytest tests/integrations --ignore tests/integrations/test_vllm_http.py $(ARGS)
+
+test-vllm-http: $(VLLM_ENV)/.installed ## every kind of request to a real vLLM server, through the clients of OpenAI and Anthropic
+	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
+	VLLM_LOGGING_LEVEL=INFO $(VLLM_ENV)/bin/python -m pytest tests/integrations/test_vllm_http.py $(ARGS)
 
 test-vllm-if-built: # part of `make ci`; the plug-in's tests against a stand-in are part of `make test`
-	@if [ -e $(VLLM)/.installed ]; then $(MAKE) --no-print-directory test-vllm; \
-	else echo "test-vllm: skipped, no $(VLLM) here; make test-vllm builds it"; fi
+	@if [ -e $(VLLM_ENV)/.installed ]; then $(MAKE) --no-print-directory test-vllm; \
+	else echo "test-vllm: skipped, no $(VLLM_ENV) here; make test-vllm builds it"; fi
 
-$(VLLM)/.ready: tests/integrations/vllm-requirements.txt
-	$(PYTHON) -m venv $(VLLM)
-	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+$(VLLM_ENV)/.ready: tests/integrations/vllm-requirements.txt
+	$(PYTHON) -m venv $(VLLM_ENV)
+	sed 's#^vllm==.*#vllm==$(VLLM)#' $< > $(VLLM_ENV)/requirements.txt
+	$(VLLM_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $(VLLM_ENV)/requirements.txt
 	@touch $@
 
-$(VLLM)/.installed: $(VLLM)/.ready pyproject.toml # vLLM finds the plug-in by its entry point
-	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+$(VLLM_ENV)/.installed: $(VLLM_ENV)/.ready pyproject.toml # vLLM finds the plug-in by its entry point
+	$(VLLM_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 test-llama-cpp: $(LLAMA)/.ready ## GBNF in llama.cpp itself (builds it: a C++ compiler, eight minutes)
@@ -68,8 +75,12 @@ $(LLAMA)/.ready: $(READY) tests/export/llama-cpp-requirements.txt
 		--requirement tests/export/llama-cpp-requirements.txt
 	@touch $@
 
-vllm-table: $(VLLM)/.installed ## run vLLM's own parsers on the same cases and write the table in docs/vllm.md
-	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM)/bin/python -m tests.integrations.compare --write docs/vllm.md
+vllm-table: $(VLLM_ENV)/.installed ## run vLLM's own parsers on the same cases and write the table in docs/vllm.md
+	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.compare --write docs/vllm.md
+
+vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vLLM's own parsers as well; writes the table in docs/vllm.md
+	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
+	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.http_matrix --theirs --write docs/vllm.md
 
 export-table: $(READY) ## run every export in its engine and write the table in docs/export.md; SAMPLES=200 for more
 	$(BIN)/python -m tests.export.table --write docs/export.md --samples $(or $(SAMPLES),100)
@@ -93,10 +104,10 @@ format: $(READY) ## fix and format the code with ruff
 
 bench: $(READY) ## measure against peers and write benchmarks/RESULTS.md; QUICK=1 takes a minute and writes nothing
 	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
-	@if [ -e $(VLLM)/.installed ]; then $(MAKE) --no-print-directory bench-vllm; fi
+	@if [ -e $(VLLM_ENV)/.installed ]; then $(MAKE) --no-print-directory bench-vllm; fi
 
-bench-vllm: $(VLLM)/.installed ## measure the plug-in inside vLLM's serving layer, against a parser that does nothing
-	@VLLM_LOGGING_LEVEL=CRITICAL $(VLLM)/bin/python -m benchmarks.vllm_layer $(if $(QUICK),--quick)
+bench-vllm: $(VLLM_ENV)/.installed ## measure the plug-in inside vLLM's serving layer, against a parser that does nothing
+	@VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m benchmarks.vllm_layer $(if $(QUICK),--quick)
 
 bench-check: $(READY) ## fail if anything is slower than benchmarks/baseline.json
 	$(BIN)/python -m benchmarks.check

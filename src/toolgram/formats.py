@@ -239,6 +239,7 @@ class Format:
         json_schema: Mapping[str, Any] | None = None,
         prefix: str | None = None,
         special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
+        text_before_calls: bool = True,
     ) -> Export:
         """The grammar that keeps a model to what this format's parser reads as complete, valid calls.
 
@@ -247,8 +248,9 @@ class Format:
         or `{"type": "function", "function": {"name": ...}}`. With `reasoning=True` there must be some, with False there
         must be none. `json_schema` binds the text of the answer. `prefix` is what the prompt has already written for
         the assistant; without it, a derived format asks its template. With `special_tokens` those markers are
-        tokens, not text: texts with their ids, or the texts alone where the target can name a token. The result's
-        `notes` say what could not be expressed.
+        tokens, not text: texts with their ids, or the texts alone where the target can name a token. With
+        `text_before_calls=False` a call that there must be comes at once, behind reasoning and blanks only. The
+        result's `notes` say what could not be expressed.
 
         Raises ToolgramError for an unknown target, an invalid schema, a function that cannot be called in this format,
         and a choice of one that is not declared.
@@ -263,6 +265,7 @@ class Format:
             json_schema,
             prefix,
             special_tokens,
+            text_before_calls,
         )
         return grammar
 

@@ -20,7 +20,8 @@ from typing import Any
 import toolgram
 from tests.integrations.cases import TOOLS, WRITERS, Turn, cases, meant
 from tests.integrations.tokenizers_for_tests import llama3, mistral
-from tests.integrations.vllm_driver import GROUPS, Heard, Server
+from tests.integrations.vllm_driver import GROUPS, Server
+from tests.integrations.vllm_heard import Heard
 
 BEGIN, END = "<!-- table: written by `make vllm-table` -->", "<!-- end of table -->"
 WHOLE_ANSWER = "whole"

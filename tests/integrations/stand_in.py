@@ -14,7 +14,8 @@ from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-OURS = ("toolgram.integrations.vllm", "toolgram.integrations.vllm_surface", "toolgram.integrations.vllm_parsers")
+ATTRIBUTES = ("vllm", "vllm_surface", "vllm_deltas", "vllm_patches", "vllm_parsers")
+OURS = tuple(f"toolgram.integrations.{name}" for name in ATTRIBUTES)
 
 
 @dataclass
@@ -107,7 +108,7 @@ def registry(loaded: str) -> Any:
     return Manager
 
 
-class Driver:
+class DelegatingParser:
     """What vLLM makes for one answer: both parsers, and the order in which they are called."""
 
     reasoning_parser_cls: Any = None
@@ -197,7 +198,7 @@ def compose(tools: str | None, reasoning: str | None) -> Any:
     t_cls: Any = import_module("vllm.tool_parsers").ToolParserManager.get(tools) if tools else None
     r_cls: Any = import_module("vllm.reasoning").ReasoningParserManager.get(reasoning) if reasoning else None
 
-    class _Parser(Driver):
+    class _Parser(DelegatingParser):
         reasoning_parser_cls = r_cls
         tool_parser_cls = t_cls
 
@@ -212,6 +213,16 @@ def request(tools: Any, tool_choice: Any = "auto", **fields: Any) -> Any:
     )
 
 
+class _Messages:
+    @classmethod
+    def to_chat_completion_request(cls, request: Any) -> Any:
+        return request
+
+
+_RESPONSES = "vllm.entrypoints.openai.responses.serving"
+_MESSAGES = "vllm.entrypoints.anthropic.serving"
+
+
 @contextmanager
 def installed(protocol: str = "vllm.entrypoints.generate.base.protocol") -> Iterator[ModuleType]:
     """A process in which this vLLM is installed and toolgram's plug-in was not loaded yet."""
@@ -219,8 +230,15 @@ def installed(protocol: str = "vllm.entrypoints.generate.base.protocol") -> Iter
         "vllm": ModuleType("vllm"),
         "vllm.tool_parsers": ModuleType("vllm.tool_parsers"),
         "vllm.reasoning": ModuleType("vllm.reasoning"),
+        "vllm.parser": ModuleType("vllm.parser"),
+        "vllm.parser.abstract_parser": ModuleType("vllm.parser.abstract_parser"),
+        _RESPONSES: ModuleType(_RESPONSES),
+        _MESSAGES: ModuleType(_MESSAGES),
         protocol: ModuleType(protocol),
     }
+    vars(mine["vllm.parser.abstract_parser"]).update(DelegatingParser=DelegatingParser)
+    vars(mine[_RESPONSES]).update(split_delta=lambda delta: [delta])
+    vars(mine[_MESSAGES]).update(AnthropicServingMessages=type("AnthropicServingMessages", (), dict(vars(_Messages))))
     vars(mine["vllm.tool_parsers"]).update(ToolParser=ToolParser, ToolParserManager=registry("tool_parsers"))
     vars(mine["vllm.reasoning"]).update(
         ReasoningParser=ReasoningParser, ReasoningParserManager=registry("reasoning_parsers")
@@ -237,9 +255,7 @@ def hidden() -> Iterator[None]:
     """A process in which neither vLLM nor the plug-in was loaded."""
     package = import_module("toolgram.integrations")
     kept = {name: sys.modules.pop(name) for name in [*sys.modules] if name in OURS or name.partition(".")[0] == "vllm"}
-    attributes: dict[str, Any] = {
-        name: vars(package).pop(name) for name in ("vllm", "vllm_surface", "vllm_parsers") if name in vars(package)
-    }
+    attributes: dict[str, Any] = {name: vars(package).pop(name) for name in ATTRIBUTES if name in vars(package)}
     try:
         yield
     finally:

@@ -244,3 +244,16 @@ def test_constraints_come_from_the_export(vllm: Any, monkeypatch: pytest.MonkeyP
     assert parser.get_structural_tag(request) is None
     if asked:  # where xgrammar is installed
         assert asked[0]["target"] == "structural_tag"
+
+
+def test_a_vllm_that_is_too_old_gives_one_line_and_no_names(caplog: pytest.LogCaptureFixture) -> None:
+    with stand_in.installed() as vllm, caplog.at_level("WARNING"):
+        vars(vllm)["__version__"] = "0.23.1"
+        tools = import_module("vllm.tool_parsers")
+        vars(tools)["ToolParser"] = type("ToolParser", (), {})
+        import_module("toolgram.integrations.vllm").register()
+        assert "toolgram" not in tools.ToolParserManager.list_registered()
+    said = [record.getMessage() for record in caplog.records if "toolgram" in record.getMessage()]
+    assert len(set(said)) == 1
+    assert "0.23.1" in said[0]
+    assert "0.24 or newer" in said[0]

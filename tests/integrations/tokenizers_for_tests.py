@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,50 @@ def _newer_tekken(path: Path, version: str, scratch: Path) -> Path:
         ]
         written.write_text(json.dumps(data), encoding="utf-8")
     return written
+
+
+_QWEN_PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+@lru_cache(maxsize=2)
+def _tiktoken_file(kind: str) -> tuple[Path, str]:
+    if kind == "qwen":
+        import importlib.util
+
+        found = importlib.util.find_spec("dashscope")  # not imported: the package ships the file
+        assert found is not None
+        assert found.origin is not None
+        return Path(found.origin).parent / "resources" / "qwen.tiktoken", _QWEN_PATTERN
+    import llama_models.llama3
+
+    pattern = (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+        r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+    return Path(llama_models.llama3.__path__[0]) / "tokenizer.model", pattern
+
+
+@lru_cache(maxsize=2)
+def _core(kind: str) -> str:
+    """The real vocabulary and merges of Llama 3 or of Qwen, as the `tokenizers` library writes them."""
+    from transformers.convert_slow_tokenizer import TikTokenConverter
+
+    path, pattern = _tiktoken_file(kind)
+    converter = TikTokenConverter(vocab_file=str(path), pattern=pattern, extra_special_tokens=["<|endoftext|>"])
+    return str(converter.converted().to_str())
+
+
+def real_tokenizer(kind: str, added: Sequence[str], special: Sequence[str], eos: str, chat_template: str) -> Any:
+    """A tokenizer with the real merges of Llama 3 or Qwen, and the markers of another model in its vocabulary."""
+    from tokenizers import AddedToken, Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    core = Tokenizer.from_str(_core(kind))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|endoftext|>", bos_token="<|endoftext|>")
+    specials = list(dict.fromkeys([*special, eos]))
+    tokenizer.add_special_tokens({"additional_special_tokens": specials, "eos_token": eos})
+    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in added if text not in specials])
+    tokenizer.chat_template = chat_template
+    return tokenizer

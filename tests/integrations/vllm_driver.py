@@ -9,16 +9,28 @@ Imports vLLM; a test asks for it with `pytest.importorskip` first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
-from vllm.entrypoints.openai.chat_completion.message_assembly import assemble_chat_message_fields
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-from vllm.entrypoints.openai.chat_completion.stream_processor import ChatStreamProcessor
-from vllm.entrypoints.serve.utils.tool_calls_utils import resolve_finish_reason
 from vllm.parser import ParserManager
+from vllm.parser.abstract_parser import Parser
 from vllm.v1.engine.detokenizer import IncrementalDetokenizer
+
+from tests.integrations.vllm_heard import Heard
+
+try:
+    from vllm.entrypoints.openai.chat_completion.message_assembly import assemble_chat_message_fields
+    from vllm.entrypoints.openai.chat_completion.stream_processor import ChatStreamProcessor
+    from vllm.entrypoints.serve.utils.tool_calls_utils import resolve_finish_reason
+except ImportError:  # before 0.33 this is written out in the serving layer, and cannot be called
+    from tests.integrations.vllm_serving_0_24 import (
+        ChatStreamProcessor,
+        assemble_chat_message_fields,
+        resolve_finish_reason,
+    )
 
 FIRST_AND_REST = -1
 WHOLE = 0
@@ -29,23 +41,6 @@ GROUPS = (1, 2, 3, 5, 8, FIRST_AND_REST, WHOLE)
 def count_runs(runs: int) -> None:
     """Answers heard and compared, for the line at the end of a test run."""
     RUNS[0] += runs
-
-
-@dataclass
-class Heard:
-    """What a client has at the end."""
-
-    content: str | None = None
-    reasoning: str | None = None
-    calls: list[tuple[str, str]] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-    finish_reason: str | None = None
-    reasoning_tokens: int = 0
-    error: str = ""
-
-    def told(self) -> tuple[str | None, str | None, list[tuple[str, str]]]:
-        """All but the ids."""
-        return self.content, self.reasoning, self.calls
 
 
 @dataclass
@@ -60,12 +55,13 @@ class Server:
 
     def __init__(self, tokenizer: Any, tool_parser: str | None, reasoning_parser: str | None) -> None:
         self.tokenizer = tokenizer
+        validated = {"tokenizer": tokenizer} if "tokenizer" in signature(ParserManager.get_parser).parameters else {}
         self.parser_cls = ParserManager.get_parser(
             tool_parser_name=tool_parser,
             reasoning_parser_name=reasoning_parser,
             enable_auto_tools=tool_parser is not None,
             model_name="model",
-            tokenizer=tokenizer,
+            **validated,
         )
 
     def request(self, tools: Sequence[dict[str, Any]] | None, **options: Any) -> Any:
@@ -77,9 +73,15 @@ class Server:
 
     def parser(self, request: Any, prompt: Sequence[int]) -> Any:
         """A parser for one answer, as the server makes it."""
-        parser = self.parser_cls(self.tokenizer, request.tools, chat_template_kwargs={}, model_config=None)
-        parser.set_prompt_token_ids(list(prompt))
+        parser = self.made(request)
+        if hasattr(parser, "set_prompt_token_ids"):
+            parser.set_prompt_token_ids(list(prompt))
         return parser
+
+    def made(self, request: Any) -> Any:
+        """A parser that was not told the prompt."""
+        more = {"model_config": None} if "model_config" in signature(Parser.__init__).parameters else {}
+        return self.parser_cls(self.tokenizer, request.tools, chat_template_kwargs={}, **more)
 
     def adjusted(self, request: Any, prompt: Sequence[int]) -> Any:
         """The request as the renderer leaves it."""
@@ -121,14 +123,14 @@ class Server:
         """The answer as a client adds it up from a stream."""
         request = self.adjusted(request.model_copy(deep=True), prompt)
         deltas = grouped(self.texts(ids, prompt, request), list(ids), group, end)
-        parser = self.parser_cls(self.tokenizer, request.tools, chat_template_kwargs={}, model_config=None)
+        parser = self.made(request)
         steps = ChatStreamProcessor(request, parser, enable_auto_tools=True, parser_cls=self.parser_cls)
         heard = Heard(content="", reasoning="")
         for delta in deltas:
             step = steps.step(delta.text, delta.ids, finish if delta.last else None, list(prompt))
             hear(heard, step.delta)
             heard.finish_reason = step.finish_reason
-        heard.reasoning_tokens = parser.count_reasoning_tokens(list(ids))
+        heard.reasoning_tokens = reasoning_tokens(parser, ids)
         return tidied(heard)
 
     def whole(
@@ -154,9 +156,15 @@ class Server:
             [(call.function.name, call.function.arguments) for call in fields.tool_calls],
             [call.id for call in fields.tool_calls],
             resolve_finish_reason(finish, request, bool(fields.tool_calls)),
-            parser.count_reasoning_tokens(list(ids)),
+            reasoning_tokens(parser, ids),
         )
         return tidied(heard)
+
+
+def reasoning_tokens(parser: Any, ids: Sequence[int]) -> int:
+    """As the server counts them: the driver in 0.33, the reasoning parser before."""
+    counter = parser if hasattr(parser, "count_reasoning_tokens") else parser.reasoning_parser
+    return int(counter.count_reasoning_tokens(list(ids))) if counter is not None else 0
 
 
 def grouped(texts: list[str], ids: list[int], group: int, end: int | None = None) -> list[Delta]:

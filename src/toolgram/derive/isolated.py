@@ -14,7 +14,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Lock, Timer
 from typing import Any
@@ -24,7 +24,7 @@ from toolgram.derive.errors import CostlyTemplate, TemplateError
 MEGABYTES = 1024  # of address space, of which much is never touched
 _GRACE = 2.0  # seconds of the processor that a child has beyond its budget
 _PATIENCE = 20.0  # times the budget that an answer may take on a busy machine
-_COMMAND = "from toolgram.derive.isolated import serve; serve()"
+_COMMAND = "from toolgram.derive import deriving, isolated; isolated.serve(deriving.derive_now)"
 
 
 class _Child:
@@ -104,16 +104,14 @@ def derive_apart(question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
 # --- the child ------------------------------------------------------------------------------------------------------
 
 
-def serve() -> None:
-    """Answer questions, one a line, until there are no more."""
-    from toolgram.derive.deriving import derive_now
-
+def serve(derive: Callable[..., Any]) -> None:
+    """Answer questions, one a line, until there are no more: what `derive` makes of each."""
     _limit_memory()
     for line in sys.stdin:
         question = json.loads(line)
         _limit_time(question["seconds"] + _GRACE)
         try:
-            answer: dict[str, Any] = {"format": derive_now(**question)}
+            answer: dict[str, Any] = {"format": derive(**question)}
         except TemplateError as error:
             costly = isinstance(error, CostlyTemplate)
             answer = {"problem": error.problem, "line": error.line, "costly": costly}

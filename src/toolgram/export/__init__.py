@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolgram.errors import ToolgramError
@@ -34,6 +35,7 @@ def export(
     json_schema: Mapping[str, Any] | None = None,
     prefix: str | None = None,
     special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
+    text_before_calls: bool = True,
 ) -> Export:
     """See `Format.export`."""
     if target not in TARGETS:
@@ -44,6 +46,7 @@ def export(
     if server := [tool.name or str(tool.definition.get("type")) for tool in read_tools(tools) if not tool.is_function]:
         notes.setdefault(f"tools without parameters of their own are left to the server: {', '.join(server)}")
     request = export_request(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
+    request = replace(request, text_before_calls=text_before_calls)
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
     text = chosen.write(root, notes.setdefault)
     if request.calls and fmt.observed_paths.ascii_only and chosen.note_on_escaped_json:

@@ -37,6 +37,7 @@ from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.export.texts import WORD, characters_of, first_completion, literal_pattern, patterns_of, rest_of
 from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
 
+_BLANKS = {"", "\n", "\n\n"}  # that models write before a call, whatever the template does
 _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
 
@@ -51,6 +52,7 @@ class ExportRequest:
     reasoning: bool | None
     answer: Mapping[str, Any] | None  # the schema of the text
     tokens: Mapping[str, int | None]  # markers that are special tokens, with their ids where these are known
+    text_before_calls: bool = True  # whether text may stand before a call that there must be
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,6 +449,7 @@ class Builder:
         meaning = spec.states[node.state].meaning
         answering = meaning == "content" and request.answer is not None
         edges = self._text_edges(node.state)
+        at_once = meaning == "content" and request.required and not node.called and not request.text_before_calls
         for edge in edges:
             thinking = meaning == "content" and spec.states[edge.dest].meaning == "reasoning"
             if thinking and node.begun:
@@ -455,9 +458,10 @@ class Builder:
                 continue
             for label, dest in self._step(node, edge, ""):
                 if thinking:
-                    every = [*self.paths.edges.get(node.state, ()), *self.pooled]
-                    leads = {each.lead for each in every if each.trigger == edge.trigger and not each.lead.strip()}
-                    yield seq(choice(*(Lit(lead) for lead in sorted(leads))), label), dest
+                    yield seq(choice(*(Lit(lead) for lead in sorted(self._leads(node, edge)))), label), dest
+                elif at_once and not answering:
+                    leads = sorted(self._leads(node, edge) | _BLANKS)
+                    yield seq(choice(*(Lit(lead) if lead else EMPTY for lead in leads)), label), dest
                 elif answering:
                     yield label, dest
                 else:
@@ -473,6 +477,11 @@ class Builder:
                 yield EMPTY, None
         elif self._may_end(node) and self._text_ends(node.state):
             yield Text(forbidden), None
+
+    def _leads(self, node: Node, edge: Edge) -> set[str]:
+        """The blanks that were seen before such a transition."""
+        every = [*self.paths.edges.get(node.state, ()), *self.pooled]
+        return {each.lead for each in every if each.trigger == edge.trigger and not each.lead.strip()}
 
     def _until(
         self, state: str, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool

@@ -10,7 +10,6 @@ and text passes through.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -20,8 +19,10 @@ from weakref import ref
 
 from toolgram.call_ids import CallIds
 from toolgram.compile import StateProgram
-from toolgram.events import Content, Event, Reasoning
+from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallEnd
 from toolgram.formats import Format, get_format
+from toolgram.integrations import observing as observe
+from toolgram.integrations.observing import logger
 from toolgram.runtime.parser import Parser
 from toolgram.spec import TEXT
 
@@ -30,8 +31,6 @@ MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
 _MOST_PROMPT = 4096  # tokens of a prompt that are looked at from its end
 TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, where the server is given one that the tokenizer does not know
 _BLOCK = 32  # tokens that are decoded at once to be counted
-
-logger = logging.getLogger("vllm.toolgram")  # below "vllm", so that the server's handlers print it
 
 
 class Served:
@@ -196,10 +195,17 @@ class Served:
         return [(piece, ids) for piece, ids in [*cuts, (text[done:], unmatched)] if piece or ids]
 
 
+_NOTABLE = frozenset({ToolCallEnd, Malformed})
+
+
 class Session:
     """One output, as it is read by one toolgram parser. Cheap to make: the parser comes with the first text."""
 
-    __slots__ = ("_parser", "call_ids", "calls", "failed", "last", "left", "prefix", "queue", "seen", "served", "tools")
+    __slots__ = (
+        "_parser", "_raw", "_statuses", "call_ids", "calls",
+        "counts", "failed", "last", "left", "prefix", "queue", "seen",
+        "served", "tools",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -209,6 +215,7 @@ class Session:
     ) -> None:
         self.served = served
         self.tools = tools
+        self.counts = True  # whether this is the one session of its answer that is counted
         self.calls = calls  # False: an answer to a request without tools, in which a call is text
         self.prefix: str | None = None  # not told
         self.call_ids: CallIds | None = None
@@ -218,6 +225,8 @@ class Session:
         self.left = 0  # tokens of the limit that the prompt has taken
         self.failed = False
         self._parser: Parser | None = None
+        self._statuses: set[str] = set()  # of the calls that have ended
+        self._raw: list[str] | None = [] if observe.recorder() is not None else None  # kept for the outputs that fail
 
     def again(self) -> Session:
         """A session of its own for a whole text, with the same tools and prompt."""
@@ -227,6 +236,8 @@ class Session:
 
     def feed(self, text: str, token_ids: Sequence[int] | None) -> list[Event]:
         """The events of a delta. Where anything fails, which nothing should, text passes through from there on."""
+        if self._raw is not None:
+            self._raw.append(text)
         parser = self._parser
         try:
             if parser is None:
@@ -237,10 +248,39 @@ class Session:
                 self.seen += len(token_ids)
                 self.last = token_ids[-1]
                 if not self.served.by_id.keys().isdisjoint(token_ids):
-                    return self._feed_pieces(parser, text, token_ids)
-            return parser.feed(text, token_ids)
+                    events = self._feed_pieces(parser, text, token_ids)
+                    self._note(events)
+                    return events
+            events = parser.feed(text, token_ids)
         except Exception as error:
             return self._fail(error, text)
+        if len(events) > 1 or (events and type(events[0]) in _NOTABLE):
+            self._note(events)
+        return events
+
+    def _note(self, events: list[Event]) -> None:
+        for event in events:
+            if type(event) is ToolCallEnd:
+                self._statuses.add(event.status)
+            elif type(event) is Malformed:
+                self._statuses.add("malformed")
+
+    def _count(self, finish_reason: str | None) -> None:
+        """This answer is over: it is counted, and kept where it could not be read."""
+        outcome = next((each for each in ("malformed", "truncated") if each in self._statuses), "complete")
+        if self.failed or self.served.fmt is None:
+            outcome = "passed_through"
+        elif outcome == "complete" and self._anomalies():
+            outcome = "repaired"
+        observe.count(outcome)
+        recorder = observe.recorder()
+        if recorder is not None and self._raw and (self.failed or outcome == "malformed"):
+            recorder.write(self.served, "".join(self._raw), self.prefix, self.tools(), finish_reason)
+        self._raw = None
+
+    def _anomalies(self) -> Any:
+        take = getattr(self._parser, "take_anomalies", None)
+        return take() if callable(take) else ()
 
     def _feed_pieces(self, parser: Parser, text: str, token_ids: Sequence[int]) -> list[Event]:
         if len(token_ids) == 1:
@@ -250,9 +290,16 @@ class Session:
     def close(self, finish_reason: str | None) -> list[Event]:
         """The events of the end."""
         try:
-            return self._parser.close(finish_reason) if self._parser is not None else []
+            events = self._parser.close(finish_reason) if self._parser is not None else []
         except Exception as error:
-            return self._fail(error, "")
+            events = self._fail(error, "")
+        self._note(events)
+        try:
+            if self.counts:
+                self._count(finish_reason)
+        except Exception as error:  # a disk that is full must not cost an answer
+            logger.warning("toolgram: an answer was not counted: %r", error)
+        return events
 
     def _open(self) -> Parser | None:
         served = self.served

@@ -41,7 +41,14 @@ ALIASES = {
 # vLLM looks at these names themselves and adds parts of its own.
 NOT_OVERRIDABLE = frozenset({"kimi_k3", "cohere_command3", "cohere_command4", "minicpmv"})
 
+# One line for every vLLM that is too old or too new: said when names are registered, so that nothing fails later.
+NEEDED = "toolgram needs vLLM 0.24 or newer and was tested with 0.33; update vLLM, or use its own parsers"
+
 logger = logging.getLogger("vllm.toolgram")
+
+
+def _version() -> str:
+    return str(getattr(sys.modules.get("vllm"), "__version__", "of unknown version"))
 
 
 def parser_names() -> dict[str, str]:
@@ -69,13 +76,16 @@ def register() -> None:
     """Put toolgram's names into vLLM's registries. Called by vLLM; any number of times; never raises."""
     try:
         from vllm.reasoning import ReasoningParserManager
-        from vllm.tool_parsers import ToolParserManager
+        from vllm.tool_parsers import ToolParser, ToolParserManager
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "vllm" or sys.modules.get("vllm") is not None:
-            logger.warning("toolgram cannot be registered with this vLLM: %s", error)
+            logger.warning("toolgram cannot be registered with vLLM %s: %s; %s", _version(), error, NEEDED)
         return
     except Exception as error:  # a server that starts without toolgram is better than one that does not start
-        logger.warning("toolgram cannot be registered with this vLLM: %r", error)
+        logger.warning("toolgram cannot be registered with vLLM %s: %r; %s", _version(), error, NEEDED)
+        return
+    if not hasattr(ToolParser, "engine_based_streaming"):
+        logger.warning("toolgram is not registered with vLLM %s; %s", _version(), NEEDED)
         return
     try:
         for name, format_name in parser_names().items():

@@ -9,10 +9,10 @@ Strategy: one `Session` is shared by the two, so that every character is read on
 reads until something other than reasoning comes, and leaves those events in the session for the tool parser.  A whole
 answer is read in the same way, in one piece.
 
-vLLM stores both classes as attributes of the class that drives them.  Python then calls `__set_name__`, which wraps
-that class: it connects the two parsers, and keeps what vLLM knows but does not pass on (the ids of a whole answer, the
-prompt of a tool parser without reasoning parser, the request of a stream that never left reasoning).  Without that
-call, each parser works alone, from the text that the other leaves.
+The two are introduced to one another by `Driver`, a subclass of vLLM's class that drives a pair: Python calls
+`__set_name__` when vLLM makes the two attributes of the class that it composes, and that class then inherits from
+`Driver` (`vllm_patches.drive`). The driver also keeps what vLLM knows and does not pass on. Where that does not happen,
+each of the two works alone, from the text that the other leaves.
 
 Without tools, or with tool_choice "none", calls are text: what is behind the reasoning is read by a session of its own,
 whose format has no calls. Without a reasoning parser such an answer passes as it stands.
@@ -20,71 +20,87 @@ whose format has no calls. Without a reasoning parser such an answer passes as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
-from toolgram.integrations.served import AUTO, Served, Session, TokenCounter, logger, served, warn_no_constraint
+from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
+from toolgram.integrations.observing import logger, say_start
+from toolgram.integrations.served import AUTO, Served, Session, TokenCounter, served
+from toolgram.integrations.vllm_deltas import (
+    Outgoing,
+    PlainThought,
+    delta_of,
+    ended,
+    malformed_calls,
+    warn_of_unknown_setting,
+    without_failed_calls,
+)
+from toolgram.integrations.vllm_patches import apply_patches, drive, quick_arguments, quick_content, quick_reasoning
 from toolgram.integrations.vllm_surface import (
-    DeltaFunctionCall,
+    DelegatingParser,
     DeltaMessage,
-    DeltaToolCall,
     ExtractedToolCallInformation,
     FunctionCall,
     ReasoningParser,
     ToolCall,
     ToolParser,
-    arguments_delta,
-    content_delta,
-    reasoning_delta,
 )
-
-_JOINED = "_joined_by_toolgram"
+from toolgram.integrations.vllm_tags import structural_tag, where_the_grammar_begins
 
 
 class _Attachable(type):
     """The metaclass of both parsers. Python calls `__set_name__` when vLLM stores a parser in its driver class."""
 
     def __set_name__(cls, owner: type[Any], name: str) -> None:
-        if name in ("tool_parser_cls", "reasoning_parser_cls") and _JOINED not in owner.__dict__:
-            _join(owner)
+        if name in ("tool_parser_cls", "reasoning_parser_cls") and not issubclass(owner, Driver):
+            drive(owner, Driver)
+            apply_patches()
+            warn_of_unknown_setting()
 
 
-def _join(owner: type[Any]) -> None:
-    """Wrap the class that drives a pair: it connects the two parsers and keeps for them what it does not pass on."""
-    names = ("__init__", "parse", "set_prompt_token_ids", "finalize_generation")
-    begin, parse, see_prompt, finalize = (getattr(owner, name, None) for name in names)
-    if not (callable(begin) and callable(parse) and callable(see_prompt)):
-        return
+class Driver(DelegatingParser):  # type: ignore[misc]
+    """vLLM's class that drives a pair, which tells the two what it knows."""
 
-    def both(self: Any) -> list[Any]:
-        found = (getattr(self, name, None) for name in ("reasoning_parser", "tool_parser"))
-        return [parser for parser in found if isinstance(parser, (ToolgramReasoningParser, ToolgramToolParser))]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        introduce(self.reasoning_parser, self.tool_parser)
+        pair = (self.reasoning_parser, self.tool_parser)
+        self._ours = [each for each in pair if isinstance(each, (ToolgramReasoningParser, ToolgramToolParser))]
+        if self.reasoning_parser is None and isinstance(self.tool_parser, ToolgramToolParser):
+            self.tool_parser.skip_reasoning_parsing = True  # before 0.33 vLLM does not say so
+        for parser in self._ours[:1]:
+            say_start(parser.served)
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        begin(self, *args, **kwargs)
-        introduce(getattr(self, "reasoning_parser", None), getattr(self, "tool_parser", None))
-
-    def parse_whole(self: Any, *args: Any, **kwargs: Any) -> Any:
-        token_ids = kwargs.get("model_output_token_ids", args[3] if len(args) > 3 else ())
-        for parser in both(self):
+    def parse(self, model_output: str, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """A whole answer: its ids are kept."""
+        token_ids = kwargs.get("model_output_token_ids", args[1] if len(args) > 1 else ())
+        for parser in self._ours:
             parser.whole_ids = token_ids
-        return parse(self, *args, **kwargs)
+        return super().parse(model_output, request, *args, **kwargs)
 
-    def set_prompt_token_ids(self: Any, prompt_token_ids: Sequence[int]) -> None:
-        see_prompt(self, prompt_token_ids)
-        for parser in both(self)[-1:]:
+    def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
+        """The prompt: also for a tool parser without reasoning parser."""
+        if hasattr(DelegatingParser, "set_prompt_token_ids"):
+            super().set_prompt_token_ids(prompt_token_ids)
+        for parser in self._ours[-1:]:
             parser.see_prompt(prompt_token_ids)
 
-    def finalize_generation(self: Any, delta_message: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        for parser in both(self):
-            parser.request = request
-        return finalize(self, delta_message, request, *args, **kwargs)  # type: ignore[misc]
+    def is_reasoning_end(self, input_ids: list[int]) -> bool:
+        """Asked of the prompt; in 0.24 that is the only time when it is shown."""
+        if not hasattr(DelegatingParser, "set_prompt_token_ids"):
+            for parser in self._ours:
+                parser.see_prompt(input_ids)
+        return bool(super().is_reasoning_end(input_ids))
 
-    setattr(owner, _JOINED, True)
-    wrapped = (__init__, parse_whole, set_prompt_token_ids, *((finalize_generation,) if callable(finalize) else ()))
-    for name, function in zip(names, wrapped, strict=False):
-        setattr(owner, name, function)
+    def finalize_generation(self, delta_message: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """The last delta, before what the parsers still hold is put into it: they are told the request."""
+        for parser in self._ours:
+            parser.request = request
+        message = super().finalize_generation(delta_message, request, *args, **kwargs)
+        tools = self.tool_parser
+        if message is None or not isinstance(tools, ToolgramToolParser) or not tools.outgoing.carried:
+            return message
+        return ended(message)
 
 
 def introduce(reasoning: Any, tools: Any) -> None:
@@ -94,64 +110,6 @@ def introduce(reasoning: Any, tools: Any) -> None:
         reasoning.partner, tools.partner = tools, reasoning
         reasoning.session.tools = tools.session.tools
         tools.session = reasoning.session
-
-
-# --- events to what vLLM sends --------------------------------------------------------------------------------------
-
-
-def delta_of(events: Iterable[Event]) -> Any:
-    """The delta message of these events; None for nothing to send."""
-    content: list[str] = []
-    reasoning: list[str] = []
-    calls: dict[int, list[Any]] = {}  # index -> id, name, fragments
-    for event in events:
-        if isinstance(event, (Content, Malformed)):
-            content.append(event.text)
-        elif isinstance(event, Reasoning):
-            reasoning.append(event.text)
-        elif isinstance(event, ToolCallStart):
-            calls[event.index] = [event.id, event.name, []]
-        elif isinstance(event, ToolCallDelta):
-            calls.setdefault(event.index, ["", "", []])[2].append(event.arguments)
-    fields: dict[str, Any] = {}
-    if any(content):
-        fields["content"] = "".join(content)
-    if any(reasoning):
-        fields["reasoning"] = "".join(reasoning)
-    if calls:
-        fields["tool_calls"] = [_call_delta(index, *call) for index, call in calls.items()]
-    return DeltaMessage(**fields) if fields else None
-
-
-def _call_delta(index: int, id: str, name: str, fragments: list[str]) -> Any:
-    arguments = "".join(fragments)
-    if name or id:
-        function = DeltaFunctionCall(name=name, arguments=arguments)
-        return DeltaToolCall(index=index, id=id, type="function", function=function)
-    return DeltaToolCall(index=index, function=DeltaFunctionCall(arguments=arguments))
-
-
-class PlainThought:
-    """Turns reasoning back into the text it was, markers and all: what vLLM expects without a reasoning parser."""
-
-    def __init__(self, marks: frozenset[str]) -> None:
-        self._marks = marks
-        self._thinking = False
-        self._blank = ""
-
-    def __call__(self, events: Iterable[Event]) -> list[Event]:
-        """The events, reasoning and its surroundings as content."""
-        plain: list[Event] = []
-        for event in events:
-            kind, source = type(event), event.source
-            if kind is Reasoning or source in self._marks or (self._thinking and kind in (Content, Dropped)):
-                plain.append(Content(self._blank + source, source))
-                self._thinking = kind is not Content
-            else:
-                plain.append(event)
-                self._thinking = self._thinking and kind not in (ToolCallStart, Malformed)
-            self._blank = source if kind is Dropped and not self._thinking and source.isspace() else ""
-        return plain
 
 
 def _passes(request: Any, tools: Any) -> bool:
@@ -206,6 +164,11 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         """Whether there will be no reasoning."""
         return self.is_reasoning_end(self._prompt)
 
+    @property
+    def prompt_opens_reasoning(self) -> bool:
+        """Whether the prompt has begun a thought."""
+        return self.served.reasoning_after(self._prompt) == "open"
+
     def adjust_request(self, request: Any) -> Any:
         """Markers that are special tokens have to be in the text."""
         request = super().adjust_request(request)
@@ -256,6 +219,8 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """The reasoning of a whole answer, and the text that is left."""
+        if not self.served.reasons and (self.partner is None or _passes(request, self.partner.tools)):
+            return None, model_output
         session = self.session.again()
         events = session.feed(model_output, self.whole_ids or None)
         events += session.close(_stopped(request, session))
@@ -285,7 +250,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         if len(events) == 1 and not self._waiting:
             event = events[0]
             if type(event) is Reasoning and len(event.source) == len(delta_text):
-                return reasoning_delta(event.text)
+                return quick_reasoning(event.text)
         self._waiting.append(delta_text)
         return self._take(events) if events else None
 
@@ -297,7 +262,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         if place < len(events):
             self._rest = rest
             self.session.queue = events[place:]
-        return reasoning_delta(thought) if thought else None
+        return quick_reasoning(thought) if thought else None
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
         """Whether something other than reasoning was read."""
@@ -306,7 +271,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
     def finish_streaming(self) -> Any:
         """Where reasoning has ended: the text behind it. At the end of a stream of reasoning: what is left."""
         if self._rest is not None:
-            return content_delta(self._rest) if self._rest else None
+            return quick_content(self._rest) if self._rest else None
         delta = self._take(self.session.close(_stopped(self.request, self.session)))
         return delta if self.partner is not None and self.partner.tools else self._left_over(delta)
 
@@ -350,6 +315,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self.whole_ids: Sequence[int] = ()
         self.handed: tuple[str, list[Event]] | None = None  # by the partner: a whole answer, and how it was read
         self.request: Any = None
+        self.outgoing = Outgoing()
         self._passes: bool | None = None
         self._plain: PlainThought | None = None
 
@@ -369,40 +335,12 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         return request
 
     def get_structural_tag(self, request: Any, *, reasoning: bool = False, strict_level: Any = None) -> Any:
-        """What holds the model to the format's calls, from toolgram's own export.
-
-        None where this toolgram exports nothing yet: calls are then asked for by the prompt and parsed, not enforced.
-        """
-        export: Callable[..., Any] | None = getattr(self.served.fmt, "export", None)
-        if export is None:
-            if getattr(request, "tool_choice", "auto") not in (None, "none", "auto"):
-                warn_no_constraint("this version of toolgram exports none")
-            return None
-        try:
-            from xgrammar import StructuralTag
-
-            made = export(
-                "structural_tag",
-                tools=self._declared(),
-                tool_choice=_choice(request),
-                parallel_tool_calls=getattr(request, "parallel_tool_calls", None) is not False,
-                **self._where_the_grammar_begins(request),
-            )
-            return StructuralTag.model_validate_json(getattr(made, "text", made))
-        except Exception as error:
-            warn_no_constraint(f"{self.served.fmt}: {error}")
-            return None
+        """What holds the model to the format's calls, from toolgram's own export; None where nothing can."""
+        where = self._where_the_grammar_begins(request)
+        return structural_tag(self.served, request, self._declared(), **where)
 
     def _where_the_grammar_begins(self, request: Any) -> dict[str, Any]:
-        """The engine lets reasoning pass and holds what follows to the grammar. Where there is none to wait for, or the
-        client is not to hear of it, the grammar holds from the first token on."""
-        waits = (
-            self.partner is not None
-            and self.served.reasons
-            and getattr(request, "include_reasoning", True)
-            and not self.partner.prompt_closes_reasoning
-        )
-        return {"prefix": "", "reasoning": False} if waits else {"prefix": self.session.prefix}
+        return where_the_grammar_begins(self.served, self.partner, self.session, request)
 
     def get_remaining_unstreamed_args(self) -> str:
         """Nothing: arguments are sent as they are read."""
@@ -416,6 +354,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
         if _passes(request, self.tools):
             session = self._text_session()
+            session.counts = False  # the whole answer was counted with its reasoning
             events = session.feed(model_output, None)
             events += session.close(_stopped(request, session))
             delta = delta_of(events)
@@ -428,6 +367,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             session = self.session.again()
             events = session.feed(model_output, self.whole_ids or None)
             events += session.close(_stopped(request, session))
+        events = without_failed_calls(events, malformed_calls(request))
         if self.skip_reasoning_parsing:
             events = PlainThought(self.served.marks)(events)
         delta = delta_of(events)
@@ -465,21 +405,27 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
                 self.session = self._text_session()
         if self._passes:
             self.session.queue = None
-            return content_delta(delta_text) if delta_text else None
+            return quick_content(delta_text) if delta_text else None
         session = self.session
         if session.queue is not None:
             events, session.queue = session.queue, None
         else:
             events = session.feed(delta_text, delta_token_ids)
-        if len(events) == 1:
+        outgoing = self.outgoing
+        if len(events) == 1 and not outgoing.waiting:
             event = events[0]
             if type(event) is ToolCallDelta:
-                return arguments_delta(event.index, event.arguments)
+                outgoing.carried = True
+                return quick_arguments(event.index, event.arguments)
             if type(event) is Content and not self.skip_reasoning_parsing:
-                return content_delta(event.text)
+                outgoing.carried = False
+                return quick_content(event.text)
         if self.skip_reasoning_parsing:
             events = self._plainly(events)
-        return delta_of(events) if events else None
+        if events or outgoing.waiting:
+            return outgoing.delta(events)
+        outgoing.carried = False
+        return None
 
     def _is_plain(self, request: Any) -> bool:
         """Whether an answer passes as it stands: there is no format, or neither tools nor a parser of reasoning."""
@@ -504,7 +450,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         events = session.queue or []
         session.queue = None
         events = [*events, *session.close(_stopped(self.request, session))]
-        return delta_of(self._plainly(events) if self.skip_reasoning_parsing else events)
+        return self.outgoing.last(self._plainly(events) if self.skip_reasoning_parsing else events)
 
 
 def keep_special_tokens(request: Any, served: Served) -> None:
@@ -514,15 +460,6 @@ def keep_special_tokens(request: Any, served: Served) -> None:
     request.skip_special_tokens = False
     if getattr(request, "spaces_between_special_tokens", None):
         request.spaces_between_special_tokens = False  # slow tokenizers would put blanks between them
-
-
-def _choice(request: Any) -> Any:
-    """The tool_choice as toolgram takes it: a word, or an OpenAI dict that names a function."""
-    choice = getattr(request, "tool_choice", "auto")
-    if choice is None or isinstance(choice, str):
-        return choice or "auto"
-    function = getattr(choice, "function", choice)
-    return {"type": "function", "function": {"name": getattr(function, "name", "")}}
 
 
 # --- a pair per format ----------------------------------------------------------------------------------------------

@@ -1,0 +1,205 @@
+"""Events as vLLM's messages: a whole answer, and the deltas of a stream.
+
+**What one delta may hold.** A delta message of vLLM has content, reasoning and calls side by side, without an order.
+The Responses API writes content first and calls after it, so content *behind* arguments of a call that is already
+open would close that call and open it again without a name, which ends the connection. `Outgoing` therefore keeps
+what comes behind such arguments for the next delta. At the end of a stream there is no next delta: the message then
+says which call was open (`Ended`), for `vllm_patches` to put in order.
+
+**Calls that failed.** In one message a call that cannot be read is the text that the model wrote, at its place, and
+is no call: no client has to guard `json.loads`. A call that was cut off stays a call, with the beginning of its
+arguments and the finish reason `length`; for Anthropic's messages, which hold arguments as a value, it is text as
+well. In a stream a call that has begun cannot be taken back: it ends with arguments that are no JSON, and the rest of
+it follows as text. TOOLGRAM_MALFORMED_CALLS=call, or `vllm_xargs: {"toolgram_malformed_calls": "call"}` in a request,
+leaves such a call among the calls in both modes, with the arguments as far as they were read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.integrations.observing import logger
+from toolgram.integrations.vllm_surface import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+
+MALFORMED_VARIABLE = "TOOLGRAM_MALFORMED_CALLS"
+MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
+TEXT, CALL = "text", "call"
+WHOLE = "whole"  # as TEXT, and a call that was cut off is text as well
+
+_TEXTS = (Content, Malformed, Reasoning)
+
+
+def malformed_calls(request: Any) -> str:
+    """What becomes of a call that failed: "text", "call" or "whole". The request's word goes before the server's."""
+    asked = getattr(request, "vllm_xargs", None) or {}
+    for said in (asked.get(MALFORMED_FIELD), os.environ.get(MALFORMED_VARIABLE)):
+        if said in (TEXT, CALL, WHOLE):
+            return str(said)
+    return TEXT
+
+
+def warn_of_unknown_setting() -> None:
+    """Say so where the environment asks for something that is not known."""
+    said = os.environ.get(MALFORMED_VARIABLE)
+    if said not in (None, "", TEXT, CALL):
+        logger.warning("toolgram: %s is %r, which is neither text nor call; text is taken", MALFORMED_VARIABLE, said)
+
+
+# --- one message ----------------------------------------------------------------------------------------------------
+
+
+def without_failed_calls(events: Sequence[Event], how: str) -> list[Event]:
+    """The events of a whole answer, calls that failed as the text that they were."""
+    failed = {"malformed", "truncated"} if how == WHOLE else set() if how == CALL else {"malformed"}
+    ended = {event.index: event.status for event in events if isinstance(event, ToolCallEnd)}
+    lost = {index for index, status in ended.items() if status in failed}
+    if not lost:
+        return list(events)
+    kept: list[Event] = []
+    begun: int | None = None  # the place in `kept` from which on a failed call is gathered
+    for event in events:
+        if isinstance(event, ToolCallStart) and event.index in lost:
+            begun = _beginning(kept)
+        kept.append(event)
+        if isinstance(event, ToolCallEnd) and begun is not None:
+            kept[begun:] = [_text_of(kept, begun)]
+            begun = None
+        elif isinstance(event, Malformed) and len(kept) > 1 and type(kept[-2]) is Content:
+            kept[-1] = Content(event.source, event.source)  # the rest of such a call: no blank is put before it
+    return kept
+
+
+def _beginning(events: list[Event]) -> int:
+    """Where the call begins whose start comes next: at its markers, and behind blanks and another call's closing."""
+    place = len(events)
+    while place and isinstance(events[place - 1], Dropped) and events[place - 1].source.strip():
+        place -= 1
+    return place
+
+
+def _text_of(events: list[Event], begun: int) -> Content:
+    text = "".join(event.source for event in events[begun:])
+    before = events[begun - 1] if begun else None
+    said = any(isinstance(event, (Content, Malformed)) and event.text for event in events[:begun])
+    joined = " " if said and not (isinstance(before, Content) and before.text[-1:].isspace()) else ""
+    return Content(joined + text, text)
+
+
+# --- deltas ---------------------------------------------------------------------------------------------------------
+
+
+class Ended(DeltaMessage):  # type: ignore[misc]
+    """The last delta of a stream, with arguments of a call that was open before and what comes behind them."""
+
+    def parts(self) -> list[Any]:
+        """The same in order: the arguments of the open call, then the rest."""
+        first = [call for call in self.tool_calls if not call.id]
+        rest = [call for call in self.tool_calls if call.id]
+        fields = {name: getattr(self, name) for name in ("reasoning", "content") if getattr(self, name)}
+        if rest:
+            fields["tool_calls"] = rest
+        return [DeltaMessage(tool_calls=first), *([DeltaMessage(**fields)] if fields else [])]
+
+
+class Outgoing:
+    """The deltas of one stream."""
+
+    __slots__ = ("carried", "open", "waiting")
+
+    def __init__(self) -> None:
+        self.open = -1  # the call that was begun in an earlier delta and has not ended
+        self.carried = False  # whether the last delta had arguments of such a call
+        self.waiting: list[Event] = []
+
+    def delta(self, events: list[Event]) -> Any:
+        """The next delta; None for nothing to send."""
+        if self.waiting:
+            events = [*self.waiting, *events]
+        place, self.carried = self._cut(events)
+        self.waiting = events[place:]
+        sent = events[:place] if self.waiting else events
+        for event in sent:
+            if type(event) is ToolCallStart:
+                self.open = event.index
+            elif type(event) is ToolCallEnd:
+                self.open = -1
+        return delta_of(sent)
+
+    def last(self, events: list[Event]) -> Any:
+        """What is left at the end. Goes into one message with the delta before it."""
+        events, self.waiting = [*self.waiting, *events], []
+        return delta_of(events)
+
+    def _cut(self, events: list[Event]) -> tuple[int, bool]:
+        """Where the next delta has to begin, and whether this one has arguments of a call that was open before."""
+        carried = False
+        for place, event in enumerate(events):
+            if type(event) is ToolCallDelta and event.index == self.open:
+                carried = True
+            elif carried and isinstance(event, _TEXTS) and event.text:
+                return place, True
+        return len(events), carried
+
+
+def ended(message: Any) -> Any:
+    """The last message of a stream, which has arguments of a call that was open before: more may come behind them."""
+    names = ("role", "content", "reasoning", "tool_calls")
+    return Ended(**{name: value for name in names if (value := getattr(message, name, None))})
+
+
+def delta_of(events: Iterable[Event]) -> Any:
+    """The delta message of these events; None for nothing to send."""
+    content: list[str] = []
+    reasoning: list[str] = []
+    calls: dict[int, list[Any]] = {}  # index -> id, name, fragments
+    for event in events:
+        if isinstance(event, (Content, Malformed)):
+            content.append(event.text)
+        elif isinstance(event, Reasoning):
+            reasoning.append(event.text)
+        elif isinstance(event, ToolCallStart):
+            calls[event.index] = [event.id, event.name, []]
+        elif isinstance(event, ToolCallDelta):
+            calls.setdefault(event.index, ["", "", []])[2].append(event.arguments)
+    fields: dict[str, Any] = {}
+    if any(content):
+        fields["content"] = "".join(content)
+    if any(reasoning):
+        fields["reasoning"] = "".join(reasoning)
+    if calls:
+        fields["tool_calls"] = [_call_delta(index, *call) for index, call in calls.items()]
+    return DeltaMessage(**fields) if fields else None
+
+
+def _call_delta(index: int, id: str, name: str, fragments: list[str]) -> Any:
+    arguments = "".join(fragments)
+    if name or id:
+        function = DeltaFunctionCall(name=name, arguments=arguments)
+        return DeltaToolCall(index=index, id=id, type="function", function=function)
+    return DeltaToolCall(index=index, function=DeltaFunctionCall(arguments=arguments))
+
+
+class PlainThought:
+    """Turns reasoning back into the text it was, markers and all: what vLLM expects without a reasoning parser."""
+
+    def __init__(self, marks: frozenset[str]) -> None:
+        self._marks = marks
+        self._thinking = False
+        self._blank = ""
+
+    def __call__(self, events: Iterable[Event]) -> list[Event]:
+        """The events, reasoning and its surroundings as content."""
+        plain: list[Event] = []
+        for event in events:
+            kind, source = type(event), event.source
+            if kind is Reasoning or source in self._marks or (self._thinking and kind in (Content, Dropped)):
+                plain.append(Content(self._blank + source, source))
+                self._thinking = kind is not Content
+            else:
+                plain.append(event)
+                self._thinking = self._thinking and kind not in (ToolCallStart, Malformed)
+            self._blank = source if kind is Dropped and not self._thinking and source.isspace() else ""
+        return plain

@@ -1,0 +1,204 @@
+"""Where toolgram reaches into vLLM: all of it, each place with its reason, the versions that were tried, and what
+happens without it. `tests/integrations/test_vllm_patches.py` fails where vLLM changes one of them.
+
+Why at all: vLLM has no way to register a parser of everything (0.33: `ParserManager` composes a class of its own from
+a tool parser and a reasoning parser; `unified_parser_cls` asks for a `response_template` in the tokenizer). What a
+parser needs and is not told can only be had from the class that drives it. No method of vLLM's is replaced for other
+parsers: `drive` changes the one class that vLLM has just composed from toolgram's, and the two others act on what is
+marked as toolgram's and pass everything else to the original.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from toolgram.integrations.observing import logger
+from toolgram.integrations.vllm_deltas import MALFORMED_FIELD, WHOLE, Ended
+from toolgram.integrations.vllm_surface import arguments_delta, content_delta, reasoning_delta
+
+_DONE = "_patched_by_toolgram"
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One place."""
+
+    name: str
+    reason: str
+    versions: str  # that have it as toolgram knows it
+    without: str  # what happens where it is not found
+    apply: Callable[[], bool]
+
+
+def drive(owner: type[Any], driver: type[Any], base_name: str = "DelegatingParser") -> bool:
+    """Have a class that vLLM has composed from toolgram's parsers inherit from `driver`, which inherits from vLLM's.
+
+    Reason: the ids of a whole answer (a quoted marker is told from a real one by its id), the prompt of a tool parser
+    without reasoning parser, the request of a stream that never left reasoning, and that a delta is the last one.
+    Versions: 0.24 to 0.33. Without: text decides in whole answers, and content behind arguments is left out at an end.
+    """
+    bases = tuple(driver if base.__name__ == base_name else base for base in owner.__bases__)
+    if driver not in bases:
+        return False
+    owner.__bases__ = bases
+    return True
+
+
+def _order_the_last_delta() -> bool:
+    """In Responses, write the arguments of an open call before the content that comes behind them."""
+    serving = import_module("vllm.entrypoints.openai.responses.serving")
+    original = getattr(serving, "split_delta", None)
+    if not callable(original):
+        return False
+    if hasattr(original, _DONE):
+        return True
+
+    @functools.wraps(original)
+    def split_delta(delta: Any) -> list[Any]:
+        if isinstance(delta, Ended):
+            return [part for each in delta.parts() for part in original(each)]
+        return original(delta)  # type: ignore[no-any-return]
+
+    setattr(split_delta, _DONE, True)
+    serving.split_delta = split_delta  # type: ignore[attr-defined]
+    return True
+
+
+def _mark_messages() -> bool:
+    """Let a parser know that a chat request was made from one of Anthropic's."""
+    serving = import_module("vllm.entrypoints.anthropic.serving").AnthropicServingMessages
+    names = ("to_chat_completion_request", "_convert_anthropic_to_openai_request")
+    name = next((each for each in names if each in serving.__dict__), None)
+    method = serving.__dict__[name] if name else None
+    if name is None or not isinstance(method, classmethod):
+        return False
+    original = method.__func__
+    if hasattr(original, _DONE):
+        return True
+
+    @functools.wraps(original)
+    def convert(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        request = original(cls, *args, **kwargs)
+        request.vllm_xargs = {**(getattr(request, "vllm_xargs", None) or {}), MALFORMED_FIELD: WHOLE}
+        return request
+
+    setattr(convert, _DONE, True)
+    setattr(serving, name, classmethod(convert))
+    return True
+
+
+PATCHES = (
+    Patch(
+        "responses: the order of the last delta",
+        "vLLM writes content before calls, so content behind the arguments of an open call would begin that call anew "
+        "without a name, and the connection breaks",
+        "0.24 to 0.33",
+        "text behind a call that ends with the stream is left out of a Responses stream",
+        _order_the_last_delta,
+    ),
+    Patch(
+        "messages: arguments that are no JSON",
+        "vLLM decodes the arguments of every call, so an answer with a cut-off call is lost (HTTP 400)",
+        "0.24 to 0.33",
+        "an answer over /v1/messages, in one message, with a call that was cut off is HTTP 400",
+        _mark_messages,
+    ),
+)
+
+
+@functools.lru_cache(maxsize=1)
+def apply_patches() -> Sequence[str]:
+    """Apply them, once; the names of those that found their place. Says in the log what happens without the others."""
+    found = []
+    for patch in PATCHES:
+        try:
+            done = patch.apply()
+        except (ImportError, AttributeError, TypeError) as error:
+            logger.debug("toolgram: %s: %r", patch.name, error)
+            done = False
+        if done:
+            found.append(patch.name)
+        else:
+            logger.warning(
+                "toolgram: this vLLM differs (%s, known in %s): %s", patch.name, patch.versions, patch.without
+            )
+    return tuple(found)
+
+
+# --- messages of one field ------------------------------------------------------------------------------------------
+#
+# A server makes a message for every delta. Its constructor checks what a parser knows to be right, and costs as much
+# as reading the delta: with it, a call of 250 characters costs 1.5 times a parser that does nothing, without it 1.2
+# times. What the constructor leaves behind is looked at once, at import, and filled in from then on. Versions:
+# pydantic 2.12 to 2.14. Without: the constructors, wherever a message that was filled in is not equal to theirs, in
+# values and in JSON.
+
+
+def _filled(sample: Any) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
+    """What makes a message of the sample's kind: its constructor without checks, its values, what it has besides."""
+    kind = type(sample)
+    return functools.partial(kind.__new__, kind), dict(sample.__dict__), sample.__pydantic_extra__
+
+
+def quick_messages() -> tuple[Any, Any, Any] | None:
+    """Content, reasoning and arguments without the constructors; None where that does not give the same."""
+    put = object.__setattr__
+    try:
+        sample = arguments_delta(0, "")
+        new_message, message_values, message_extra = _filled(sample)
+        new_call, call_values, call_extra = _filled(sample.tool_calls[0])
+        new_function, function_values, function_extra = _filled(sample.tool_calls[0].function)
+
+        def message(name: str, value: Any) -> Any:
+            made = new_message()
+            put(made, "__dict__", {**message_values, "tool_calls": [], name: value})
+            put(made, "__pydantic_fields_set__", {name})
+            put(made, "__pydantic_extra__", None if message_extra is None else {})
+            put(made, "__pydantic_private__", None)
+            return made
+
+        def content(text: str) -> Any:
+            return message("content", text)
+
+        def reasoning(text: str) -> Any:
+            return message("reasoning", text)
+
+        def arguments(index: int, text: str) -> Any:
+            function = new_function()
+            put(function, "__dict__", {**function_values, "arguments": text})
+            put(function, "__pydantic_fields_set__", {"arguments"})
+            put(function, "__pydantic_extra__", None if function_extra is None else {})
+            put(function, "__pydantic_private__", None)
+            call = new_call()
+            put(call, "__dict__", {**call_values, "index": index, "function": function})
+            put(call, "__pydantic_fields_set__", {"index", "function"})
+            put(call, "__pydantic_extra__", None if call_extra is None else {})
+            put(call, "__pydantic_private__", None)
+            made = new_message()
+            put(made, "__dict__", {**message_values, "tool_calls": [call]})
+            put(made, "__pydantic_fields_set__", {"tool_calls"})
+            put(made, "__pydantic_extra__", None if message_extra is None else {})
+            put(made, "__pydantic_private__", None)
+            return made
+
+        pairs = (
+            (content("a"), content_delta("a")),
+            (reasoning("a"), reasoning_delta("a")),
+            (arguments(1, '{"a'), arguments_delta(1, '{"a')),
+        )
+        alike = all(
+            quick == slow
+            and quick.model_dump_json(exclude_unset=True) == slow.model_dump_json(exclude_unset=True)
+            and quick.model_dump() == slow.model_dump()
+            for quick, slow in pairs
+        )
+    except (AttributeError, IndexError, TypeError):
+        return None
+    return (content, reasoning, arguments) if alike else None
+
+
+quick_content, quick_reasoning, quick_arguments = quick_messages() or (content_delta, reasoning_delta, arguments_delta)

@@ -1,0 +1,292 @@
+"""What a client hears, through the official clients of OpenAI and Anthropic: chat, Responses and messages, whole and
+streamed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anthropic
+import openai
+
+from tests.integrations.vllm_heard import Heard
+
+CHAT, RESPONSES, MESSAGES = "chat", "responses", "messages"
+APIS = (CHAT, RESPONSES, MESSAGES)
+MOST = 40_000  # tokens of an answer, where no limit is asked for
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request."""
+
+    script: int
+    api: str = CHAT
+    pace: int | None = None  # tokens in each step of a stream, 0 for all of them; None: in one message
+    tools: Sequence[dict[str, Any]] | None = None
+    choice: str | None = None  # none, auto, required, or the name of a tool
+    parallel: bool | None = None
+    template: dict[str, Any] = field(default_factory=dict)  # chat_template_kwargs
+    limit: int | None = None
+    stop: Sequence[str] = ()
+    answers: int = 1
+    logprobs: bool = False
+    usage: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """What the engine listens to."""
+        return f"Say script {self.script} by {self.pace or 0}."
+
+
+class Clients:
+    """The official clients of one server."""
+
+    def __init__(self, port: int) -> None:
+        address = f"http://127.0.0.1:{port}"
+        self.openai = openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=60)
+        self.anthropic = anthropic.AsyncAnthropic(base_url=address, api_key="none", max_retries=0, timeout=60)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self.openai.close()
+        await self.anthropic.close()
+
+    async def hear(self, ask: Ask) -> list[Heard]:
+        """The answers to a request; an exception is what is heard, too."""
+        hear = {CHAT: self._chat, RESPONSES: self._responses, MESSAGES: self._messages}[ask.api]
+        try:
+            return await hear(ask)
+        except Exception as error:
+            kind = type(error).__name__
+            status = getattr(error, "status_code", "")
+            return [Heard(error=f"{kind} {status}".strip(), detail=str(error)[:300])]
+
+    # --- chat completions
+
+    async def _chat(self, ask: Ask) -> list[Heard]:
+        fields: dict[str, Any] = {"n": ask.answers} if ask.answers > 1 else {}
+        if ask.tools:
+            fields["tools"] = list(ask.tools)
+        if ask.choice:
+            words = ("none", "auto", "required")
+            named = {"type": "function", "function": {"name": ask.choice}}
+            fields["tool_choice"] = ask.choice if ask.choice in words else named
+        if ask.parallel is not None:
+            fields["parallel_tool_calls"] = ask.parallel
+        if ask.stop:
+            fields["stop"] = list(ask.stop)
+        if ask.logprobs:
+            fields["logprobs"], fields["top_logprobs"] = True, 1
+        if ask.usage:
+            fields["stream_options"] = {"include_usage": True}
+        made: Any = await self.openai.chat.completions.create(
+            model="model",
+            messages=[{"role": "user", "content": ask.text}],
+            max_completion_tokens=ask.limit or MOST,
+            stream=ask.pace is not None,
+            extra_body={"chat_template_kwargs": ask.template, **ask.extra},
+            **fields,
+        )
+        if ask.pace is None:
+            return [_chat_message(choice, made.usage) for choice in made.choices]
+        return await _chat_stream(made, ask.answers)
+
+    # --- Responses
+
+    async def _responses(self, ask: Ask) -> list[Heard]:
+        fields: dict[str, Any] = {}
+        if ask.tools:
+            fields["tools"] = [{"type": "function", **tool["function"], "strict": False} for tool in ask.tools]
+        if ask.choice:
+            words = ("none", "auto", "required")
+            fields["tool_choice"] = ask.choice if ask.choice in words else {"type": "function", "name": ask.choice}
+        if ask.parallel is not None:
+            fields["parallel_tool_calls"] = ask.parallel
+        made = await self.openai.responses.create(
+            model="model",
+            input=ask.text,
+            max_output_tokens=ask.limit or MOST,
+            stream=ask.pace is not None,
+            extra_body={"chat_template_kwargs": ask.template, **({"stop": ask.stop} if ask.stop else {}), **ask.extra},
+            **fields,
+        )
+        if ask.pace is None:
+            return [_response(made)]
+        return [await _response_stream(made)]
+
+    # --- messages
+
+    async def _messages(self, ask: Ask) -> list[Heard]:
+        fields: dict[str, Any] = {}
+        if ask.tools:
+            fields["tools"] = [
+                {
+                    "name": tool["function"]["name"],
+                    "description": tool["function"].get("description", ""),
+                    "input_schema": tool["function"]["parameters"],
+                }
+                for tool in ask.tools
+            ]
+        if ask.choice:
+            words = {"none": {"type": "none"}, "auto": {"type": "auto"}, "required": {"type": "any"}}
+            fields["tool_choice"] = dict(words.get(ask.choice) or {"type": "tool", "name": ask.choice})
+            if ask.parallel is False and ask.choice != "none":
+                fields["tool_choice"]["disable_parallel_tool_use"] = True
+        if ask.stop:
+            fields["stop_sequences"] = list(ask.stop)
+        options: dict[str, Any] = {
+            "model": "model",
+            "messages": [{"role": "user", "content": ask.text}],
+            "max_tokens": ask.limit or MOST,
+            "extra_body": {"chat_template_kwargs": ask.template, **ask.extra},
+            **fields,
+        }
+        if ask.pace is None:
+            return [_message(await self.anthropic.messages.create(stream=False, **options))]
+        return [await _message_stream(await self.anthropic.messages.create(stream=True, **options))]
+
+
+def _chat_message(choice: Any, usage: Any) -> Heard:
+    message = choice.message
+    return Heard(
+        message.content,
+        getattr(message, "reasoning", None),
+        [(call.function.name, call.function.arguments) for call in message.tool_calls or ()],
+        [call.id for call in message.tool_calls or ()],
+        choice.finish_reason,
+        usage=usage.model_dump() if usage else {},
+        logprobs=len(choice.logprobs.content) if choice.logprobs and choice.logprobs.content else 0,
+    )
+
+
+async def _chat_stream(stream: Any, answers: int) -> list[Heard]:
+    heard = [Heard(content="", reasoning="") for _ in range(answers)]
+    usage: dict[str, Any] = {}
+    async for chunk in stream:
+        if chunk.usage is not None:
+            usage = chunk.usage.model_dump()
+        for choice in chunk.choices:
+            mine, delta = heard[choice.index], choice.delta
+            mine.content = (mine.content or "") + (delta.content or "")
+            mine.reasoning = (mine.reasoning or "") + (getattr(delta, "reasoning", None) or "")
+            mine.steps += 1
+            for call in delta.tool_calls or ():
+                _hear_call(mine, call.index, call.id, call.function.name, call.function.arguments)
+            if choice.finish_reason:
+                mine.finish_reason = choice.finish_reason
+            if choice.logprobs and choice.logprobs.content:
+                mine.logprobs += len(choice.logprobs.content)
+    for mine in heard:
+        mine.usage = usage
+    return heard
+
+
+def _hear_call(heard: Heard, index: int, id: str | None, name: str | None, arguments: str | None) -> None:
+    if index == len(heard.calls):
+        if not name or not id:
+            raise ValueError("a call without name or id")
+        heard.calls.append((name, ""))
+        heard.ids.append(id)
+    elif name or id:
+        raise ValueError(f"a call begins twice: {name}")
+    had, before = heard.calls[index]
+    heard.calls[index] = had, before + (arguments or "")
+
+
+def _response(response: Any) -> Heard:
+    heard = Heard(usage=response.usage.model_dump() if response.usage else {})
+    for item in response.output:
+        if item.type == "reasoning":
+            heard.reasoning = (heard.reasoning or "") + "".join(part.text for part in item.content or ())
+        elif item.type == "message":
+            heard.content = (heard.content or "") + "".join(part.text for part in item.content)
+        elif item.type == "function_call":
+            heard.calls.append((item.name, item.arguments))
+            heard.ids.append(item.call_id)
+    cut = response.status == "incomplete"
+    heard.finish_reason = "length" if cut else "tool_calls" if heard.calls else "stop"
+    return heard
+
+
+async def _response_stream(stream: Any) -> Heard:
+    heard, last = Heard(), None
+    places: dict[int, int] = {}
+    async for event in stream:
+        heard.steps += 1
+        if event.type == "response.output_item.added" and event.item.type == "function_call":
+            places[event.output_index] = len(heard.calls)
+            heard.calls.append((event.item.name, ""))
+            heard.ids.append(event.item.call_id)
+        elif event.type == "response.function_call_arguments.delta":
+            name, before = heard.calls[places[event.output_index]]
+            heard.calls[places[event.output_index]] = name, before + event.delta
+        elif event.type == "response.output_text.delta":
+            heard.content = (heard.content or "") + event.delta
+        elif event.type == "response.reasoning_text.delta":
+            heard.reasoning = (heard.reasoning or "") + event.delta
+        elif event.type in ("response.completed", "response.incomplete"):
+            last = event.response
+        elif event.type in ("error", "response.failed"):
+            raise ValueError(f"the stream failed: {event}")
+    if last is None:
+        raise ValueError("the stream has no end")
+    final = _response(last)
+    if (final.content or "", final.calls) != (heard.content or "", heard.calls):
+        heard.error, heard.detail = "the stream is not what its end says", f"{heard.told()} {final.told()}"
+    heard.finish_reason, heard.usage = final.finish_reason, final.usage
+    return heard
+
+
+def _message(message: Any) -> Heard:
+    heard = Heard(usage=message.usage.model_dump())
+    for block in message.content:
+        if block.type == "thinking":
+            heard.reasoning = (heard.reasoning or "") + block.thinking
+        elif block.type == "text":
+            heard.content = (heard.content or "") + block.text
+        elif block.type == "tool_use":
+            heard.calls.append((block.name, json.dumps(block.input, ensure_ascii=False)))
+            heard.ids.append(block.id)
+    heard.finish_reason = _anthropic_finish(message.stop_reason)
+    return heard
+
+
+async def _message_stream(stream: Any) -> Heard:
+    heard = Heard()
+    blocks: dict[int, str] = {}
+    ended = False
+    async for event in stream:
+        heard.steps += 1
+        if event.type == "content_block_start":
+            if event.index in blocks:
+                raise ValueError("a block begins twice")
+            blocks[event.index] = event.content_block.type
+            if event.content_block.type == "tool_use":
+                heard.calls.append((event.content_block.name, ""))
+                heard.ids.append(event.content_block.id)
+        elif event.type == "content_block_delta":
+            delta = event.delta
+            if delta.type == "text_delta":
+                heard.content = (heard.content or "") + delta.text
+            elif delta.type == "thinking_delta":
+                heard.reasoning = (heard.reasoning or "") + delta.thinking
+            elif delta.type == "input_json_delta":
+                name, before = heard.calls[-1]
+                heard.calls[-1] = name, before + delta.partial_json
+        elif event.type == "message_delta":
+            heard.finish_reason = _anthropic_finish(event.delta.stop_reason)
+            heard.usage = event.usage.model_dump()
+        elif event.type == "message_stop":
+            ended = True
+    if not ended:
+        raise ValueError("the stream has no end")
+    return heard
+
+
+def _anthropic_finish(reason: str | None) -> str:
+    return {"max_tokens": "length", "tool_use": "tool_calls"}.get(reason or "", "stop")

@@ -1,0 +1,544 @@
+"""Every kind of request to a real vLLM server: what clients hear beside what the model wrote. `make test-vllm-http`.
+
+Strategy: a turn is written in a model's notation by a writer that knows nothing of toolgram, said by a scripted
+engine behind vLLM's own server, and heard through the official clients. What was written is what has to be heard.
+Of a call that was cut off, and of one that cannot be read, other things have to hold; `wrong` says which.
+
+    python -m tests.integrations.http_matrix [SHAPE ...] [--theirs] [--write docs/vllm.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tests.integrations.cases import TOOLS, TURNS, Turn
+from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask, Clients
+from tests.integrations.http_shapes import CLOSED, Shape, shapes
+from tests.integrations.vllm_heard import Heard
+
+ROOT = Path(__file__).parents[2]
+PACES = (None, 1, 3, 40, 0)  # tokens in a step; None: one message, 0: all at once
+FEW = (None, 3, 0)
+AT_ONCE = 32  # requests that are under way
+START = 240  # seconds that servers may take to start
+BIG = 20_000  # characters of arguments
+REFUSED = "<<REFUSED>>"
+TOLD = 4  # kinds of mistakes in a cell of the table
+BEGIN, END = "<!-- http table: written by `make vllm-http-table` -->", "<!-- end of http table -->"
+
+_WEATHER = ("get_weather", {"city": "Paris"})
+MORE = (
+    Turn("reasoning, two calls", reasoning="Both.", calls=(_WEATHER, ("get_time", {"zone": "UTC"}))),
+    Turn("reasoning, content, call, text", reasoning="Hm.", content="Before.", calls=(_WEATHER,), after="And after."),
+    Turn("long arguments", calls=(("write_file", {"path": "a", "content": ("line é 🤔\n" * BIG)[:BIG] + "."}),)),
+)
+ALL = (*TURNS, *MORE)
+CHOSEN = (
+    "content",
+    "reasoning, content",
+    "call",
+    "content, call",
+    "reasoning, call",
+    "reasoning, two calls",
+    "two calls",
+)
+BROKEN = '{"city": [1, 2}}'  # two readings: no repair
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A request, and what has to be heard."""
+
+    label: str
+    kind: str  # of what it tries: a row of the table
+    ask: Ask
+    content: str | None = None
+    reasoning: str | None = None
+    calls: tuple[tuple[str, str], ...] = ()
+    finish: str = "stop"
+    rule: str = "same"  # same | cut | broken | refused | first
+    script: tuple[int, ...] = field(default=(), repr=False)
+
+
+class Model:
+    """A shape with its tokenizer and its folder, where a server finds it."""
+
+    def __init__(self, shape: Shape, tokenizer: Any, folder: Path) -> None:
+        self.shape, self.tokenizer, self.folder = shape, tokenizer, folder
+        self.scripts: dict[tuple[int, ...], int] = {}
+        self.specials = [text for text in tokenizer.all_special_tokens if text]
+
+    def prompt(self, tools: Any, template: dict[str, Any]) -> str:
+        """The prompt as the template writes it."""
+        messages = [{"role": "user", "content": "Say script 0 by 0."}]
+        return str(
+            self.tokenizer.apply_chat_template(
+                messages, tools=tools, add_generation_prompt=True, tokenize=False, **template
+            )
+        )
+
+    def script(self, text: str, end: bool = True) -> tuple[int, ...]:
+        """The tokens of a text, markers as their tokens."""
+        ids = self.tokenizer.encode(text, add_special_tokens=False)
+        return (*ids, self.tokenizer.eos_token_id) if end else tuple(ids)
+
+    def spelled(self, text: str) -> tuple[int, ...]:
+        """The tokens of a text in which markers are quoted: no marker is a token."""
+        parts = [text]
+        for marker in (*self.shape.added, *self.shape.special):
+            half = len(marker) // 2
+            parts = [
+                piece
+                for part in parts
+                for piece in part.replace(marker, f"{marker[:half]}\0{marker[half:]}").split("\0")
+            ]
+        return tuple(n for part in parts if part for n in self.tokenizer.encode(part, add_special_tokens=False))
+
+    def number(self, script: tuple[int, ...]) -> int:
+        """The place of a script among those that the server knows."""
+        return self.scripts.setdefault(script, len(self.scripts))
+
+    def write(self) -> None:
+        """Put the scripts where the engine reads them."""
+        (self.folder / "scripts.json").write_text(json.dumps(list(self.scripts)), encoding="utf-8")
+
+    # --- trials
+
+    def trials(self) -> list[Trial]:
+        """All of them; each with the number of its script."""
+        made = (
+            list(self._said()) + list(self._chosen()) + list(self._cut()) + list(self._quoted()) + list(self._broken())
+        )
+        return [replace(each, ask=replace(each.ask, script=self.number(each.script))) for each in made]
+
+    def templates(self) -> dict[str, dict[str, Any]]:
+        """Thinking unset, on and off, where the template knows of it."""
+        found: dict[str, dict[str, Any]] = {"unset": {}}
+        if self.shape.reasons and self.shape.switch in self.shape.template_text():
+            found |= {"on": {self.shape.switch: True}, "off": {self.shape.switch: False}}
+        return found
+
+    def written(self, turn: Turn, tools: Any, template: dict[str, Any]) -> str | None:
+        """The text of a turn behind the prompt of these; None where the model cannot say it."""
+        return self.shape.write(turn, self.shape.prompt_state(self.prompt(tools, template)))
+
+    def _said(self) -> Iterator[Trial]:
+        """Every turn over every API, whole and in steps; thinking unset, on and off."""
+        for thinking, template in self.templates().items():
+            for turn in ALL:
+                text = self.written(turn, TOOLS, template)
+                if text is None or (thinking != "unset" and turn.label not in CHOSEN):
+                    continue
+                for api in APIS:
+                    for pace in PACES if thinking == "unset" else FEW:
+                        if turn.label == "long arguments" and pace not in (None, 3, 40):
+                            continue
+                        ask = Ask(0, api, pace, TOOLS, None, None, template)
+                        yield _exact(f"{turn.label}, thinking {thinking}", "auto", turn, ask, self.script(text))
+
+    def _chosen(self) -> Iterator[Trial]:
+        """Without tools, and with every tool_choice."""
+        for thinking, template in self.templates().items():
+            for turn in ALL:
+                if turn.label not in CHOSEN:
+                    continue
+                for choice in ("no tools", "none", "required", "get_weather", "one at a time"):
+                    tools = None if choice == "no tools" else TOOLS
+                    text = self.written(turn, tools, template)
+                    if text is None:
+                        continue
+                    for api in APIS:
+                        for pace in FEW:
+                            yield from self._choice(
+                                f"{turn.label}, thinking {thinking}", turn, choice, text, api, pace, template
+                            )
+
+    def _choice(
+        self, label: str, turn: Turn, choice: str, text: str, api: str, pace: Any, template: Any
+    ) -> Iterator[Trial]:
+        script = self.script(text)
+        ask = Ask(0, api, pace, TOOLS, choice, None, template)
+        if choice in ("no tools", "none"):
+            if choice == "no tools":
+                ask = replace(ask, tools=None, choice=None)
+            plain = Turn("", turn.reasoning, self.shape.calls(turn))
+            yield _exact(f"{label}, {choice}", "no calls wanted", plain, ask, script)
+        elif choice == "one at a time":
+            ask = replace(ask, choice=None, parallel=False)
+            rule = "first" if len(turn.calls) > 1 else "same"
+            yield replace(_exact(f"{label}, {choice}", choice, turn, ask, script), rule=rule)
+        else:
+            fits = bool(turn.calls) and not turn.content and (choice == "required" or len(turn.calls) == 1)
+            kind = "required" if choice == "required" else "named"
+            made = _exact(f"{label}, {kind}", kind, turn, ask, script)
+            yield made if fits else replace(made, rule="first" if turn.calls and not turn.content else "refused")
+
+    def _cut(self) -> Iterator[Trial]:
+        """Cut off in reasoning, in a name, in arguments."""
+        turn = Turn(
+            "cut",
+            content="Let me look.",
+            calls=(_WEATHER, ("write_file", {"path": "/tmp/a", "content": "one two three four five"})),
+        )
+        thought = Turn("cut", reasoning="They want to know about the weather in Paris.", content="It is sunny.")
+        places: list[tuple[str, Turn, str]] = []
+        if self.shape.text_with_calls:
+            places += [("name", turn, "write_f"), ("arguments", turn, "one two"), ("arguments, early", turn, "/tm")]
+        places += [("content", Turn("", content="It is sunny in Paris today."), "sunny in")]
+        if self.shape.reasons:
+            places.append(("reasoning", thought, "about the"))
+        for where, said, upto in places:
+            text = self.written(said, TOOLS, {})
+            if text is None:
+                continue
+            ids = self.script(text[: text.rindex(upto) + len(upto)], end=False)
+            for api in APIS:
+                for pace in PACES:
+                    ask = Ask(0, api, pace, TOOLS, limit=len(ids))
+                    yield replace(
+                        _exact(f"cut off in {where}", "cut off", said, ask, (*ids, *self.script(" and so on"))),
+                        rule=f"cut {where.partition(',')[0]}",
+                        finish="length",
+                    )
+
+    def _quoted(self) -> Iterator[Trial]:
+        """Markers that are spelled and not generated."""
+        text = self.written(Turn("", calls=(_WEATHER,)), TOOLS, {})
+        marker = next(
+            (
+                each
+                for each in (*self.shape.added, *self.shape.special)
+                if text and each in text and each != "<think>" and each != "</think>"
+            ),
+            "",
+        )
+        opened = self.written(Turn(""), TOOLS, {}) or ""
+        if not marker or text is None:
+            return
+        said = f"A call begins with {marker} here."
+        turn = Turn("", content=said, calls=(_WEATHER,))
+        script = (*self.script(opened, end=False), *self.spelled(said + "\n"), *self.script(text[len(opened) :]))
+        for api in APIS:
+            for pace in FEW:
+                yield _exact("marker quoted in content", "quoted markers", turn, Ask(0, api, pace, TOOLS), script)
+
+    def _broken(self) -> Iterator[Trial]:
+        """A call that cannot be read."""
+        text = self.written(Turn("", calls=(_WEATHER,)), TOOLS, {})
+        if text is None or '{"city": "Paris"}' not in text:
+            return
+        script = self.script(text.replace('{"city": "Paris"}', BROKEN))
+        for api in APIS:
+            for pace in PACES:
+                yield Trial(
+                    "a call that cannot be read", "malformed", Ask(0, api, pace, TOOLS), rule="broken", script=script
+                )
+
+
+def _exact(label: str, kind: str, turn: Turn, ask: Ask, script: tuple[int, ...]) -> Trial:
+    content = " ".join(part for part in (turn.content, turn.after) if part)
+    calls = tuple((name, json.dumps(given, ensure_ascii=False)) for name, given in turn.calls)
+    named = ask.api == CHAT and ask.choice not in (None, "none", "auto", "required")
+    finish = "tool_calls" if calls and not named else "stop"
+    return Trial(label, kind, ask, content or None, turn.reasoning or None, calls, finish, script=script)
+
+
+# --- what is wrong --------------------------------------------------------------------------------------------------
+
+
+def wrong(heard: Heard, trial: Trial, specials: Sequence[str] = ()) -> str:
+    """What is wrong with what was heard, in few words; "" for nothing."""
+    if heard.error:
+        return f"error: {heard.error}"
+    if REFUSED in (heard.content or "") + (heard.reasoning or "") + "".join(a for _, a in heard.calls):
+        return "" if trial.rule in ("refused", "first") else "a right answer is refused"
+    if trial.rule == "refused":
+        return "calls are not enforced"
+    if trial.rule == "broken":
+        return _wrong_broken(heard, trial)
+    if trial.rule.startswith("cut"):
+        return _wrong_cut(heard, trial)
+    found = [] if trial.rule == "first" else _wrong_calls(heard, trial)
+    for part, got, wanted in (
+        ("content", heard.content, trial.content),
+        ("reasoning", heard.reasoning, trial.reasoning),
+    ):
+        got, wanted = bare(got, specials), bare(wanted, specials)
+        if got != wanted and trial.rule != "first":
+            found.append(f"{part} lost" if len(got) < len(wanted) else f"markup in {part}")
+    if heard.finish_reason != trial.finish and not found:
+        found.append(f"finish reason {heard.finish_reason}")
+    return ", ".join(found)
+
+
+def _wrong_calls(heard: Heard, trial: Trial) -> list[str]:
+    if len(heard.calls) != len(trial.calls):
+        return ["call lost" if len(heard.calls) < len(trial.calls) else "call invented"]
+    found = []
+    for (name, arguments), (wanted, expected) in zip(heard.calls, trial.calls, strict=True):
+        if name != wanted:
+            found.append("wrong name")
+        elif value(arguments) != value(expected):
+            found.append("wrong arguments")
+    if len(set(heard.ids)) != len(heard.ids):
+        found.append("an id twice")
+    return found
+
+
+def _wrong_cut(heard: Heard, trial: Trial) -> str:
+    """Nothing that was cut off looks whole, and nothing else is lost."""
+    where = trial.rule.removeprefix("cut ")
+    if heard.finish_reason != "length":
+        return f"finish reason {heard.finish_reason}"
+    if where in ("reasoning", "content"):
+        got, other = (heard.reasoning, heard.content) if where == "reasoning" else (heard.content, heard.reasoning)
+        meant = trial.reasoning if where == "reasoning" else trial.content
+        if not got or not bare(meant).startswith(bare(got)):
+            return f"cut-off {where} lost"
+        return f"cut-off {where} elsewhere" if other or heard.calls else ""
+    whole = heard.calls[:1]
+    if [(name, value(given)) for name, given in whole] != [(name, value(given)) for name, given in trial.calls[:1]]:
+        return "the call before is lost"
+    if not bare(heard.content).startswith(bare(trial.content)):
+        return "content lost"
+    for _, arguments in heard.calls[1:]:
+        if isinstance(value(arguments), dict) and not (trial.ask.api == MESSAGES and trial.ask.pace is not None):
+            return "cut-off call looks complete"
+    if where == "arguments" and len(heard.calls) < 2 and "write_file" not in (heard.content or ""):
+        return "cut-off call lost"
+    return ""
+
+
+def _wrong_broken(heard: Heard, trial: Trial) -> str:
+    """In one message the call is text; streamed, nothing of it is lost."""
+    if any(isinstance(value(arguments), dict) for _, arguments in heard.calls):
+        return "broken call looks complete"
+    said = (heard.content or "") + "".join(name + arguments for name, arguments in heard.calls)
+    if "get_weather" not in said or "[1, 2" not in said or "}}" not in said:
+        return "broken call lost"
+    return "broken call for json.loads" if trial.ask.pace is None and heard.calls else ""
+
+
+def bare(text: str | None, without: Sequence[str] = ()) -> str:
+    """A text without its blanks, and without special tokens, which a server may leave out."""
+    for each in without:
+        text = (text or "").replace(each, "")
+    return "".join((text or "").split())
+
+
+def value(arguments: str) -> Any:
+    """The arguments as a value; their text where they are none."""
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
+# --- servers --------------------------------------------------------------------------------------------------------
+
+
+def make_model(shape: Shape, folder: Path) -> Model:
+    """A model folder: configuration, tokenizer, template."""
+    from tests.integrations.tokenizers_for_tests import real_tokenizer
+
+    folder.mkdir(parents=True)
+    tokenizer = real_tokenizer(shape.tokenizer, shape.added, shape.special, shape.eos, shape.template_text())
+    tokenizer.save_pretrained(folder)
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 64,
+        "intermediate_size": 64,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": 131072,
+        "dtype": "float32",
+        "eos_token_id": tokenizer.eos_token_id,
+    }
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "scripts.json").write_text("[]", encoding="utf-8")
+    return Model(shape, tokenizer, folder)
+
+
+def arguments(tools: str, reasoning: str | None) -> list[str]:
+    """The flags of a server."""
+    given = ["--enable-auto-tool-choice", "--tool-call-parser", tools]
+    return given + (["--reasoning-parser", reasoning] if reasoning else [])
+
+
+class Fleet:
+    """A process with a server for each model, and one more where vLLM's own parsers are asked for."""
+
+    def __init__(self, models: Sequence[Model], scratch: Path, theirs: bool = False) -> None:
+        self.models = {model.shape.name: model for model in models}
+        self.ports: dict[str, int] = {}
+        configurations = []
+        for model in models:
+            ways = [("toolgram", arguments(model.shape.parser, model.shape.parser))]
+            if theirs and model.shape.theirs[0]:
+                ways.append(("vLLM", arguments(*model.shape.theirs)))
+            for way, given in ways:
+                name = f"{way} {model.shape.name}"
+                self.ports[name] = free_port()
+                configurations.append(
+                    {"name": name, "folder": str(model.folder), "port": self.ports[name], "arguments": given}
+                )
+        self.plan = scratch / "servers.json"
+        self.plan.write_text(json.dumps(configurations), encoding="utf-8")
+        self.log = scratch / "servers.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Fleet:
+        environment = {**os.environ, "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "WARNING")}
+        command = [sys.executable, "-m", "tests.integrations.http_server", str(self.plan)]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env=environment)
+        ready, until = self.plan.with_suffix(".ready"), time.monotonic() + START
+        while not ready.exists():
+            if self.process.poll() is not None or time.monotonic() > until:
+                self.__exit__()
+                raise RuntimeError(f"the servers did not start:\n{self.said()[-3000:]}")
+            time.sleep(0.1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)  # this process and no other
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def said(self) -> str:
+        """The log of the servers."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    async def try_all(self, name: str, trials: Sequence[Trial]) -> list[tuple[Trial, Heard]]:
+        """The answers of one server to these."""
+        clients = Clients(self.ports[name])
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def one(trial: Trial) -> tuple[Trial, Heard]:
+            async with gate:
+                return trial, (await clients.hear(trial.ask))[0]
+
+        try:
+            return list(await asyncio.gather(*(one(trial) for trial in trials)))
+        finally:
+            await clients.close()
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def make_models(names: Sequence[str], scratch: Path) -> list[Model]:
+    """The models of these shapes, or of all."""
+    return [make_model(shape, scratch / shape.name) for shape in shapes(names)]
+
+
+def main() -> None:
+    """Try all, and print what is wrong; or put the table where it stands in a page."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("shapes", nargs="*")
+    options.add_argument("--theirs", action="store_true", help="vLLM's own parsers as well")
+    options.add_argument("--show", type=int, default=3, help="examples of each kind of mistake")
+    options.add_argument("--only", default="", help="the kinds of trials whose name begins so")
+    options.add_argument("--write", metavar="PAGE", type=Path, help="put the table into this page")
+    options.add_argument("--log", metavar="FILE", type=Path, help="keep the log of the servers")
+    given = options.parse_args()
+    tallies: dict[str, Tally] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        models = make_models(given.shapes, Path(scratch))
+        trials = {model.shape.name: model.trials() for model in models}
+        for model in models:
+            model.write()
+        with Fleet(models, Path(scratch), given.theirs) as fleet:
+            for server in fleet.ports:
+                name = server.partition(" ")[2]
+                wanted = [trial for trial in trials[name] if trial.kind.startswith(given.only)]
+                heard = asyncio.run(fleet.try_all(server, wanted))
+                tallies[server] = Tally(heard, fleet.models[name].specials)
+                tallies[server].report(server, given.show)
+            if given.log:
+                given.log.write_text(fleet.said(), encoding="utf-8")
+    if given.write:
+        old = given.write.read_text(encoding="utf-8")
+        before, _, rest = old.partition(BEGIN)
+        after = rest.partition(END)[2]
+        given.write.write_text(f"{before}{BEGIN}\n\n{table(models, tallies)}\n{END}{after}", encoding="utf-8")
+
+
+class Tally:
+    """What is wrong with the answers of one server."""
+
+    def __init__(self, heard: Sequence[tuple[Trial, Heard]], specials: Sequence[str]) -> None:
+        self.asked = len(heard)
+        self.kinds: Counter[tuple[str, str]] = Counter()
+        self.examples: dict[tuple[str, str], list[Any]] = {}
+        for trial, answer in heard:
+            problem = wrong(answer, trial, specials)
+            if problem:
+                example = (trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
+                self.kinds[trial.kind, problem] += 1
+                self.examples.setdefault((trial.kind, problem), []).append(example)
+
+    @property
+    def wrong(self) -> int:
+        """How many answers."""
+        return sum(self.kinds.values())
+
+    def report(self, server: str, show: int) -> None:
+        """Print it, with examples."""
+        print(f"{server}: {self.wrong} of {self.asked} wrong", flush=True)
+        for key, often in self.kinds.most_common():
+            print(f"   {often:4} {key[0]}: {key[1]}")
+            for example in self.examples[key][:show]:
+                print(f"        {example!s:.400}")
+
+    def told(self) -> str:
+        """The kinds of mistakes, the most frequent first, in one cell."""
+        often: Counter[str] = Counter()
+        for (kind, problem), number in self.kinds.items():
+            often[f"{kind}: {problem}"] += number
+        shown = [f"{number} {problem}" for problem, number in often.most_common(TOLD)]
+        return "; ".join(shown + ([f"{len(often) - TOLD} more kinds"] if len(often) > TOLD else [])) or "none"
+
+
+def table(models: Sequence[Model], tallies: dict[str, Tally]) -> str:
+    """toolgram, and vLLM's own parsers beside it, as Markdown."""
+    rows = ["| model | requests | toolgram wrong | vLLM's parsers | wrong | of these |", "|---|---|---|---|---|---|"]
+    for model in models:
+        shape = model.shape
+        ours, theirs = tallies[f"toolgram {shape.name}"], tallies.get(f"vLLM {shape.name}")
+        mine = str(ours.wrong) if not ours.wrong else f"{ours.wrong} ({ours.told()})"
+        flags = " + ".join(f"`{each}`" for each in shape.theirs if each)
+        rest = f"{flags} | {theirs.wrong} | {theirs.told()}" if theirs else "- | - | -"
+        rows.append(f"| {shape.name} | {ours.asked} | {mine} | {rest} |")
+    return "\n".join(rows) + "\n"
+
+
+__all__ = ["CLOSED", "RESPONSES", "Fleet", "Model", "Trial", "make_models", "wrong"]
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""vLLM's HTTP servers in one process, one for each model folder, with scripted engine cores.
+
+    python -m tests.integrations.http_server SERVERS.json
+
+SERVERS.json is a list of `{"name", "folder", "port", "arguments"}`; the arguments are those of `vllm serve`. All of it
+is vLLM's own: argument parser, engine arguments, AsyncLLM, FastAPI application, routes, uvicorn. Only loopback is
+bound. The process writes SERVERS.ready beside it when all of them answer, and ends on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("VLLM_TARGET_DEVICE", "cpu")  # before vLLM looks for a device
+os.environ.setdefault("VLLM_USE_V1", "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+
+
+async def serve(configurations: list[dict[str, Any]], ready: Path) -> None:
+    """Start them all, say so, and wait for the end."""
+    import uvicorn
+    from vllm.entrypoints.common.cli_args import make_arg_parser, validate_parsed_serve_args
+    from vllm.entrypoints.launchers.api_server.app_state import init_app_state
+    from vllm.entrypoints.launchers.api_server.entry import build_async_engine_client
+    from vllm.entrypoints.launchers.app import build_app
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    from tests.integrations.scripted_engine import put_in_place
+
+    put_in_place(ready.parent)
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    async with AsyncExitStack() as stack:
+        servers = []
+        for each in configurations:
+            parser = make_arg_parser(FlexibleArgumentParser())
+            given = f"--model {each['folder']} --served-model-name model --host 127.0.0.1 --port {each['port']}"
+            arguments = parser.parse_args(
+                [*given.split(), "--dtype", "float32", "--disable-log-stats", *each["arguments"]]
+            )
+            validate_parsed_serve_args(arguments)
+            client = await stack.enter_async_context(build_async_engine_client(arguments))
+            tasks = await client.get_supported_tasks()
+            app = build_app(arguments, tasks, client.model_config)
+            await init_app_state(client, app.state, arguments, tasks)
+            config = uvicorn.Config(
+                app, host="127.0.0.1", port=each["port"], log_level="warning", access_log=False, timeout_keep_alive=600
+            )
+            server = app.state.server = uvicorn.Server(config)
+            server.install_signal_handlers = lambda: None
+            servers.append((server, asyncio.create_task(_quiet(server))))
+        while not all(server.started for server, _ in servers):
+            await asyncio.sleep(0.02)
+        ready.touch()
+        await stopped.wait()
+        for server, _ in servers:
+            server.should_exit = True
+        await asyncio.gather(*(task for _, task in servers))
+
+
+async def _quiet(server: Any) -> None:
+    """Serve without taking over the signals of the process."""
+    config = server.config
+    if not config.loaded:
+        config.load()
+    server.lifespan = config.lifespan_class(config)
+    await server.startup()
+    await server.main_loop()
+    await server.shutdown()
+
+
+def main() -> None:
+    """Run until told to stop."""
+    path = Path(sys.argv[1])
+    asyncio.run(serve(json.loads(path.read_text(encoding="utf-8")), path.with_suffix(".ready")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""What one delta may hold, what becomes of calls that failed, and what an operator sees: without a server."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolgram
+from tests.integrations import stand_in
+from tests.integrations.tokenizers_for_tests import Pieces
+from toolgram.events import Content, ToolCallDelta, ToolCallStart
+from toolgram.integrations import observing
+from toolgram.integrations.served import Served, Session
+
+GOOD = '<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>'
+BROKEN = '<tool_call>\n{"name": "get_weather", "arguments": {"city": [1, 2}}}\n</tool_call>'
+CUT = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Pa'
+
+
+@pytest.fixture(scope="module")
+def deltas() -> Iterator[Any]:
+    with stand_in.installed():
+        yield import_module("toolgram.integrations.vllm_deltas")
+
+
+def events_of(text: str, finish_reason: str | None = None) -> list[Any]:
+    parser = toolgram.get_format("hermes").parser(keep_message=False)
+    return [*parser.feed(text), *parser.close(finish_reason)]
+
+
+def told(message: Any) -> tuple[str | None, list[str]]:
+    return message.content, [call.function.name for call in message.tool_calls or ()]
+
+
+@pytest.mark.parametrize("before", ["", "Hi. "])
+@pytest.mark.parametrize("how", ["text", "whole"])
+def test_a_call_that_cannot_be_read_is_the_text_that_it_was(how: str, before: str, deltas: Any) -> None:
+    events = deltas.without_failed_calls(events_of(f"{before}{BROKEN} and {GOOD}"), how)
+    content, names = told(deltas.delta_of(events))
+    assert names == ["get_time"]
+    assert content == f"{before}{BROKEN} and"
+
+
+def test_it_stays_a_call_where_that_is_asked_for(deltas: Any) -> None:
+    events = deltas.without_failed_calls(events_of(f"{BROKEN} and {GOOD}"), "call")
+    assert told(deltas.delta_of(events))[1] == ["get_weather", "get_time"]
+
+
+@pytest.mark.parametrize(("how", "names", "content"), [("text", ["get_weather"], "Hi."), ("whole", [], f"Hi. {CUT}")])
+def test_a_call_that_was_cut_off(how: str, names: list[str], content: str, deltas: Any) -> None:
+    events = deltas.without_failed_calls(events_of(f"Hi. {CUT}", "length"), how)
+    assert told(deltas.delta_of(events)) == (content, names)
+
+
+@given(text=st.lists(st.sampled_from([GOOD, BROKEN, CUT, "text", " ", "\n", "<tool_call>", "}"]), max_size=6))
+def test_no_character_of_a_failed_call_is_lost(text: list[str]) -> None:
+    with stand_in.installed():
+        deltas = import_module("toolgram.integrations.vllm_deltas")
+        events = events_of("".join(text), "length")
+        kept = deltas.without_failed_calls(events, "whole")
+        assert "".join(event.source for event in kept) == "".join(text)
+        message = deltas.delta_of(kept)
+        for call in message.tool_calls if message is not None else ():
+            assert isinstance(json.loads(call.function.arguments), dict)
+
+
+def test_the_request_goes_before_the_server(deltas: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = SimpleNamespace(vllm_xargs={"toolgram_malformed_calls": "text"})
+    monkeypatch.setenv(deltas.MALFORMED_VARIABLE, "call")
+    assert deltas.malformed_calls(SimpleNamespace()) == "call"
+    assert deltas.malformed_calls(asking) == "text"
+    monkeypatch.setenv(deltas.MALFORMED_VARIABLE, "nonsense")
+    assert deltas.malformed_calls(SimpleNamespace(vllm_xargs=None)) == "text"
+
+
+# --- deltas ---------------------------------------------------------------------------------------------------------
+
+
+def pieces(text: str, cuts: list[int]) -> list[str]:
+    places = sorted({min(cut, len(text)) for cut in cuts})
+    return [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True) if a < b]
+
+
+@given(
+    text=st.lists(st.sampled_from([GOOD, BROKEN, CUT, " text ", "<think>Hm.</think>"]), min_size=1, max_size=5),
+    cuts=st.lists(st.integers(0, 300), max_size=6),
+)
+def test_content_never_comes_behind_arguments_of_an_open_call(text: list[str], cuts: list[int]) -> None:
+    with stand_in.installed():
+        deltas = import_module("toolgram.integrations.vllm_deltas")
+        parser = toolgram.get_format("hermes").parser(keep_message=False)
+        outgoing = deltas.Outgoing()
+        begun: set[int] = set()
+        said: list[str] = []
+        for piece in pieces("".join(text), cuts):
+            events = parser.feed(piece)
+            message = outgoing.delta(events) if events or outgoing.waiting else None
+            if message is None:
+                continue
+            goes_on = any(call.index in begun for call in message.tool_calls)
+            assert not (goes_on and (message.content or message.reasoning))
+            assert goes_on == outgoing.carried
+            begun |= {call.index for call in message.tool_calls}
+            said.append(message.content or "")
+        last = outgoing.last(parser.close("length"))
+        said.append((last.content or "") if last is not None else "")
+        whole = deltas.delta_of(events_of("".join(text), "length"))
+        assert "".join("".join(said).split()) == "".join(((whole.content if whole else "") or "").split())
+
+
+def test_the_last_delta_has_its_parts_in_order(deltas: Any) -> None:
+    outgoing = deltas.Outgoing()
+    outgoing.delta([ToolCallStart(0, "id", "f", "f")])
+    message = outgoing.delta([ToolCallDelta(0, "{}", "{}"), Content("after", "after")])
+    assert outgoing.carried
+    assert message.content is None
+    final = deltas.ended(message)
+    rest = outgoing.last([])
+    final.content = rest.content
+    arguments, content = final.parts()
+    assert [call.function.arguments for call in arguments.tool_calls] == ["{}"]
+    assert (content.content, content.tool_calls) == ("after", [])
+
+
+# --- what an operator sees ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(observing, "_counter", lambda: None)
+    monkeypatch.setattr(observing, "counts", Counter())
+    return observing.counts
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "outcome"),
+    [(GOOD, None, "complete"), (BROKEN, None, "malformed"), (CUT, "length", "truncated"), ("Hi.", None, "complete")],
+)
+def test_every_answer_is_counted_once(text: str, reason: str | None, outcome: str, counts: Any) -> None:
+    session = Session(Served(Pieces(["<tool_call>", "</tool_call>"]), "hermes"))
+    for letter in text:
+        session.feed(letter, None)
+    session.close(reason)
+    assert observing.counts == {outcome: 1}
+
+
+def test_outputs_that_failed_are_written_where_they_are_asked_for(
+    tmp_path: Path, counts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "failed"
+    recorder = observing.Recorder(folder)
+    monkeypatch.setattr(observing, "recorder", lambda: recorder)
+    monkeypatch.setattr(observing, "RECORDED", 2)
+    for text in (BROKEN, GOOD, BROKEN, BROKEN):
+        session = Session(Served(Pieces(["<tool_call>"]), "hermes"))
+        session.feed(text, None)
+        session.close(None)
+    rows = [json.loads(line) for line in (folder / "failed.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["text"] for row in rows] == [BROKEN, BROKEN]
+    assert (folder / rows[0]["file"]).read_text(encoding="utf-8") == BROKEN
+    fmt = toolgram.load_format(folder / "hermes.lark", folder / "hermes.yaml")
+    assert fmt.parse(rows[0]["text"]).anomalies
+
+
+def test_the_start_is_told_in_one_line() -> None:
+    line = observing.start_line(Served(Pieces(["<tool_call>"]), "hermes"))
+    assert "\n" not in line
+    assert line.startswith("reads hermes (named by the flag); markers ")
+    assert "toolgram explain --format hermes" in line

@@ -1,0 +1,213 @@
+"""Every kind of request over HTTP: vLLM's own server and the official clients. `make test-vllm-http`.
+
+The matrix itself is in `http_matrix.py`. Here it has to be clean, and what only a server can show is tried beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm-http` builds an environment")
+pytest.importorskip("anthropic", reason="the clients are part of the environment of `make test-vllm-http`")
+
+import httpx2
+
+from tests.integrations.cases import TOOLS, Turn
+from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask, Clients
+from tests.integrations.http_matrix import Fleet, Model, Trial, make_models, wrong
+from tests.integrations.http_shapes import shapes
+from tests.integrations.scripted_engine import SLOW
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+NAMES = [shape.name for shape in shapes()]
+_CALL = ("get_weather", {"city": "Paris"})
+STREAMS = 200
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    scratch = tmp_path_factory.mktemp("servers")
+    models = make_models((), scratch)
+    for model in models:
+        MATRIX[model.shape.name] = model.trials()
+        SCRIPTS[model.shape.name] = {label: model.number(script) for label, script in scripts(model).items()}
+        model.write()
+    with Fleet(models, scratch) as running:
+        yield running
+
+
+MATRIX: dict[str, list[Trial]] = {}
+SCRIPTS: dict[str, dict[str, int]] = {}
+
+
+def scripts(model: Model) -> dict[str, tuple[int, ...]]:
+    """What is said in the tests below the matrix."""
+    said = {
+        "content": Turn("", content="It is sunny in Paris today, and warm."),
+        "call": Turn("", content="Let me look.", calls=(_CALL,)),
+        "long": Turn("", content="word " * 400),
+        "text after": Turn("", calls=(_CALL,), after="And that was that."),
+    }
+    found = {label: model.written(turn, TOOLS, {}) for label, turn in said.items()}
+    return {label: model.script(text) for label, text in found.items() if text is not None}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_matrix(name: str, fleet: Fleet) -> None:
+    heard = asyncio.run(fleet.try_all(f"toolgram {name}", MATRIX[name]))
+    specials = fleet.models[name].specials
+    mistakes = [
+        (problem, trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
+        for trial, answer in heard
+        if (problem := wrong(answer, trial, specials))
+    ]
+    assert len(heard) > 300
+    assert not mistakes, f"{len(mistakes)} of {len(heard)} answers are wrong, first {mistakes[:3]}"
+
+
+def asked(fleet: Fleet, *asks: Ask, name: str = "Qwen3") -> list[Any]:
+    async def together() -> list[Any]:
+        clients = Clients(fleet.ports[f"toolgram {name}"])
+        try:
+            return list(await asyncio.gather(*(clients.hear(ask) for ask in asks)))
+        finally:
+            await clients.close()
+
+    return asyncio.run(together())
+
+
+@pytest.mark.parametrize("pace", [None, 1, 3, 40, 0])
+@pytest.mark.parametrize("api", APIS)
+def test_every_grouping_of_a_call_and_the_text_behind_it(api: str, pace: int | None, fleet: Fleet) -> None:
+    """Also where a step holds the end of the arguments, the text and the end of the turn."""
+    script = SCRIPTS["Qwen3"]["text after"]
+    paces = range(2, 40) if pace == 40 else [pace]
+    for (heard,) in asked(fleet, *(Ask(script, api, each, TOOLS) for each in paces)):
+        assert heard.error == ""
+        assert [(name, json.loads(given)) for name, given in heard.calls] == [_CALL]
+        assert (heard.content or "").strip() == "And that was that."
+
+
+@pytest.mark.parametrize("pace", [None, 1, 3, 0])
+@pytest.mark.parametrize("api", [CHAT, MESSAGES])
+def test_a_stop_string_ends_the_text(api: str, pace: int | None, fleet: Fleet) -> None:
+    ((heard,),) = asked(fleet, Ask(SCRIPTS["Qwen3"]["content"], api, pace, TOOLS, stop=["today"]))
+    assert (heard.content or "").strip() == "It is sunny in Paris"
+    assert heard.finish_reason == "stop"
+
+
+@pytest.mark.parametrize("pace", [None, 1, 3])
+def test_two_answers_with_logprobs_and_usage(pace: int | None, fleet: Fleet) -> None:
+    ask = Ask(SCRIPTS["Qwen3"]["call"], CHAT, pace, TOOLS, answers=2, logprobs=True, usage=pace is not None)
+    (heard,) = asked(fleet, ask)
+    tokens = len(list(fleet.models["Qwen3"].scripts)[ask.script])
+    assert len(heard) == 2
+    for answer in heard:
+        assert answer.error == ""
+        assert [(name, json.loads(given)) for name, given in answer.calls] == [_CALL]
+        assert answer.finish_reason == "tool_calls"
+        assert answer.usage["completion_tokens"] == 2 * tokens
+    if pace is None:
+        assert heard[0].logprobs == tokens
+
+
+def test_reasoning_is_counted_once(fleet: Fleet) -> None:
+    trials = [each for each in MATRIX["Qwen3"] if each.label.startswith("reasoning, content, thinking unset")]
+    chosen = [each for each in trials if each.kind == "auto" and each.ask.api != MESSAGES]
+    asks = [replace(each.ask, usage=each.ask.api == CHAT and each.ask.pace is not None) for each in chosen]
+    counted = set()
+    for (heard,) in asked(fleet, *asks):
+        details = heard.usage.get("completion_tokens_details") or heard.usage.get("output_tokens_details")
+        counted.add(details["reasoning_tokens"])
+    assert len(counted) == 1
+    assert counted.pop() > 0
+
+
+def test_two_hundred_streams_at_once(fleet: Fleet) -> None:
+    known = SCRIPTS["Qwen3"]
+    asks = [Ask(known[("call", "text after")[n % 2]], APIS[n % 3], (1, 3)[n % 2], TOOLS) for n in range(STREAMS)]
+    answers = asked(fleet, *asks)
+    assert all(not heard.error for (heard,) in answers)
+    assert all([(name, json.loads(given)) for name, given in heard.calls] == [_CALL] for (heard,) in answers)
+
+
+def test_clients_that_hang_up_leave_the_server_well(fleet: Fleet) -> None:
+    async def hang_up() -> None:
+        clients = Clients(fleet.ports["toolgram Qwen3"])
+        try:
+            for _ in range(5):
+                stream = await clients.openai.chat.completions.create(
+                    model="model",
+                    messages=[{"role": "user", "content": Ask(SCRIPTS["Qwen3"]["long"], pace=SLOW).text}],
+                    tools=TOOLS,
+                    stream=True,
+                    max_completion_tokens=5000,
+                )
+                async for _chunk in stream:
+                    break
+                await stream.close()
+        finally:
+            await clients.close()
+
+    asyncio.run(hang_up())
+    ((heard,),) = asked(fleet, Ask(SCRIPTS["Qwen3"]["call"], tools=TOOLS))
+    assert heard.calls
+
+
+def test_counters_are_where_vllm_serves_its_metrics(fleet: Fleet) -> None:
+    def malformed() -> float:
+        text = httpx2.get(f"http://127.0.0.1:{fleet.ports['toolgram Qwen3']}/metrics").text
+        line = next(
+            line for line in text.splitlines() if line.startswith('toolgram_answers_total{outcome="malformed"}')
+        )
+        return float(line.split()[-1])
+
+    before = malformed()
+    broken = next(each for each in MATRIX["Qwen3"] if each.kind == "malformed" and each.ask.pace is None)
+    asked(fleet, broken.ask)
+    assert malformed() == before + 1
+
+
+@pytest.mark.parametrize("api", [CHAT, RESPONSES])
+def test_a_client_may_ask_for_broken_calls(api: str, fleet: Fleet) -> None:
+    broken = next(each for each in MATRIX["Qwen3"] if each.kind == "malformed" and each.ask.pace is None)
+    extra = {"vllm_xargs": {"toolgram_malformed_calls": "call"}}
+    ((heard,),) = asked(fleet, replace(broken.ask, api=api, extra=extra))
+    assert [name for name, _ in heard.calls] == ["get_weather"]
+    with pytest.raises(ValueError, match=r".*"):
+        json.loads(heard.calls[0][1])
+
+
+def test_a_client_may_ask_for_text_before_a_required_call(fleet: Fleet) -> None:
+    script = SCRIPTS["Qwen3"]["call"]
+    extra = {"vllm_xargs": {"toolgram_forced_calls": "after_text"}}
+    (plain,), (allowed,) = asked(
+        fleet, Ask(script, tools=TOOLS, choice="required"), Ask(script, tools=TOOLS, choice="required", extra=extra)
+    )
+    assert not plain.calls
+    assert allowed.calls
+    assert allowed.content == "Let me look."
+
+
+def test_the_start_is_one_line_for_each_format(fleet: Fleet) -> None:
+    deadline = time.monotonic() + 5
+    while "reads derived" not in fleet.said() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    lines = [line for line in fleet.said().splitlines() if "toolgram: reads " in line]
+    assert len(lines) == len(NAMES)
+    assert all("markers" in line and "ask: toolgram" in line for line in lines)
+
+
+def test_nothing_failed_in_the_server(fleet: Fleet) -> None:
+    """Last: no traceback in the log, whatever was asked above."""
+    said = Path(fleet.log).read_text(encoding="utf-8", errors="replace")
+    assert "Traceback" not in said, said[said.index("Traceback") :][:3000]

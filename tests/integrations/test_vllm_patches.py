@@ -1,0 +1,72 @@
+"""Where toolgram reaches into vLLM: each place as toolgram knows it. A change in vLLM is one failing line here.
+
+Needs the environment that `make test-vllm` builds; run it with the oldest and the newest version that are claimed.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm` builds an environment with it")
+
+from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+from vllm.parser.abstract_parser import DelegatingParser
+
+from toolgram.integrations import vllm_deltas as deltas
+from toolgram.integrations import vllm_patches as patches
+from toolgram.integrations import vllm_surface as surface
+from toolgram.integrations import vllm_tags as tags
+from toolgram.integrations.vllm_parsers import Driver, ToolParser_hermes
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def test_every_patch_finds_its_place() -> None:
+    assert list(patches.apply_patches()) == [patch.name for patch in patches.PATCHES]
+    for patch in patches.PATCHES:
+        assert patch.reason
+        assert patch.without
+        assert patch.apply(), "and may be applied again"
+
+
+def test_a_class_that_vllm_composes_inherits_from_the_driver() -> None:
+    class Composed(DelegatingParser):  # type: ignore[misc]
+        reasoning_parser_cls = None
+        tool_parser_cls = ToolParser_hermes
+
+    assert issubclass(Composed, Driver)
+    assert not issubclass(type("Other", (DelegatingParser,), {"tool_parser_cls": None}), Driver)
+
+
+@pytest.mark.parametrize("name", ["parse", "parse_delta", "finalize_generation", "is_reasoning_end"])
+def test_the_driver_overrides_what_there_is(name: str) -> None:
+    assert callable(getattr(DelegatingParser, name))
+
+
+def test_quick_messages_equal_the_constructors() -> None:
+    assert patches.quick_content is not surface.content_delta, "this version of pydantic needs another way"
+    first, second = patches.quick_content("a"), patches.quick_content("b")
+    first.tool_calls.append(3)
+    first.content = "c"
+    assert second.tool_calls == []
+    assert second == surface.content_delta("b")
+    assert patches.quick_arguments(2, "{}") == surface.arguments_delta(2, "{}")
+
+
+def test_responses_write_the_arguments_of_an_open_call_first() -> None:
+    patches.apply_patches()
+    split = import_module("vllm.entrypoints.openai.responses.serving").split_delta
+    message = deltas.ended(surface.arguments_delta(0, "}"))
+    message.content = "after"
+    assert [(bool(part.tool_calls), part.content) for part in split(message)] == [(True, None), (False, "after")]
+    plain = surface.content_delta("text")
+    assert split(plain) == [plain]
+
+
+def test_a_request_can_say_that_its_grammar_has_the_reasoning() -> None:
+    request = ChatCompletionRequest(model="m", messages=[{"role": "user", "content": "Hi"}])
+    assert tags.can_hold_from_the_first_token(request)
+    tags.hold_from_the_first_token(request)
+    assert any(getattr(request, name, False) for name in tags._FROM_THE_FIRST)

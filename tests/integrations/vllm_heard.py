@@ -1,0 +1,27 @@
+"""What a client has at the end of an answer. Imports no server and no client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Heard:
+    """What a client has at the end."""
+
+    content: str | None = None
+    reasoning: str | None = None
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    finish_reason: str | None = None
+    reasoning_tokens: int = 0
+    error: str = ""
+    detail: str = ""  # of an error
+    steps: int = 0  # chunks of a stream
+    logprobs: int = 0  # tokens that came with one
+    usage: dict[str, Any] = field(default_factory=dict)
+
+    def told(self) -> tuple[str | None, str | None, list[tuple[str, str]]]:
+        """All but the ids."""
+        return self.content, self.reasoning, self.calls
