@@ -32,12 +32,12 @@ class TextSkeleton:
         self.ends: list[str] = []  # those that end a turn
         self.breaks: dict[str, None] = {}  # those that mean nothing between two parts of a turn
         wrapped = result.content_mode is not ContentMode.PLAIN and bool(result.markers.content_start.strip())
-        self._reasoning(result, wrapped)
+        self._reasoning(result)
         if wrapped:
             self._content(result)
         self._ends(result, eos_token)
 
-    def _reasoning(self, result: DiffAnalysisResult, wrapped: bool) -> None:
+    def _reasoning(self, result: DiffAnalysisResult) -> None:
         start, end = result.markers.reasoning_start.strip(), result.markers.reasoning_end.strip()
         if not start and result.reasoning_mode is ReasoningMode.FORCED_OPEN:
             opened = [prompt.opened.strip() for prompt in result.prompts.values()]
@@ -52,12 +52,9 @@ class TextSkeleton:
         self.think = builder.literal("THINK", start)
         builder.blanks()
         builder.begin(BEGIN)
-        if wrapped:  # a thought begins in content, and not in an answer
-            builder.state("REASONING", "reasoning")
-            builder.closed(BEGIN)
-            builder.to(closing, "REASONING", BEGIN)
-        else:
-            builder.use("reasoning", {"OPEN": self.think, "CLOSE": closing, START: BEGIN})
+        builder.state("REASONING", "reasoning")
+        builder.closed(BEGIN)
+        builder.to(closing, "REASONING", BEGIN)
         builder.to(closing, BEGIN, "=")
 
     def _content(self, result: DiffAnalysisResult) -> None:
@@ -115,10 +112,11 @@ class TextSkeleton:
         if self.ends:
             builder.about["stop"] = self.ends
         spoken: Sequence[str] = ["content"]
-        if self.answer:
+        if self.answer:  # a thought begins in content, and not in an answer
             spoken = [START, *([BEGIN] if self.think else []), *leaving]
-            builder.to(self.think, spoken if self.think else (), "REASONING")
             builder.to(self.answer[0], spoken, "ANSWER")
+        if self.think:
+            builder.to(self.think, spoken, "REASONING")
         if self.think_ends and not self.think:
             builder.to(self.think_ends[0], spoken, START)
         machine = builder.composed()
