@@ -258,6 +258,8 @@ def _act(action: str, transition: Transition, source: State, position: Position)
         if source.meaning != "content":
             raise _Fault("`unopened_reasoning` where no content is read", "remove `unopened_reasoning`")
         return position
+    if action == "unusual_form":
+        return position
     needed, after = _ARGUMENTS[action]
     if position.arguments != needed:
         raise _Fault(*_MISPLACED[action])

@@ -155,8 +155,9 @@ def _pieces(spec: Spec, tree: Tree[Token], text: str) -> Iterator[tuple[str, str
     while pending:
         node = pending.pop()
         if isinstance(node, Token):
-            if node.type in ("TEXT", "THOUGHT"):
-                yield ("content" if node.type == "TEXT" else "reasoning"), str(node)
+            kind = _short(node.type)
+            if kind in ("TEXT", "THOUGHT"):
+                yield ("content" if kind == "TEXT" else "reasoning"), str(node)
             else:
                 yield "seam", str(node)
         elif _short(node.data) in _CALLS:
@@ -193,7 +194,7 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
         elif name == "argument":
             members += _members(spec, node, text)
             call.arguments = f"{{{', '.join(members)}{'' if cut else '}'}"
-        elif name == "arguments":
+        elif name in ("arguments", "bare_arguments"):
             call.arguments = _arguments(text[node.meta.start_pos : node.meta.end_pos])
         elif name == "arguments_field" and isinstance(node.children[-1], Token):
             call.arguments = json.loads(_last(node)) or "{}"

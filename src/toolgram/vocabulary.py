@@ -169,6 +169,7 @@ ACTIONS: Mapping[str, str] = {
     "argument_key": "The text is the key of the next argument.",
     "unclosed_value": "The value before has no closing marker.",
     "unopened_reasoning": "The marker closes a thought that nothing has opened.",
+    "unusual_form": "What comes is written as models of this family write it at times.",
     "close_arguments": "Arguments that come one by one are over.",
     "end_call": "The call is complete.",
     "fail_call": "The open call, if there is one, is malformed.",

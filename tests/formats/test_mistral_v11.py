@@ -121,7 +121,7 @@ def test_what_is_no_call_stays_in_content(text: str) -> None:
 
 def test_later_calls_are_found_after_a_marker_that_was_mentioned() -> None:
     parses(f"The [TOOL_CALLS] marker. {F}", "The [TOOL_CALLS] marker.", [CALL_F])
-    parses(f"[TOOL_CALLS]{F}", "[TOOL_CALLS]", [CALL_F])
+    parses(f"[TOOL_CALLS]{F}", None, [CALL_F])
     parses(f"[TOOL_CALLS]x y {F}", "[TOOL_CALLS]x y", [CALL_F])
 
 

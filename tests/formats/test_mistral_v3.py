@@ -236,7 +236,7 @@ def test_arguments_stream_while_they_are_written() -> None:
 def test_what_is_held() -> None:
     assert held_after("mistral_v3", "Hi [TOOL") == " [TOOL"
     assert held_after("mistral_v3", "Hi [TOOLS") == ""
-    assert held_after("mistral_v3", "Hi [TOOL_CALLS] x") == ""
+    assert held_after("mistral_v3", "Hi [TOOL_CALLS] x ") == " "
     assert held_after("mistral_v3", '[TOOL_CALLS] [{"name": "f", "arguments": {"') == ""
 
 

@@ -28,6 +28,7 @@ from toolgram.spec import END, TEXT, Literal, Spec, Transition, rows_of
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
 _VALUES = {
     "arguments": ARGUMENTS,
+    "bare_arguments": ARGUMENTS,
     "envelope": OBJECT,
     "bare_envelope": OBJECT,
     "call_list": LIST,

@@ -161,6 +161,8 @@ class Stream:
             elif action == "unopened_reasoning":
                 self.events.note(action, value)
                 self.assumed = False
+            elif action == "unusual_form":
+                self.events.note(action, value)
             else:
                 drop(text, why)
                 text = ""
