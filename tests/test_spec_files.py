@@ -244,7 +244,18 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         "does not end by itself",
     ),
     "echo": (lambda: changed(QWEN, tags("PARSING_ARGUMENT_VALUE", "value", "echo")), "is tagged `echo`"),
-    "no end of arguments": (lambda: changed(MISTRAL, drop("PARSING_ARGUMENTS", "object_end")), "which is `object_end`"),
+    "no end of arguments": (
+        lambda: changed(HERMES, drop("PARSING_ARGUMENTS", "end_map item.arguments")),
+        "which is `end_map item.arguments`",
+    ),
+    "a late id of no call": (
+        lambda: changed(MISTRAL, acts("WAITING_FOR_CALL_ID", "ID", "late_call_id")),
+        "`late_call_id` where no call is open",
+    ),
+    "reasoning closed in a call": (
+        lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL_KEY", "NAME", "name", "unopened_reasoning")),
+        "`unopened_reasoning` where no content is read",
+    ),
     "behind the end": (lambda: changed(MISTRAL, more("EOS", "ALL_TOOLS_COMPLETE", "REASONING")), "the output is over"),
     "another end": (lambda: changed(MISTRAL, lead("REASONING", "end", "REASONING")), "only `end` leads to the final"),
     "text that does not stay": (

@@ -224,13 +224,13 @@ class MessageBuilder:
         if self._call is not None:
             self._call.inside.append((len(self.fragments), source))
             return
-        failed = self._failed
+        failed = self._failed if not self.content else None
         if failed is not None and self._opens is None:
             bare = source.strip()
             if not bare or bare in self._closing or _BRACKETS.issuperset(bare):
                 failed.behind.append(source)
                 return
-            self._failed = None
+        self._failed = None
         self._dropped.append(source)
 
     def _note(self, note: Note) -> None:
@@ -269,7 +269,7 @@ class MessageBuilder:
         self._call = None
 
     def _malformed(self, event: Malformed) -> None:
-        if self._failed is not None:
+        if self._failed is not None and not self.content:
             self._failed.rest += [*self._failed.behind, event.source]
             self._failed.behind.clear()
         else:
