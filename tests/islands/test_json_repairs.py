@@ -178,7 +178,8 @@ def test_an_integer_that_python_refuses_is_no_argument(digits: int, name: str, s
         assert (call.status, len(call.arguments)) == ("complete", digits + 22)
     else:
         (failed,) = message.malformed
-        assert not message.tool_calls and len(failed.arguments) == 4300 + 12
+        assert not message.tool_calls
+        assert len(failed.arguments) == 4300 + 12
 
 
 def test_work_on_what_waits_is_bounded() -> None:
