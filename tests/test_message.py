@@ -41,7 +41,7 @@ def test_a_message_is_a_copy() -> None:
 
 def test_neighbouring_malformed_text_is_one_anomaly() -> None:
     fmt = toolgram.get_format("mistral_v11")
-    text = '[TOOL_CALLS]f[ARGS]{"a": oops, "b": [1, 2]} fine [TOOL_CALLS] docs.'
+    text = '[TOOL_CALLS]f[ARGS]{"a": ], "b": [1, 2]} fine [TOOL_CALLS] docs.'
     parser = fmt.parser()
     for character in text:
         parser.feed(character)

@@ -20,6 +20,7 @@ from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger, without_rep
 from toolgram.spec_data import dump_spec, load_spec
 
 _BLANK = r"[ \t\r\n]"
+_SURE_MARKER = 4  # characters: what is shorter, and no special token, is found in prose and code as well
 _MOST_BLANKS = 64  # looked at after a bracket, to see whether it begins a call
 
 FindMatch = Callable[..., re.Match[str] | None]
@@ -72,6 +73,7 @@ class StateProgram:
     brackets: re.Pattern[str] | None = None  # error recovery: the next bracket, quote or marker
     key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
     key_prefixes: frozenset[str] = frozenset()  # ... and all beginnings of them
+    bare: bool = False  # no marker has announced what begins here
     any_key: bool = False
     named_key: bool = False  # a key that is a name
     values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
@@ -104,6 +106,7 @@ class Program:
     spec: Spec | None = None  # what it was compiled from
     strict: bool = False  # nothing is repaired
     closing: frozenset[str] = frozenset()  # texts of the markers that close a call
+    markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self.spec is not None
@@ -130,6 +133,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         states[transition.source].row[transition.trigger] = move
     for state in states.values():
         _compile_state(spec, state)
+    _find_bare(spec, states.values())
     literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
     special = {name: literals[name] for name in spec.special_tokens}
     return Program(
@@ -147,6 +151,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         spec,
         strict,
         _closing(spec, states.values()),
+        tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
     )
 
 
@@ -161,6 +166,24 @@ def _closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:
     openers = tuple(texts[trigger] for trigger in begins if trigger in texts)
     found = {texts[trigger] for _, trigger, dest in behind if trigger in texts and trigger not in (spec.stop or ())}
     return frozenset(text for text in found if not text.startswith(openers))
+
+
+def _is_marker(spec: Spec, name: str, text: str) -> bool:
+    return name in spec.special_tokens or len(text) >= _SURE_MARKER
+
+
+def _find_bare(spec: Spec, states: Iterable[StateProgram]) -> None:
+    """Mark the states that can be reached from free text without a marker: by blanks, separators, and values."""
+    found = [state for state in states if state.is_text]
+    while found:
+        state = found.pop()
+        if state.bare:
+            continue
+        state.bare = True
+        for trigger, move in state.row.items():
+            shape = spec.terminals.get(trigger)
+            if not (isinstance(shape, Literal) and _is_marker(spec, trigger, shape.text)):
+                found.append(move.dest)
 
 
 def _compile_state(spec: Spec, state: StateProgram) -> None:

@@ -89,8 +89,8 @@ class Envelope:
         "token_at",
     )  # fmt: skip
 
-    def __init__(self, in_list: bool = False) -> None:
-        self.scanner = JsonScanner()
+    def __init__(self, in_list: bool = False, repairs: bool = False) -> None:
+        self.scanner = JsonScanner(repairs=repairs)
         self.feed: IjsonFeed | None = None
         self.python: PythonScanner | None = None
         self.string: JsonStringScanner | None = None

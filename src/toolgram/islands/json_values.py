@@ -21,11 +21,16 @@ from __future__ import annotations
 import re
 from functools import cache
 from operator import length_hint
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolgram.islands import OpenBrackets, checked
 
+if TYPE_CHECKING:
+    from toolgram.islands.json_repairs import JsonRepairer
+
 MAX_DEPTH = 256
+MAX_DIGITS = 4300  # of an integer: Python's `json.loads` refuses more
+MOST_BLANKS = 64  # looked at behind a comma or a quote, to see whether it is what it seems to be
 
 # The states inside strings: plain, after a backslash, and with four to one hexadecimal digits to come; each for a
 # string in a list, in an object, and for a key, in this order, so that `state % 3` says which string it is.
@@ -115,6 +120,17 @@ def _each(characters: str, following: int) -> _Row:
 
 
 _ROWS, _AFTER_NUMBER = _table()
+_INTEGERS = {_ROWS[ITEM]["1"], _ROWS[MEMBER_VALUE]["1"]}
+_SIGNS = {_ROWS[ITEM]["-"]: ITEM, _ROWS[MEMBER_VALUE]["-"]: MEMBER_VALUE}
+
+# The state that a comma or a closing quote leads to: the character, and the state before it.
+_BEFORE = {
+    ITEM: (",", AFTER_ITEM),
+    KEY: (",", AFTER_MEMBER),
+    AFTER_ITEM: ('"', ITEM_STRING),
+    AFTER_MEMBER: ('"', MEMBER_STRING),
+    COLON: ('"', KEY_STRING),
+}
 
 # Skips: from a state, over text that ends in the same state. Only whole tokens and no raw control characters, so that
 # what they do not take is left to the table. Possessive throughout: nothing is tried twice at one place. A skip that
@@ -122,7 +138,7 @@ _ROWS, _AFTER_NUMBER = _table()
 # Blanks are skipped whatever follows them, or each window of a long run of them would look at all that are left.
 _SPACE = rf"[{_BLANKS}]*+"
 _INSIDE = r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
-_WHOLE_NUMBER = rf"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?=[{_BLANKS},}}\]])"
+_WHOLE_NUMBER = rf"-?+(?:0|[1-9][0-9]{{0,{MAX_DIGITS - 1}}}+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?=[{_BLANKS},}}\]])"
 _SCALAR = rf'(?:"{_INSIDE}"|{_WHOLE_NUMBER}|true|false|null)'
 
 
@@ -174,16 +190,38 @@ def _skip(state: int, text: str, pos: int, room: int) -> int:
 # what stands in their place after it (neither, where it moves no bracket). What a model writes is cut at the tokens of
 # its vocabulary, so the same deltas come again and again. They are learned from the table, and forgotten when there are
 # many.
-_Cached = tuple[int, list[str], list[str]]
-_CACHE: list[dict[str, _Cached]] = [{} for _ in _ROWS]
+# A scanner that may repair has a cache of its own: there, an entry also says how much of the delta is decided.
+# The last number of an entry is how many digits of an integer stand at the end. What is nothing but digits of an
+# integer is not remembered: so they are counted, and near the most that there may be, nothing is looked up.
+_Cached = tuple[int, list[str], list[str], int, int]
+_Cache = list[dict[str, _Cached]]
+_CACHE: _Cache = [{} for _ in _ROWS]
+_REPAIRING_CACHE: _Cache = [{} for _ in _ROWS]
+_NO_CACHE: _Cache = [{} for _ in _ROWS]
 _MOST_CACHED = 512  # for one state
+_NEARLY_MAX_DIGITS = MAX_DIGITS - 64
 
 
-def _remember(state: int, delta: str, cached: _Cached) -> None:
-    cache = _CACHE[state]
-    if len(cache) >= _MOST_CACHED:
-        cache.clear()
-    cache[delta] = cached
+def _undecided(text: str, begin: int, pos: int, state: int) -> tuple[int, int]:
+    """Where the part of `text[begin:pos]` begins that what follows may still give another reading, and the state there.
+
+    That is a comma or a closing quote with the blanks behind it, an escape that is not whole, and a sign.
+    """
+    if state <= KEY_STRING:
+        return pos, state
+    if state < START:
+        at = text.rfind("\\", begin, pos)
+        return (at, state % 3) if at >= 0 else (pos, state)
+    if state in _SIGNS:
+        return (pos - 1, _SIGNS[state]) if pos > begin else (pos, state)
+    before = _BEFORE.get(state)
+    if before is None:
+        return pos, state
+    mark, earlier = before
+    at, least = pos - 1, max(begin, pos - MOST_BLANKS - 1)
+    while at >= least and text[at] in _BLANKS:
+        at -= 1
+    return (at, earlier) if at >= least and text[at] == mark else (pos, state)
 
 
 def escape_controls(text: str) -> str:
@@ -199,11 +237,21 @@ class JsonScanner:
 
     `stack` holds the open brackets, `state` what is expected, `kind` what the last `step` read; `out` is what the last
     `run` passes on, and `end` where it has stopped. `was` is the state in which a run broke.
+
+    Where deviations may be repaired (`repairs`), a run stops before what is not decided yet, and where it breaks,
+    before what the repair may change; `fault` is then the character that does not fit. `repairer` reads on from there.
     """
 
-    __slots__ = ("end", "kind", "max_depth", "out", "stack", "state", "was")
+    __slots__ = (
+        "_cache", "digits", "end", "fault", "kind", "max_depth", "out", "repairer", "repairs", "stack", "state", "was",
+    )  # fmt: skip
 
-    def __init__(self, max_depth: int = MAX_DEPTH) -> None:
+    def __init__(self, max_depth: int = MAX_DEPTH, repairs: bool = False) -> None:
+        self.repairs = repairs
+        self._cache = _REPAIRING_CACHE if repairs else _CACHE
+        self.repairer: JsonRepairer | None = None
+        self.fault = 0
+        self.digits = 0  # of the integer that is being read
         self.state = START
         self.stack: list[str] = []
         self.kind = NOTHING
@@ -245,16 +293,37 @@ class JsonScanner:
     def run(self, text: str, pos: int, floor: int) -> bool:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.
 
-        Returns whether the text has ended first. `end` is the new position, `out` what was read, as JSON. Cost: one
-        look-up for a delta seen before, one per character of another, about one match per member of a long text.
+        Returns whether the text has ended first, and all of it is decided. `end` is the new position, `out` what was
+        read, as JSON. Cost: one look-up for a delta seen before, one per character of another, about one match per
+        member of a long text.
         """
-        cached = None if pos else _CACHE[self.state].get(text)
+        cached = None if pos else self._cache[self.state].get(text)
         if cached is not None:
-            following, tail, instead = cached
+            following, tail, instead, decided, digits = cached
             if not tail or self._restack(tail, instead, floor):
-                self.state, self.end, self.out = following, len(text), text
-                return True
+                self.state, self.digits = following, digits
+                if decided == len(text):
+                    self.end, self.out = len(text), text
+                    return True
+                self.end, self.out = decided, text[:decided]
+                return False
         return self._walk(text, pos, floor)
+
+    def waits(self, floor: int) -> bool:
+        """After a run that returned False: the text has ended, and what is left of it waits for what follows."""
+        return self.state != BROKEN and len(self.stack) > floor
+
+    def exact(self) -> None:
+        """From here on nothing is repaired, and nothing waits."""
+        self.repairs, self._cache, self.repairer = False, _CACHE, None
+
+    def repair(self) -> JsonRepairer:
+        """Go on from where a run broke: what the repairer writes is what is read from here on."""
+        if self.state == BROKEN:
+            self.state = self.was
+        self.exact()
+        self.repairer = _repairer_class()()
+        return self.repairer
 
     def _restack(self, tail: list[str], instead: list[str], floor: int) -> bool:
         """Put `instead` for the innermost brackets if they are `tail`; whether they are."""
@@ -269,11 +338,16 @@ class JsonScanner:
         """`run`, without the cache: character by character through the table, or with skips where there are many."""
         state, stack = self.state, self.stack
         before, lowest, moved = stack[:] if not pos and len(text) <= _SHORT else None, len(stack), False
-        start, end, written, more = pos, len(text), "", True
+        begin, start, end, written, more, digits = pos, pos, len(text), "", True, self.digits
         while pos < end:
             if end - pos > _SHORT or not text.isascii():
                 pos = _skip(state, text, pos, self.max_depth - len(stack))
-            window = text[pos : pos + _SHORT]
+            window, window_at = text[pos : pos + _SHORT], pos
+            carried = digits if state in _INTEGERS else 0
+            if carried and carried + len(window) - len(window.lstrip(_DIGITS)) > MAX_DIGITS:
+                self.was, state, more = state, BROKEN, False
+                pos, digits = pos + MAX_DIGITS - carried, MAX_DIGITS
+                break
             pos += len(window)
             characters = iter(window)
             try:
@@ -305,16 +379,49 @@ class JsonScanner:
             except KeyError:  # a character beyond ASCII, which is at home in strings only
                 pos -= length_hint(characters)
                 if state > KEY_STRING:
-                    state, more = BROKEN, False
+                    self.was, state, more = state, BROKEN, False
                     end = pos = pos - 1
-        if before is not None and more and not written:
-            if not moved:
-                _remember(self.state, text, (state, [], []))
-            elif lowest:
-                _remember(self.state, text, (state, before[lowest - 1 :], stack[lowest - 1 :]))
+            if (self.was if state == BROKEN else state) in _INTEGERS:
+                window = text[window_at:pos]
+                read = len(window) - len(window.rstrip(_DIGITS))
+                digits = read + (carried if read == len(window) else 0)
+        self._count(digits if (self.was if state == BROKEN else state) in _INTEGERS else 0)
+        learn = before is not None and more and not written and not (state in _INTEGERS and text.isdecimal())
+        pos, state = self._back_to_decided(text, begin, pos, state, more)
+        if learn and before is not None and not moved:
+            self._remember(text, (state, [], [], pos, self.digits))
+        elif learn and before is not None and lowest:
+            self._remember(text, (state, before[lowest - 1 :], stack[lowest - 1 :], pos, self.digits))
         self.state, self.end = state, pos
         self.out = written + text[start:pos] if start or pos < len(text) else text
-        return more
+        return more and pos == len(text)
+
+    def _back_to_decided(self, text: str, begin: int, pos: int, state: int, more: bool) -> tuple[int, int]:
+        """Where a run from `begin` stops that has come to `pos`, and the state there."""
+        if not self.repairs:
+            return pos, state
+        self.fault = pos
+        if more:
+            return _undecided(text, begin, pos, state)
+        if state == BROKEN:
+            pos, self.was = _undecided(text, begin, pos, self.was)
+        return pos, state
+
+    def _count(self, digits: int) -> None:
+        """So many digits of an integer have been read."""
+        self.digits = digits
+        if digits > _NEARLY_MAX_DIGITS:
+            self._cache = _NO_CACHE
+        elif self._cache is _NO_CACHE:
+            self._cache = _REPAIRING_CACHE if self.repairs else _CACHE
+
+    def _remember(self, delta: str, cached: _Cached) -> None:
+        cache = self._cache[self.state]
+        if self._cache is _NO_CACHE:
+            return
+        if len(cache) >= _MOST_CACHED:
+            cache.clear()
+        cache[delta] = cached
 
     def step(self, text: str, pos: int) -> int:
         """Read one token outside strings, or as much of a string as there is; `kind` says what it was.
@@ -371,13 +478,23 @@ class JsonScanner:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data, a few characters."""
-        return [self.state, "".join(self.stack)]
+        repairing = self.repairer.dump() if self.repairer else None
+        digits = self.digits if self.state in _INTEGERS else 0
+        return [self.state, "".join(self.stack), digits, self.repairs, repairing]
 
     @classmethod
     def load(cls, data: Any) -> JsonScanner:
         """The inverse of `dump`. Raises ValueError where the innermost bracket is not one that the state has."""
-        scanner = cls()
-        scanner.state, stack = checked(data, range(len(_ROWS)), str)
+        state, stack, digits, repairs, repairing = checked(
+            data, range(len(_ROWS)), str, range(MAX_DIGITS + 1), bool, (list, None)
+        )
+        scanner = cls(repairs=repairs)
+        scanner.state = state
+        scanner._count(digits)
+        if repairing is not None:
+            if repairs:
+                raise ValueError("a repair is under way, and another may begin")
+            scanner.repairer = _repairer_class().load(repairing)
         if stack.strip("[{") or len(stack) > MAX_DEPTH or (stack[-1:] != _innermost(scanner.state)):
             raise ValueError(f"no stack of state {scanner.state}: {stack!r:.40}")
         scanner.stack = list(stack)
@@ -443,6 +560,13 @@ class JsonValue:
         if value._scanner.stack[:1] != ["["]:
             raise ValueError("no value in a list")
         return value
+
+
+def _repairer_class() -> type[JsonRepairer]:
+    """The class that repairs, loaded when first needed."""
+    from toolgram.islands.json_repairs import JsonRepairer
+
+    return JsonRepairer
 
 
 def _kind(state: int, following: int) -> int:

@@ -9,11 +9,12 @@ from toolgram.islands import island_class
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, JsonScanner
-from toolgram.runtime.stream import Stream
+from toolgram.runtime.stream import WAIT, Stream
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
 
+REPAIRABLE = "'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
 JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
 
 
@@ -22,17 +23,27 @@ def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
     pos = skip_blanks_after_opening(stream, text, pos)
     if pos == len(text):
         return pos
-    if text[pos] not in '"}' or len(stream.source.opening) > MAX_TOKEN:
+    repairs = stream.may_repair
+    repaired = repairs and text[pos] in REPAIRABLE
+    if not (repaired or text[pos] in '"}') or len(stream.source.opening) > MAX_TOKEN:
         stream.unexpected_input()
         return pos
-    scanner = JsonScanner()
+    scanner = JsonScanner(repairs=repairs)
     scanner.stack.append("{")
     scanner.state = FIRST_KEY
     stream.island = scanner
+    if repaired:
+        begin_repair(stream, scanner)
+    else:
+        confirm_object(stream)
+    return pos
+
+
+def confirm_object(stream: Stream) -> None:
+    """A key or the closing brace has followed the brace of arguments."""
     opening = stream.source.confirm()
     stream.fire("object_start", "")
-    stream.calls.delta("{" + opening.removeprefix("{"), opening)
-    return pos
+    stream.calls.delta("{" if stream.source.transcoding is not None else "{" + opening.removeprefix("{"), opening)
 
 
 def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
@@ -47,8 +58,14 @@ def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
 def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
     """A JSON object: the model's own bytes, as far as they are JSON."""
     scanner, floor = arguments_scanner(stream)
+    if final and scanner.repairs:  # what waits is what it seems to be
+        scanner.exact()
     scanner.run(text, pos, floor)
-    return took_arguments(stream, scanner, floor, text, pos)
+    end = took_arguments(stream, scanner, floor, text, pos)
+    if end < len(text) and stream.reader == "arguments" and scanner.waits(floor):
+        stream.buffer = text[end:]
+        return WAIT
+    return end
 
 
 def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
@@ -67,10 +84,7 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
     if end > pos:
         stream.calls.delta(scanner.out, stream.source.take(text, pos, end))
     if scanner.broken:
-        if envelope is not None and end < len(text) and may_transcode(stream, envelope, text[end]):
-            transcode(stream, envelope, scanner.was, text[end])
-        else:
-            stream.unexpected_input()
+        return _broke(stream, scanner, envelope, floor, text)
     elif len(scanner.stack) == floor:
         if envelope is None:
             stream.island = None
@@ -82,6 +96,33 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
         else:
             stream.unexpected_input()
     return end
+
+
+def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
+    """The arguments are no JSON: in Python's spelling, or to be repaired, or broken."""
+    repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
+    if envelope is not None and end < len(text) and may_transcode(stream, envelope, text[end]):
+        if end > scanner.end:  # what waited is decided by this
+            begin, scanner.state = scanner.end, scanner.was
+            scanner.exact()
+            scanner.run(text, begin, floor)
+            stream.calls.delta(scanner.out, stream.source.take(text, begin, scanner.end))
+        transcode(stream, envelope, scanner.was, text[end])
+    elif repairs:
+        end = scanner.end
+        begin_repair(stream, scanner)
+    else:
+        stream.unexpected_input()
+    return end
+
+
+def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
+    """From here on the scanner reads what its repairer writes."""
+    if isinstance(stream.island, Envelope):
+        stream.island.inner = stream.reader
+    scanner.repair()
+    stream.source.transcoding = []
+    stream.reader = "repaired"
 
 
 # By state: JSON that stands for what has been read, for a scanner of Python to go on behind it, and what that writes.
@@ -96,12 +137,14 @@ _READ_SO_FAR = {
 
 def may_transcode(stream: Stream, envelope: Envelope, character: str) -> bool:
     """Whether `character`, which JSON does not have there, may begin a value in Python's spelling."""
-    return character in "'TFN" and stream.program.python_json and envelope.python is None
+    spelling = "'" if envelope.scanner.repairs else "'TFN"  # a repair takes words, and what else there may be
+    return character in spelling and stream.program.python_json and envelope.python is None
 
 
 def transcode(stream: Stream, envelope: Envelope, state: int, character: str) -> None:
     """From here on the envelope is in Python's spelling. `state` is where its scanner of JSON stands."""
     scanner = envelope.scanner
+    scanner.exact()
     if state not in _READ_SO_FAR:
         stream.unexpected_input()
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 
+from toolgram.islands import Island
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope, NoEvent
 from toolgram.islands.json_strings import JsonStringScanner
@@ -24,9 +25,11 @@ from toolgram.islands.json_values import (
     KEY,
     MEMBER_STRING,
     MEMBER_VALUE,
+    MOST_BLANKS,
     OPEN,
     PUNCTUATION,
     SCALAR_END,
+    START,
     STRING_END,
     STRING_PART,
     escape_controls,
@@ -34,6 +37,10 @@ from toolgram.islands.json_values import (
 )
 from toolgram.runtime.argument_readers import (
     JSON_BLANKS,
+    REPAIRABLE,
+    arguments_scanner,
+    begin_repair,
+    confirm_object,
     may_transcode,
     read_arguments,
     read_encoded,
@@ -41,8 +48,19 @@ from toolgram.runtime.argument_readers import (
     transcode,
 )
 from toolgram.runtime.event_buffer import SYNTAX
-from toolgram.runtime.stream import Stream
+from toolgram.runtime.stream import WAIT, Stream
 
+_EXPECTED = {
+    ITEM: '{[]"',
+    FIRST_ITEM: '{[]"',
+    MEMBER_VALUE: '{["tfn-0123456789',
+    FIRST_KEY: '"}',
+    KEY: '"}',
+    COLON: ":",
+    AFTER_ITEM: ",]{",
+    AFTER_MEMBER: ",}",
+    START: "{[",
+}
 _QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # where a string may begin in an envelope
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
 _KINDS = {
@@ -80,6 +98,18 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
                 return pos
             scanner.state = ITEM
             stream.events.note("repaired_json", text[pos])
+        if scanner.repairs:
+            if text[pos] == "," and scanner.state in (AFTER_ITEM, AFTER_MEMBER):
+                behind = JSON_BLANKS(text, pos + 1).end()  # type: ignore[union-attr]
+                if behind == len(text) and not final and behind - pos <= MOST_BLANKS + 1:
+                    stream.buffer = text[pos:]
+                    return WAIT
+                if text[behind : behind + 1] not in '"{' and behind - pos <= MOST_BLANKS + 1:
+                    begin_repair(stream, scanner)
+                    return pos
+            elif text[pos] not in _EXPECTED[scanner.state]:
+                begin_repair(stream, scanner)
+                return pos
         if scanner.state <= MEMBER_VALUE and not _may_stand(stream, envelope, text[pos]):
             return pos
         if stream.reader == "encoded":
@@ -176,6 +206,9 @@ def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
         return pos
     if text[pos] == "'" and may_transcode(stream, envelope, text[pos]):
         transcode(stream, envelope, FIRST_KEY, text[pos])
+        return pos
+    if envelope.scanner.repairs and text[pos] in REPAIRABLE:
+        begin_repair(stream, envelope.scanner)
         return pos
     if text[pos] not in '"}' or len(stream.source.opening) > MAX_TOKEN:
         stream.unexpected_input()
@@ -370,16 +403,74 @@ def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
         at = min(envelope.skip, len(written))
         envelope.skip -= at
         written = written[at:]
+    if _read_written(stream, envelope, envelope.inner, written):
+        stream.reader = "transcoded"
+        return pos + 1
+    return pos if source.read_again else pos + 1
+
+
+def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """JSON that is repaired: one character at a time through the repairer, what it writes to the readers."""
+    island, source = stream.island, stream.source
+    scanner, _ = arguments_scanner(stream)
+    repairer = scanner.repairer
+    assert repairer is not None
+    reader = island.inner if isinstance(island, Envelope) else "arguments"
+    if source.transcoding is None:
+        source.transcoding = []
+    follows = _marker_follows(stream, text, pos, final) if repairer.at_quote else 0
+    if follows == WAIT:
+        stream.buffer = text[pos:]
+        return WAIT
+    if follows:
+        repairer.end_string()
+    taken = not follows and repairer.read(text[pos], scanner)
+    source.read_again, source.reading = False, taken
+    if taken:
+        begin = source.skip_prefix(pos, pos + 1) if source.prefix_characters else pos
+        add_piece(source.transcoding, text[begin : pos + 1])
+    if repairer.note:
+        stream.events.note("repaired_json", repairer.note)
+    if repairer.broken:
+        stream.reader, scanner.repairer = reader, None
+        stream.unexpected_input()
+    elif _read_written(stream, island, reader, _confirmed(stream, repairer.out)):
+        stream.reader = "repaired"
+        taken = source.reading
+    source.reading = True
+    return pos + taken if not source.read_again else pos
+
+
+def _marker_follows(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
+    markers = stream.program.markers
+    if text.startswith(markers, pos):
+        return 1
+    rest = text[pos : pos + max(map(len, markers), default=0)]
+    may_begin = not final and pos + len(rest) == len(text) and any(marker.startswith(rest) for marker in markers)
+    return WAIT if may_begin else 0
+
+
+def _confirmed(stream: Stream, written: str) -> str:
+    """`written`; the first of it confirms the brace of arguments that stand alone."""
+    if not isinstance(stream.island, Envelope) and stream.source.unconfirmed and written.strip():
+        confirm_object(stream)
+    return written
+
+
+def _read_written(stream: Stream, island: Island | None, reader: str, written: str) -> bool:
+    """Hand written JSON to the readers. Whether the value goes on."""
     at = 0
     while at < len(written):
-        stream.reader = envelope.inner
-        at = ENVELOPE_READERS[envelope.inner](stream, written, at, False)
-        if stream.island is not envelope or stream.reader == "malformed":
-            source.transcoding = None
-            return pos if source.read_again else pos + 1
-        envelope.inner = stream.reader
-    stream.reader = "transcoded"
-    return pos + 1
+        stream.reader = reader
+        at = ENVELOPE_READERS[reader](stream, written, at, False)
+        if stream.island is not island or stream.reader == "malformed":
+            stream.source.transcoding = None
+            return False
+        reader = stream.reader
+    if isinstance(island, Envelope):
+        island.inner = reader
+    return True
 
 
 ENVELOPE_READERS = {

@@ -140,6 +140,8 @@ class Parser:
                 return [self._event(body, body)]
         elif way == _JSON and delta:
             scanner = self._scanner
+            if self._rest:
+                delta, self._rest = self._rest + delta, ""
             if scanner.state <= KEY_STRING and not leaves_string(delta):
                 self._said(delta)
                 self._log.offset += len(delta)
@@ -151,6 +153,8 @@ class Parser:
                 self._said(out)
                 self._log.offset += len(delta)
                 return [ToolCallDelta(self._call, out, delta)]
+            if scanner.waits(self._floor):
+                return self._decided(delta)
             stream = self._stream
             stream.events.out = []
             return self._take(delta, took_arguments(stream, scanner, self._floor, delta, 0))
@@ -188,6 +192,19 @@ class Parser:
                 self._log.offset += len(text)
                 return [ToolCallDelta(self._call, out, text)]
         return self._feed(delta)
+
+    def _decided(self, delta: str) -> list[Event]:
+        """The arguments that are decided; the rest of the delta waits for what follows it."""
+        scanner = self._scanner
+        end, out = scanner.end, scanner.out
+        self._rest = delta[end:]
+        if not end:
+            return []
+        if out != delta[:end]:
+            self._builder.written_as(delta[:end])
+        self._said(out)
+        self._log.offset += end
+        return [ToolCallDelta(self._call, out, delta[:end])]
 
     def _cut(self, delta: str) -> str:
         """Text up to what may become a symbol, which stays behind; nothing where the readers must look."""
@@ -242,11 +259,12 @@ class Parser:
             self._way = _VALUE
             self._rest, stream.buffer = stream.buffer, ""
             self._start, self._find = stream.state.start, stream.state.find
+        elif reader == "arguments" and source.transcoding is None and not source.prefix_characters:
+            self._way = _JSON
+            self._rest, stream.buffer = stream.buffer, ""
+            self._scanner, self._floor = arguments_scanner(stream)
         elif stream.buffer:
             return
-        elif reader == "arguments" and source.transcoding is None:
-            self._way = _JSON
-            self._scanner, self._floor = arguments_scanner(stream)
         elif reader == "python" and not source.unconfirmed and island is not None:
             self._way = _PYTHON
             self._python, self._pieces = cast("PythonScanner", island), source.pieces
@@ -256,7 +274,7 @@ class Parser:
 
     def _take_long_way(self) -> None:
         """From here on the readers decide, and what the short way has held is where they look for it."""
-        if self._way in (_TEXT, _VALUE):
+        if self._way in (_TEXT, _JSON, _VALUE):
             self._stream.buffer = self._rest
             if self._way == _TEXT and self._held:
                 self._stream.events.blanks.append(self._held)

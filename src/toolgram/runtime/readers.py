@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from toolgram.runtime.argument_readers import read_object, read_python
-from toolgram.runtime.envelope_reader import ENVELOPE_READERS, read_transcoded
+from toolgram.runtime.envelope_reader import ENVELOPE_READERS, read_repaired, read_transcoded
 from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
 from toolgram.runtime.stream import Stream
 from toolgram.runtime.text_readers import read_text, read_token
@@ -25,6 +25,7 @@ READERS: dict[str, Reader] = {
     "python": read_python,
     "value": read_value,
     "transcoded": read_transcoded,
+    "repaired": read_repaired,
     **ENVELOPE_READERS,
     "rejected_json": read_rejected_json,
     "rejected_rest": read_rejected_rest,

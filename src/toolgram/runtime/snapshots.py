@@ -165,7 +165,7 @@ def _check_state(stream: Stream, closed: bool) -> None:
     if held is not None:
         fits &= (held.outer is not None) == (origin.meaning == "malformed")
         fits &= not (stream.reader.startswith("rejected") or stream.reader == "malformed")
-    fits &= stream.source.transcoding is None or stream.reader == "transcoded"
+    fits &= stream.source.transcoding is None or stream.reader in ("transcoded", "repaired")
     if not fits:
         raise ValueError(f"a stream cannot be in {state.name} with what is held")
 
@@ -182,6 +182,9 @@ def _check_reader(stream: Stream) -> None:
         fits = island is None and unconfirmed and "object_start" in row
     elif reader == "arguments":
         fits = state.meaning == reader and isinstance(island, JsonScanner) and bool(island.stack)
+    elif reader == "repaired":
+        fits = isinstance(island, JsonScanner) and island.repairer is not None and bool(island.stack)
+        fits = fits and state.meaning == "arguments" and stream.source.transcoding is not None
     elif reader == "python":
         fits = isinstance(island, island_class("python")) and not island.alone
         fits = fits and ("object_start" if unconfirmed else "object_end") in row
@@ -202,6 +205,10 @@ def _fits_envelope(stream: Stream, envelope: Envelope) -> bool:
     state, reader = stream.state, stream.reader
     if reader == "transcoded":
         if envelope.python is None or stream.source.transcoding is None:
+            return False
+        reader = envelope.inner
+    elif reader == "repaired":
+        if envelope.scanner.repairer is None or stream.source.transcoding is None:
             return False
         reader = envelope.inner
     deeper = len(envelope.scanner.stack) - envelope.depth

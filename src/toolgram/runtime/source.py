@@ -14,7 +14,8 @@ class Source:
     """In order: the `opening` of a value, the source of `json`, and `pieces` that have produced nothing yet."""
 
     __slots__ = (
-        "json", "json_source", "opening", "pieces", "prefix_characters", "read_again", "transcoding", "unconfirmed",
+        "json", "json_source", "opening", "pieces", "prefix_characters", "read_again", "reading", "transcoding",
+        "unconfirmed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -25,6 +26,7 @@ class Source:
         self.json_source: list[str] | None = None
         self.pieces: list[str] = []
         self.transcoding: list[str] | None = None  # what the character that is being read was transcoded from
+        self.reading = True  # its last character is the one that is being read
         self.read_again = False  # the transcoded character did not fit, and is to be read again as what it is
 
     def take(self, text: str, begin: int, end: int) -> str:
@@ -76,10 +78,10 @@ class Source:
     def take_all(self) -> str:
         """Everything that is held. A character that is being transcoded is to be read again."""
         being_read = take_pieces(self.transcoding) if self.transcoding else ""
-        self.read_again = bool(being_read)
+        self.read_again = bool(being_read) and self.reading
         self.transcoding = None
         opening, (_, source) = self.confirm(), self.take_json()
-        return opening + source + take_pieces(self.pieces) + being_read[:-1]
+        return opening + source + take_pieces(self.pieces) + (being_read[:-1] if self.read_again else being_read)
 
     def forget(self) -> None:
         """A prefix has written what is held: no event accounts for it."""

@@ -259,6 +259,7 @@ class Stream:
     def _rest_of_candidate(self, json: JsonScanner | None) -> tuple[Island | None, str]:
         """What reads the rest of a rejected value, if some is left, and under which name."""
         if json is not None:
+            json.exact()
             return (None, "") if json.done else (json, "rejected_json")
         envelope = self.island
         if not isinstance(envelope, Envelope):
@@ -301,6 +302,11 @@ class Stream:
         if opened is None:  # no bracket closes "<": a marker ends what is left of tagged arguments
             opened = OpenBrackets("{" if self.calls.keys is None else "<")
         return opened
+
+    @property
+    def may_repair(self) -> bool:
+        """Whether JSON that begins here may be repaired: not for strict parsers, nor where it may be prose."""
+        return not self.program.strict and not self.state.bare
 
     def same(self, path: str) -> str:
         """The path under which the machine knows a JSON path."""

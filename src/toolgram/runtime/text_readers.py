@@ -102,7 +102,7 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
     if stream.events.held is None:
         stream.hold()
     if symbol.kind == ENVELOPE:
-        stream.island = Envelope(in_list=text[begin] == "[")
+        stream.island = Envelope(in_list=text[begin] == "[", repairs=stream.may_repair)
         stream.reader = "envelope"
         return begin
     stream.source.unconfirmed = True

@@ -1,0 +1,324 @@
+"""JSON that is wrong in one local, decidable place, written as JSON while it arrives.
+
+Strategy: the scanner's table breaks as it does for any wrong text, and only then this comes in, in front of it.  It
+reads one character at a time, looks at the state of the scanner, and says what the scanner reads instead.  All that it
+writes passes the scanner, so what is emitted stays a prefix of JSON whatever is repaired here.
+
+Undecided characters are held, at most 64 blanks or the letters of one word: a comma until it is seen that no closing
+bracket follows, a quote until it is seen what follows, an escape until it is whole.  What has one reading only:
+
+* a comma before a closing bracket, and one that is missing before a string that is a key, or between items,
+* comments: `// ...`, `# ...`, `/* ... */`,
+* strings in single quotes, keys without quotes, the words of Python, `NaN` and `Infinity` (as strings),
+* a backslash that begins no escape of JSON,
+* a quote inside a string: one ends the string only where `,`, `:`, a closing bracket, a quote or the end follows.
+  The end is that of the output, or a marker of the format (`end_string`).
+
+What has several is broken as before: a quote inside a key, and two strings with nothing between them, where a quote
+may be one too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from toolgram.islands import checked
+from toolgram.islands.json_values import (
+    AFTER_ITEM,
+    AFTER_MEMBER,
+    FIRST_ITEM,
+    FIRST_KEY,
+    ITEM,
+    KEY,
+    KEY_STRING,
+    MEMBER_VALUE,
+    MOST_BLANKS,
+    SCALARS,
+    START,
+    JsonScanner,
+    escape_controls,
+)
+
+MAX_WORD = 64
+_BLANKS = " \t\r\n"
+_ENDS_STRING = ",:}]\"'"
+_ESCAPES = '"\\/bfnrt'
+_IN_NUMBER = "0123456789+-.eE"
+_HEX_DIGITS = "0123456789abcdefABCDEF"
+WORDS = {
+    "true": "true",
+    "false": "false",
+    "null": "null",
+    "True": "true",
+    "False": "false",
+    "None": "null",
+    "NaN": '"NaN"',
+    "Infinity": '"Infinity"',
+    "-Infinity": '"-Infinity"',
+}
+
+# What is being read.
+PLAIN, CLOSING, ESCAPE, WORD, SLASH, LINE, BLOCK, STAR = _MODES = (
+    "plain", "closing", "escape", "word", "slash", "line", "block", "star",
+)  # fmt: skip
+
+
+class JsonRepairer:
+    """What is written instead of what the model wrote.
+
+    `read` takes one character, or none where it decides first what is held. Then `out` is what the scanner is to read,
+    `note` a repair that was made, and `broken` says that the character does not fit.
+    """
+
+    __slots__ = ("_comma", "_held", "_mode", "_quote", "_tight", "broken", "note", "out")
+
+    def __init__(self) -> None:
+        self._mode = PLAIN
+        self._held = ""  # what is being read, and is not decided
+        self._comma = ""  # a comma, and the blanks behind it
+        self._quote = '"'  # of the open string
+        self._tight = False  # the last character closed one
+        self.out = ""
+        self.note = ""
+        self.broken = False
+
+    def read(self, character: str, scanner: JsonScanner) -> bool:
+        """Read a character. Whether it was taken; if not, it is to be read again, or is `broken`."""
+        self.out = self.note = ""
+        self.broken = False
+        return _READERS[self._mode](self, character, scanner)
+
+    def _write(self, out: str) -> bool:
+        self.out = self._comma + out
+        self._comma = ""
+        return True
+
+    def _break(self) -> bool:
+        self.broken = True
+        return False
+
+    # --- between tokens -------------------------------------------------------------------------------------------
+
+    def _plain(self, character: str, scanner: JsonScanner) -> bool:
+        state, tight, self._tight = scanner.state, self._tight, False
+        if state < START:
+            return self._in_string(character, state)
+        if character in _BLANKS:
+            return self._blank(character)
+        if character == "#":
+            return self._comment(LINE, scanner, character)
+        if character == "/":
+            self._mode = SLASH
+            return True
+        if state >= SCALARS and not self._comma and character in _IN_NUMBER:
+            return self._write(character)
+        state = _place(scanner)
+        if self._comma:
+            return self._behind_comma(character, state)
+        if state in (AFTER_ITEM, AFTER_MEMBER):
+            return self._break() if tight and character in "\"'" else self._behind_value(character, state)
+        if state in (KEY, FIRST_KEY):
+            return self._key(character)
+        if state in (MEMBER_VALUE, ITEM, FIRST_ITEM):
+            return self._value(character)
+        return self._write(character)
+
+    def _blank(self, character: str) -> bool:
+        if not self._comma:
+            return self._write(character)
+        if len(self._comma) > MOST_BLANKS:
+            return self._write(character)
+        self._comma += character
+        return True
+
+    def _behind_comma(self, character: str, state: int) -> bool:
+        if character in "}]":
+            self.note, self._comma = self._comma, ""
+            return False
+        if character == ",":
+            return self._break()
+        return self._key(character) if state == AFTER_MEMBER else self._value(character)
+
+    def _behind_value(self, character: str, state: int) -> bool:
+        if character == ",":
+            self._comma = ","
+            return True
+        if state == AFTER_MEMBER and character in "\"'":
+            self.note, self._comma = character, ", "
+            return self._key(character)
+        if state == AFTER_ITEM and (character in "\"'{[" or character.isdecimal()):
+            self.note, self._comma = character, ", "
+            return self._value(character)
+        return self._write(character)
+
+    def _key(self, character: str) -> bool:
+        if character in "\"'":
+            return self._open(character)
+        if character.isalpha() or character in "_$":
+            return self._word_begins(character)
+        return self._write(character)
+
+    def _value(self, character: str) -> bool:
+        if character in "\"'":
+            return self._open(character)
+        return self._word_begins(character) if character.isalpha() or character == "-" else self._write(character)
+
+    # --- words, comments ------------------------------------------------------------------------------------------
+
+    def _word_begins(self, character: str) -> bool:
+        self._mode, self._held = WORD, character
+        return True
+
+    def _word(self, character: str, scanner: JsonScanner) -> bool:
+        word = self._held
+        if word == "-" and character.isdecimal():
+            self._mode, self._held = PLAIN, ""
+            self._write(word)
+            return False
+        state = _place(scanner)
+        is_key = state in (KEY, FIRST_KEY) or (state == AFTER_MEMBER and bool(self._comma))
+        if (character.isalnum() or character in "_$-") and word[-1] not in _BLANKS:
+            if len(word) >= MAX_WORD:
+                return self._break()
+            self._held += character
+            return True
+        if is_key:  # only the colon shows that it is one
+            if character in _BLANKS and len(word) < MAX_WORD:
+                self._held += character
+                return True
+            name = word.rstrip(_BLANKS)
+            fits, written = character == ":", f'"{name}"{word[len(name) :]}'
+        else:
+            fits, written = word in WORDS, WORDS.get(word, "")
+        if not fits:
+            return self._break()
+        self._mode, self._held = PLAIN, ""
+        if written != word:
+            self.note = word
+        self._write(written)
+        return False
+
+    def _slash(self, character: str, scanner: JsonScanner) -> bool:
+        if character not in "/*":
+            return self._break()
+        return self._comment(LINE if character == "/" else BLOCK, scanner, "/" + character)
+
+    def _comment(self, mode: str, scanner: JsonScanner, opening: str) -> bool:
+        self._mode, self.note = mode, opening
+        if scanner.state >= SCALARS:
+            self.out = " "  # or what stands before it and behind it would be one number
+        return True
+
+    def _line(self, character: str, scanner: JsonScanner) -> bool:
+        if character in "\r\n":
+            self._mode = PLAIN
+            return False
+        return True
+
+    def _block(self, character: str, scanner: JsonScanner) -> bool:
+        self._mode = STAR if character == "*" else BLOCK
+        return True
+
+    def _star(self, character: str, scanner: JsonScanner) -> bool:
+        self._mode = PLAIN if character == "/" else STAR if character == "*" else BLOCK
+        return True
+
+    # --- strings --------------------------------------------------------------------------------------------------
+
+    def _open(self, quote: str) -> bool:
+        self._quote = quote
+        if quote == "'":
+            self.note = self.note or quote
+        return self._write('"')
+
+    def _in_string(self, character: str, state: int) -> bool:
+        if state > KEY_STRING:  # in an escape that the scanner has begun
+            return self._write(character)
+        if character == "\\":
+            self._mode, self._held = ESCAPE, character
+            return True
+        if character == self._quote:
+            self._mode, self._held = CLOSING, character
+            return True
+        return self._write('\\"' if character == '"' else character)
+
+    def _escape(self, character: str, scanner: JsonScanner) -> bool:
+        held = self._held + character
+        if held == "\\'":
+            return self._decided("'", held)
+        if held[1] in _ESCAPES:
+            return self._decided(held)
+        if held[1] == "u" and (len(held) == 2 or character in _HEX_DIGITS):
+            if len(held) == 6:
+                return self._decided(held)
+            self._held = held
+            return True
+        self._decided("\\" + self._held, self._held)
+        return False
+
+    def _closing(self, character: str, scanner: JsonScanner) -> bool:
+        if character in _BLANKS and len(self._held) <= MOST_BLANKS:
+            self._held += character
+            return True
+        blanks = self._held[1:]
+        if character in _ENDS_STRING or character in _BLANKS:
+            self._decided('"' + blanks)
+            self._tight = not blanks
+        elif scanner.in_key:
+            return self._break()
+        else:
+            quote = '\\"' if self._quote == '"' else self._quote
+            self._decided(quote + escape_controls(blanks), self._held)
+        return False
+
+    @property
+    def at_quote(self) -> bool:
+        """A quote is held, and what follows it decides whether it ends the string."""
+        return self._mode == CLOSING
+
+    def end_string(self) -> None:
+        """The quote that is held ends the string, whatever follows; `out` is what the scanner is to read."""
+        self.broken = False
+        self._decided('"' + self._held[1:])
+
+    def _decided(self, out: str, note: str = "") -> bool:
+        self._mode, self._held, self.note = PLAIN, "", note
+        return self._write(out)
+
+    # --- snapshots ------------------------------------------------------------------------------------------------
+
+    def dump(self) -> list[Any]:
+        """The state as JSON-able data."""
+        return [self._mode, self._held, self._comma, self._quote]
+
+    @classmethod
+    def load(cls, data: Any) -> JsonRepairer:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+        mode, held, comma, quote = checked(data, _MODES, str, str, ('"', "'"))
+        repairer = cls()
+        repairer._mode, repairer._held, repairer._comma, repairer._quote = mode, held, comma, quote
+        fits = bool(held) == (mode in (CLOSING, ESCAPE, WORD)) and (not comma or comma[0] == ",")
+        fits &= len(held) <= MOST_BLANKS + 1 and len(comma) <= MOST_BLANKS + 1
+        fits &= mode != ESCAPE or (held[:2] in ("\\", "\\u") and not held[2:].strip(_HEX_DIGITS) and len(held) < 6)
+        fits &= mode != CLOSING or (held[0] == quote and not held[1:].strip(_BLANKS))
+        if not fits:
+            raise ValueError("no repair of JSON")
+        return repairer
+
+
+def _place(scanner: JsonScanner) -> int:
+    """The state of a scanner; where a number may be over, that behind it."""
+    return scanner.after_value() if scanner.state >= SCALARS else scanner.state
+
+
+_READERS: dict[str, Callable[[JsonRepairer, str, JsonScanner], bool]] = {
+    PLAIN: JsonRepairer._plain,
+    CLOSING: JsonRepairer._closing,
+    ESCAPE: JsonRepairer._escape,
+    WORD: JsonRepairer._word,
+    SLASH: JsonRepairer._slash,
+    LINE: JsonRepairer._line,
+    BLOCK: JsonRepairer._block,
+    STAR: JsonRepairer._star,
+}

@@ -1,0 +1,195 @@
+"""Local deviations in JSON are repaired on the way, and never retracted."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolgram
+from tests.generators.json_breakages import broken
+from tests.json_prefix import JsonPrefix
+from tests.repairs_table import PAGE, counts, page
+from tests.strategies import chunkings
+from tests.streams import assert_same_however_split, sources
+from toolgram.events import Event, ToolCallDelta
+
+OUTPUTS = {
+    "hermes": '<tool_call>\n{"name": "f", "arguments": %s}\n</tool_call>',
+    "mistral_v11": "[TOOL_CALLS]f[ARGS]%s",
+    "mistral_v3": '[TOOL_CALLS][{"name": "f", "arguments": %s}]',
+    "llama3_json": '<|python_tag|>{"name": "f", "parameters": %s}',
+}
+BARE = '{"name": "f", "parameters": %s}'
+
+REPAIRED: list[tuple[str, dict[str, Any]]] = [
+    ('{"a": 1,}', {"a": 1}),
+    ('{"a": "x" ,\n}', {"a": "x"}),
+    ('{"a": [1, 2, ], }', {"a": [1, 2]}),
+    ('{"a": {"b": 1,},}', {"a": {"b": 1}}),
+    ('{"a": 1 "b": 2}', {"a": 1, "b": 2}),
+    ('{"a": "x" "b": 2}', {"a": "x", "b": 2}),
+    ('{"a": [{"z": 1} [2] 3 4 "x" "y"]}', {"a": [{"z": 1}, [2], 3, 4, "x", "y"]}),
+    ('{"a": 1, // one\n "b": 2 # two\n}', {"a": 1, "b": 2}),
+    ('{"a": 1/* one */2}', {}),
+    ('{"a": /* * / one **/ 1, # two\n}', {"a": 1}),
+    ("{'a': 'x', \"b\": 2}", {"a": "x", "b": 2}),
+    ("{\"b\": 1, 'a': 'say \"x\"'}", {"b": 1, "a": 'say "x"'}),
+    ('{a: 1, b_c : "x"}', {"a": 1, "b_c": "x"}),
+    ('{"a": True, "b": None, "c": [False]}', {"a": True, "b": None, "c": [False]}),
+    ('{"a": NaN, "b": [Infinity, -Infinity, -1]}', {"a": "NaN", "b": ["Infinity", "-Infinity", -1]}),
+    (r'{"a": "\d+ \\ \u12 \u00e9"}', {"a": "\\d+ \\ \\u12 é"}),
+    (r'{"a": "C:\temp\Users"}', {"a": "C:\temp\\Users"}),
+    ('{"a": "he said "hi" to me", "b": 1}', {"a": 'he said "hi" to me', "b": 1}),
+    ('{"a": "x"' + " " * 64 + ', "b": 1,' + " " * 64 + "}", {"a": "x", "b": 1}),
+    ('{"a": "tab\tline\n", "b": 1,}', {"a": "tab\tline\n", "b": 1}),
+]
+REFUSED = [
+    '{"a": foo}',
+    '{"a": 1,,"b": 2}',
+    '{"a" 1}',
+    '{"a": [1, 2}',
+    '{"a": 1,' + " " * 65 + "}",
+    '{"a": "x"' + " " * 65 + "y}",
+    '{"a": "x" "b"}',
+    '{"a": +1}',
+    '{"a": "x"", "b": ""}',
+    '{"a": ["x"", "y"]}',
+    '{"a"b": 1}',
+    '{"a": 01}',
+]
+
+
+def read(fmt: toolgram.Format, pieces: list[str], strict: bool = False) -> tuple[list[Event], toolgram.Message]:
+    parser = fmt.parser(strict=strict)
+    events = [event for piece in pieces for event in parser.feed(piece)]
+    return events + parser.close(), parser.message
+
+
+def deltas(events: list[Event]) -> list[str]:
+    return [event.arguments for event in events if isinstance(event, ToolCallDelta)]
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize(("written", "meant"), [case for case in REPAIRED if case[1]])
+def test_repairs(name: str, written: str, meant: dict[str, Any]) -> None:
+    fmt, text = toolgram.get_format(name), OUTPUTS[name] % written
+    message = assert_same_however_split(fmt, text)
+    (call,) = message.tool_calls
+    assert (call.status, json.loads(call.arguments)) == ("complete", meant)
+    assert {anomaly.kind for anomaly in message.anomalies} <= {"repaired_json"}
+    assert message.anomalies or written == json.dumps(json.loads(written))
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("written", REFUSED + [written for written, meant in REPAIRED if not meant])
+def test_what_has_several_readings_is_refused(name: str, written: str) -> None:
+    message = assert_same_however_split(toolgram.get_format(name), OUTPUTS[name] % written)
+    assert "complete" not in [call.status for call in message.tool_calls]
+
+
+@pytest.mark.parametrize("written", [written for written, meant in REPAIRED if meant and "\t" not in written])
+def test_bare_calls_and_strict_parsers_repair_nothing(written: str) -> None:
+    message = assert_same_however_split(toolgram.get_format("llama3_json"), BARE % written)
+    assert "complete" not in [call.status for call in message.tool_calls]
+    for name in ("mistral_v11", "llama3_json"):
+        _, message = read(toolgram.get_format(name), [OUTPUTS[name] % written], strict=True)
+        assert "complete" not in [call.status for call in message.tool_calls]
+        assert "repaired_json" not in [anomaly.kind for anomaly in message.anomalies]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ('<tool_call>\n{"name": "f", "arguments": {"a": 1},}\n</tool_call>', 1),
+        ('<tool_call>\n{name: "f", arguments: {"a": 1}}\n</tool_call>', 1),
+        ('<tool_call>\n{"name": "f", // it\n "arguments": {"a": 1}}\n</tool_call>', 1),
+        ('<tool_call>\n{"name": "f" "arguments": {"a": 1}}\n</tool_call>', 1),
+        ('[{"name": "f", "arguments": {"a": 1},}, {"name": "f", "arguments": {"a": 1},},]', 2),
+    ],
+)
+def test_envelopes_are_repaired(text: str, count: int) -> None:
+    if text[0] == "[":
+        text = f"<tool_call>\n{text}\n</tool_call>"
+    message = assert_same_however_split(toolgram.get_format("hermes"), text)
+    assert [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls] == [
+        ("f", {"a": 1}, "complete")
+    ] * count
+    assert "repaired_json" in [anomaly.kind for anomaly in message.anomalies]
+
+
+@pytest.mark.parametrize("blanks", ["", "\n", " " * 64])
+def test_a_marker_behind_a_quote_is_not_part_of_the_string(blanks: str) -> None:
+    call = '<tool_call>\n{"name": "f", "arguments": {"a": "x"%s}}\n</tool_call>'
+    text = (call % blanks).replace("}}\n", "") + "\n" + call % ""
+    message = assert_same_however_split(toolgram.get_format("hermes"), text)
+    assert [json.loads(call.arguments) for call in message.tool_calls if call.status == "complete"][-1] == {"a": "x"}
+    assert "tool_call" not in "".join(call.arguments for call in message.tool_calls)
+
+
+@given(st.integers(), st.sampled_from([*OUTPUTS]), st.data())
+def test_broken_arguments_keep_the_contract(seed: int, name: str, data: st.DataObject) -> None:
+    _, written, _ = broken(random.Random(seed))
+    fmt, text = toolgram.get_format(name), OUTPUTS[name] % written + " More text."
+    events, message = read(fmt, [text])
+    assert sources(events) == text
+    pieces = data.draw(chunkings(text))
+    for split in (pieces, list(text)):
+        others, other = read(fmt, split)
+        assert sources(others) == text
+        assert other.to_dict()["anomalies"] == message.to_dict()["anomalies"]
+        assert [(call.arguments, call.status) for call in other.tool_calls] == [
+            (call.arguments, call.status) for call in message.tool_calls
+        ]
+    for failed in message.malformed:
+        assert JsonPrefix().read(failed.arguments).error is None
+    for call in message.tool_calls:
+        prefix = JsonPrefix()
+        assert prefix.read(call.arguments).error is None
+        if call.status == "complete":
+            assert isinstance(json.loads(call.arguments), dict)
+
+
+@given(st.integers(), st.sampled_from([*OUTPUTS]), st.data())
+def test_a_snapshot_may_be_taken_anywhere(seed: int, name: str, data: st.DataObject) -> None:
+    _, written, _ = broken(random.Random(seed))
+    fmt, text = toolgram.get_format(name), OUTPUTS[name] % written
+    at = data.draw(st.integers(0, len(text)))
+    parser = fmt.parser()
+    events = parser.feed(text[:at])
+    restored = fmt.restore(json.loads(json.dumps(parser.snapshot())))
+    events += restored.feed(text[at:]) + restored.close()
+    assert sources(events) == text
+    assert "".join(deltas(events)) == "".join(deltas(read(fmt, [text])[0]))
+
+
+@pytest.mark.parametrize("digits", [4299, 4300, 4301, 5000])
+@pytest.mark.parametrize("name", ["mistral_v11", "llama3_json"])
+@pytest.mark.parametrize("size", [1, 3, 4, 16, 17, 10_000])
+def test_an_integer_that_python_refuses_is_no_argument(digits: int, name: str, size: int) -> None:
+    text = OUTPUTS[name] % ('{"a": [12, -%s], "b": 3}' % ("7" * digits))
+    _, message = read(toolgram.get_format(name), [text[at : at + size] for at in range(0, len(text), size)])
+    if digits <= 4300:
+        (call,) = message.tool_calls
+        assert (call.status, len(call.arguments)) == ("complete", digits + 22)
+    else:
+        (failed,) = message.malformed
+        assert not message.tool_calls
+        assert len(failed.arguments) == 4300 + 12
+
+
+def test_work_on_what_waits_is_bounded() -> None:
+    """A comma with a long run of blanks behind it is decided after 64 of them."""
+    parser = toolgram.get_format("mistral_v11").parser()
+    parser.feed('[TOOL_CALLS]f[ARGS]{"a": 1,')
+    for _ in range(1000):
+        parser.feed(" ")
+        assert len(json.dumps(parser.snapshot())) < 1500
+
+
+def test_the_page_beside_json_repair_is_not_older_than_the_code() -> None:
+    assert PAGE.read_text() == page(counts())
