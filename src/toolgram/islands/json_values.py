@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
@@ -564,9 +565,8 @@ class JsonValue:
 
 def _repairer_class() -> type[JsonRepairer]:
     """The class that repairs, loaded when first needed."""
-    from toolgram.islands.json_repairs import JsonRepairer
-
-    return JsonRepairer
+    kind: type[JsonRepairer] = import_module("toolgram.islands.json_repairs").JsonRepairer
+    return kind
 
 
 def _kind(state: int, following: int) -> int:
