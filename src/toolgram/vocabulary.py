@@ -162,6 +162,7 @@ ACTIONS: Mapping[str, str] = {
     "open_arguments": "Arguments that come one by one begin.",
     "argument_key": "The text is the key of the next argument.",
     "unclosed_value": "The value before has no closing marker.",
+    "unclosed_arguments": "JSON arguments are closed where they stand.",
     "close_arguments": "Arguments that come one by one are over.",
     "end_call": "The call is complete.",
     "fail_call": "The open call, if there is one, is malformed.",
@@ -176,10 +177,11 @@ ISLAND_TRIGGERS: Mapping[str, str] = {
 
 RECOVERY_TRIGGERS: Mapping[str, str] = {
     "malformed": "The text does not fit.",
+    "unclosed": "The text does not fit, and only closers of what stands around whole arguments are missing.",
     "recovered": "What is left of a broken call is over.",
 }
 
-TEXT, END = "TEXT", "end"
+TEXT, END, UNCLOSED = "TEXT", "end", "unclosed"
 
 TRIGGERS: Mapping[str, str] = {
     TEXT: "Free text.",

@@ -209,7 +209,7 @@ def test_a_tag_after_broken_arguments_is_a_call() -> None:
 
 
 def test_truncated() -> None:
-    for at in range(F.index('{"a"') + 2, F.rindex("}") + 1):
+    for at in range(F.index('{"a"') + 2, F.rindex("}}") + 1):
         message = assert_same_in_every_cutting(fmt(), F[:at])
         assert [(c.name, c.status) for c in message.tool_calls] == [("f", "truncated")]
         assert message.content is None

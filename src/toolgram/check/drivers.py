@@ -78,7 +78,7 @@ def replay(fmt: Format, length: int = 6) -> Replay:
 
 def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
     """What of a snapshot decides the future, and whether there was a call, or more than one: not their ids."""
-    counters = ("calls", "call", "has", "gap", "open_call", "call_id")
+    counters = ("calls", "call", "has", "gap", "open_call", "call_id", "unclosed_call")
     decides = {name: value for name, value in snapshot.items() if name not in counters}
     return {**decides, "calls": min(snapshot["calls"], 2)}
 

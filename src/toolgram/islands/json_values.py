@@ -242,6 +242,13 @@ class JsonScanner:
         """The next character is inside a key."""
         return self.state < START and self.state % 3 == KEY_STRING
 
+    def resume_behind_value(self) -> bool:
+        """After a run that broke: whether it broke behind a whole value. If so, the scanner stands there again."""
+        if self.was not in (AFTER_ITEM, AFTER_MEMBER) and self.was not in _AFTER_NUMBER:
+            return False
+        self.state = self.after_value()
+        return True
+
     def run(self, text: str, pos: int, floor: int) -> bool:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.
 

@@ -9,7 +9,7 @@ from toolgram.islands import island_class
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, JsonScanner
-from toolgram.runtime.stream import Stream
+from toolgram.runtime.stream import WAIT, Stream, symbol_why
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
@@ -69,6 +69,8 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
     if scanner.broken:
         if envelope is not None and end < len(text) and may_transcode(stream, envelope, text[end]):
             transcode(stream, envelope, scanner.was, text[end])
+        elif stream.state.literals and end < len(text) and scanner.resume_behind_value():
+            stream.reader = "unclosed_arguments"
         else:
             stream.unexpected_input()
     elif len(scanner.stack) == floor:
@@ -82,6 +84,23 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
         else:
             stream.unexpected_input()
     return end
+
+
+def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Where JSON does not fit, behind a whole value: the closing marker of the call, or nothing that can be read."""
+    state = stream.state
+    assert state.match is not None
+    match = state.match(text, pos)
+    if match is not None and match.lastindex is not None:
+        symbol = state.symbols[match.lastindex - 1]
+        if not symbol.special or stream.was_emitted(symbol):
+            stream.fire(symbol.trigger, match.group(), symbol_why(symbol))
+            return match.end()
+    elif state.may_become(text, pos) and not final:
+        stream.buffer = text[pos:]
+        return WAIT
+    stream.unexpected_input()
+    return pos
 
 
 # By state: JSON that stands for what has been read, for a scanner of Python to go on behind it, and what that writes.

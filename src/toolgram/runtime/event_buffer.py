@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SEAM = "whitespace at a seam"
 MARKER = "marker"
 SYNTAX = "syntax"
+UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
 _NOWHERE: list[Event] = []  # until the first delta has a list of its own
 
@@ -26,15 +27,17 @@ _NOWHERE: list[Event] = []  # until the first delta has a list of its own
 class HeldRegion:
     """The events of a call that is not certain yet, and where to go back to if it is none.
 
-    `origin` is the state in which the region began, `outer` the error recovery that it interrupts, if it began in one.
+    `origin` is the state in which the region began, `outer` the error recovery that it interrupts, if it began in one,
+    `call` the index of the call that is unclosed if the region is certain, and open if it is not.
     Adjacent arguments become one event, and so do adjacent separators: a held character costs what its text does.
     """
 
-    __slots__ = ("_events", "_payload", "_source", "origin", "outer")
+    __slots__ = ("_events", "_payload", "_source", "call", "origin", "outer")
 
     def __init__(self, origin: StateProgram, outer: ErrorRecovery | None = None) -> None:
         self.origin = origin
         self.outer = outer
+        self.call: int | None = None
         self._events: list[Event] = []
         self._payload: list[str] = []  # what the last event is to have besides what it has,
         self._source: list[str] = []  # and its source
@@ -150,6 +153,8 @@ class EventBuffer:
     def commit(self) -> None:
         """The held region is certain."""
         held, self.held = self.held, None
+        if held is not None and held.call is not None:
+            self.note(UNCLOSED_ENVELOPE, "")
         if held is not None and held.events:
             self.make_seam()
             # what a prefix has written is there for the record, without characters, and is not emitted

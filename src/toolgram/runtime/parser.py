@@ -24,10 +24,11 @@ from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
 from toolgram.message import Anomaly, Message, MessageBuilder
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
+from toolgram.runtime.event_buffer import UNCLOSED_ENVELOPE
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
-from toolgram.spec import END, TEXT
+from toolgram.spec import END, TEXT, UNCLOSED
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
@@ -47,7 +48,11 @@ _TOLERATED = {
     "repeated_argument": "an argument of this name came before; both are passed on",
     "missing_argument": "a required argument was not given",
     "unexpected_type": "the value of this argument is not of a declared type",
-    "unclosed_value": "the next argument began where this one was to be closed",
+    "unclosed_value": "this argument has no closing marker; it was closed where something else follows",
+    "unclosed_envelope": "the arguments of this call are closed, and what stands around them is not",
+    "unclosed_arguments": "the closing marker came before these brackets, which were added",
+    "surplus_closer": "this closes nothing; it stands behind a call and was dropped",
+    "unfinished_marker": "the output ended in this closing marker, which was dropped",
 }
 
 
@@ -362,7 +367,7 @@ def _end(stream: Stream) -> None:
         source.transcoding = None
     if events.held is not None:
         inside = source.unconfirmed or isinstance(stream.island, Envelope)
-        if END in stream.state.row and not inside and stream.closing != "length":
+        if END in stream.state.row and not inside and (stream.closing != "length" or events.held.call is not None):
             events.drop(stream.leftover(), "cut off")
             stream.fire(END, "")
             if calls.index is None:
@@ -375,7 +380,10 @@ def _end(stream: Stream) -> None:
     if calls.index is not None and ending is not None and "end_call" in ending.actions:
         stream.fire(END, "")
         return
-    calls.end("truncated")
+    unclosed = UNCLOSED in stream.state.row
+    if unclosed:
+        events.note(UNCLOSED_ENVELOPE, "")
+    calls.end("complete" if unclosed else "truncated")
     events.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.turn_end)
     if ending is not None:
         stream.fire(END, "")

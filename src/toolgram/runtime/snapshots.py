@@ -23,7 +23,7 @@ from toolgram.runtime.source import Source
 from toolgram.runtime.stream import RejectedValue, Stream, reader_of
 from toolgram.spec import TEXT
 
-VERSION = 4
+VERSION = 5
 _COUNT = range(2**31)
 _STATUSES = ("complete", "truncated", "malformed")
 
@@ -50,7 +50,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "transcoding": None if source.transcoding is None else "".join(source.transcoding),
         "calls": calls.count,
         "call": calls.index,
-        "open_call": event_to_dict(calls.start) if calls.index is not None and calls.start else None,
+        "open_call": event_to_dict(calls.start) if _open_call(calls, held) is not None and calls.start else None,
         "call_id": calls.id,
         "name": next((at for at, event in enumerate(held.events if held else ()) if event is calls.name), None),
         "keys": None if calls.keys is None else [*calls.keys],
@@ -58,12 +58,18 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "held": None if held is None else [event_to_dict(event) for event in held.events],
         "origin": None if held is None else held.origin.name,
         "outer": dump_island(held.outer) if held else None,
+        "unclosed_call": held.call if held else None,
         "blanks": "".join(events.blanks),
         "fresh": events.fresh,
         "seam": events.seam,
         "has": events.has,
         "gap": events.gap,
     }
+
+
+def _open_call(calls: Calls, held: HeldRegion | None) -> int | None:
+    """The call that is open, or is if the held region turns out to be text."""
+    return held.call if calls.index is None and held is not None else calls.index
 
 
 def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Event]]:
@@ -133,6 +139,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
     if held is not None:
         events.held = HeldRegion(states[origin], outer)
         events.held.events.extend(_loaded_event(event) for event in held)
+        (events.held.call,) = _fields(data, ("unclosed_call",), (_COUNT, None))
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
@@ -142,9 +149,10 @@ def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) 
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
     if name is not None:
         calls.name = _start(held.events[name] if held is not None else None)
-    if calls.index is not None:
+    is_open = _open_call(calls, held)
+    if is_open is not None:
         calls.start = _start(_loaded_event({**data["open_call"], "source": ""}))
-    if (data["open_call"] is None) != (calls.index is None) or calls.index not in (None, calls.count - 1):
+    if (data["open_call"] is None) != (is_open is None) or is_open not in (None, calls.count - 1):
         raise ValueError("the open call is the last one")
 
 
@@ -179,8 +187,8 @@ def _check_reader(stream: Stream) -> None:
         fits = island is None and reader == reader_of(state) and not unconfirmed
     elif reader == "object":
         fits = island is None and unconfirmed and "object_start" in row
-    elif reader == "arguments":
-        fits = state.meaning == reader and isinstance(island, JsonScanner) and bool(island.stack)
+    elif reader in ("arguments", "unclosed_arguments"):
+        fits = state.meaning == "arguments" and isinstance(island, JsonScanner) and bool(island.stack)
     elif reader == "python":
         fits = isinstance(island, island_class("python")) and not island.alone
         fits = fits and ("object_start" if unconfirmed else "object_end") in row
@@ -209,6 +217,6 @@ def _fits_envelope(stream: Stream, envelope: Envelope) -> bool:
         return confirmed and envelope.string is None and state.meaning not in ("arguments", "ignored")
     if reader == "encoded":
         return envelope.string is not None and deeper == 0 and envelope.scanner.state == MEMBER_STRING
-    if reader == "arguments":
-        return state.meaning == reader and deeper > 0 and envelope.string is None
+    if reader in ("arguments", "unclosed_arguments"):
+        return state.meaning == "arguments" and deeper > 0 and envelope.string is None
     return reader == "ignored" and state.meaning == reader and deeper >= 0 and envelope.scanner.state != START

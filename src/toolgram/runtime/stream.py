@@ -29,9 +29,9 @@ from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.runtime.calls import Calls
-from toolgram.runtime.event_buffer import MARKER, SYNTAX, EventBuffer, HeldRegion
+from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, EventBuffer, HeldRegion
 from toolgram.runtime.source import Source
-from toolgram.spec import TEXT
+from toolgram.spec import TEXT, UNCLOSED
 
 REJECTED = "refuted"  # the trigger that a trace gives where a held region turns out to be text
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
@@ -104,10 +104,14 @@ class Stream:
             text = text[self.source.skip_prefix(0, len(text)) :]
         dest = move.dest
         if dest.held and events.held is None:
-            if "end_call" in move.actions:  # it is over, whatever becomes of what its end begins
-                self._act(move, "", why, "")
-                move = Move(move.trigger, dest, ())
-            self.hold()
+            if trigger == UNCLOSED:
+                self.hold()
+                events.held.call = self.calls.index
+            else:
+                if "end_call" in move.actions:  # it is over, whatever becomes of what its end begins
+                    self._act(move, "", why, "")
+                    move = Move(move.trigger, dest, ())
+                self.hold()
         if self.trace:
             self._tell(trigger, dest)
         if move.actions:
@@ -153,6 +157,8 @@ class Stream:
                 text = ""
             elif action == "unclosed_value":
                 self.events.note("unclosed_value", calls.key)
+            elif action == "unclosed_arguments":
+                self._close_arguments()
             else:
                 drop(text, why)
                 text = ""
@@ -206,8 +212,37 @@ class Stream:
             self.reject_candidate(json)
         elif TEXT in self.state.row:
             self._leave_for_text()
+        elif UNCLOSED in self.state.row:
+            self._close_envelope()
         else:
             self._fail()
+
+    def _close_envelope(self) -> None:
+        """The arguments are whole, and what stands around them is not closed. In a list, the next call may follow."""
+        text, envelope = self.leftover(), self.island
+        if text.strip(" \t\r\n,"):
+            self._fail(text)
+            return
+        in_list = isinstance(envelope, Envelope) and envelope.in_list and bool(envelope.parents)
+        if isinstance(envelope, Envelope) and in_list:
+            envelope.resume_list()
+        else:
+            self.island = None
+        if not self.state.row[UNCLOSED].dest.held:
+            self.events.note(UNCLOSED_ENVELOPE, "")
+        self.fire(UNCLOSED, text)
+        if not in_list and "end_array" in self.state.row:
+            self.fire("end_array", "")
+
+    def _close_arguments(self) -> None:
+        """The closing marker of a call has come behind a whole value, and brackets of its arguments are open."""
+        island = self.island
+        scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (island, 0)
+        assert isinstance(scanner, JsonScanner)
+        closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack[floor:]))
+        self.events.note("unclosed_arguments", closers)
+        self.calls.delta(closers, "")
+        self.island = None
 
     def reject_candidate(self, json: JsonScanner | None = None) -> None:
         """Release the held region as text of its origin, and go on there."""
@@ -225,6 +260,8 @@ class Stream:
         if marked and origin.meaning == "content":
             rejected = rejected._replace(meaning="malformed")
         self.state = origin
+        if region.call is not None:
+            self.calls.index = region.call
         if origin.meaning == "malformed":
             opened = self.island.open_brackets() if self.island is not None else None
             if region.outer is not None and opened is not None:
@@ -234,6 +271,8 @@ class Stream:
             return
         if not origin.is_text:
             self._fail(text, held.why)
+            if region.call is not None and rest is not None and self.state.is_text:
+                self.island, self.rejected, self.reader = rest, rejected, rest_reader
             return
         if dest is not origin:
             self.state = dest
@@ -271,6 +310,9 @@ class Stream:
         why = why or self.state.why
         opened = self.open_brackets()
         recovery = ErrorRecovery(opened, quotes_count=opened.stack != "<")
+        if UNCLOSED in self.state.row and not self.state.row[UNCLOSED].dest.held and self.calls.index is not None:
+            self.events.note(UNCLOSED_ENVELOPE, "")
+            self.calls.end("complete")
         text += self.leftover()
         self.island = None
         self.fire("malformed", "")
