@@ -97,10 +97,16 @@ class Program:
     python_json: bool
     literals: dict[str, str]  # trigger -> text
     special: dict[str, str]  # the same, of the special tokens
+    closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what stands around it, by text
     notation: tuple[str, ...] = ()  # quotes of notated values
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
     spec: Spec | None = None  # what it was compiled from
     strict: bool = False  # nothing is repaired
+
+    @property
+    def longest_closer(self) -> int:
+        """The length of the longest closer."""
+        return max(map(len, self.closers), default=0)
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self.spec is not None
@@ -137,11 +143,45 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         spec.python_json,
         literals,
         special,
+        {} if strict else _closers(spec, states),
         spec.notation,
         spec.turn_end,
         spec,
         strict,
     )
+
+
+_BRACKETS, FENCE = "}])", "```"
+
+
+def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol]:
+    """What is a surplus closer directly behind a call: brackets, a fence, and the markers that lead out of a call.
+
+    A marker that stands in text everywhere leads out of a call only where it is a special token.
+    """
+    moves = [(name, move) for name, state in states.items() for move in state.row.values()]
+    calls = [move for _, move in moves if "end_call" in move.actions]
+    markers = [
+        (name, move)
+        for name, move in moves
+        if isinstance(spec.terminals.get(move.trigger), Literal)
+        and move.dest.meaning == "content"
+        and move.trigger not in (spec.stop or ())
+        and (move.trigger in spec.special_tokens or move.trigger not in states[spec.initial].row)
+    ]
+    behind: set[str] = set()
+    grown = {move.dest.name for move in calls}
+    while grown - behind:
+        behind |= grown
+        grown = {move.dest.name for name, move in moves if name in behind and move.trigger == "end_array"}
+        inner = [(name, move) for name, move in markers if move.trigger not in states[spec.initial].row]
+        grown |= {move.dest.name for name, move in inner if name in behind}
+    closers = {text: Symbol("", TERMINAL) for text in (*_BRACKETS, FENCE)}
+    for name, move in markers:
+        shape = spec.terminals[move.trigger]
+        if isinstance(shape, Literal) and shape.text not in _BRACKETS and (name in behind or move in calls):
+            closers[shape.text] = Symbol(move.trigger, TERMINAL, move.trigger in spec.special_tokens)
+    return closers
 
 
 def _compile_state(spec: Spec, state: StateProgram) -> None:

@@ -72,6 +72,7 @@ class Calls:
         """The open call has ended, if one is open."""
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
+            self._events.behind_call = status == "complete"
             self.index = self.keys = None
 
     def delta(self, arguments: str, source: str) -> None:

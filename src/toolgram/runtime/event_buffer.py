@@ -7,6 +7,7 @@ order or released as the text they were made from.  All else goes out at once.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta
@@ -21,6 +22,8 @@ MARKER = "marker"
 SYNTAX = "syntax"
 UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
+_MOST_TAIL = 64  # characters of text in which its last brackets are looked for
+_may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
 _NOWHERE: list[Event] = []  # until the first delta has a list of its own
 
 
@@ -75,7 +78,9 @@ class HeldRegion:
 class EventBuffer:
     """The events of the current delta (`out`), the open blank run, the held region, and deviations not yet reported."""
 
-    __slots__ = ("blanks", "deviations", "fresh", "gap", "has", "held", "out", "seam")
+    __slots__ = (
+        "behind_call", "blanks", "deviations", "fresh", "gap", "has", "held", "out", "seam", "tail",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.out: list[Event] = _NOWHERE
@@ -86,6 +91,8 @@ class EventBuffer:
         self.seam = False  # a marker or a call was last, so blanks that follow are dropped
         self.has = 0  # some was sent, of CONTENT, of REASONING, or of both
         self.gap = 0  # some was sent, then a marker: a blank joins what follows
+        self.behind_call = False  # a complete call was last, and perhaps closers and blanks
+        self.tail = ""  # the end of the last content, where it may open what a call stands in
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
         """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule."""
@@ -107,6 +114,8 @@ class EventBuffer:
         shown = " " + body if self.gap & channel else body
         self.gap &= ~channel
         self.has |= channel
+        self.behind_call = False
+        self.remember(body)
         self.fresh = False
         if meaning == "content":
             self.out.append(Content(shown, body))
@@ -116,6 +125,12 @@ class EventBuffer:
             self.out.append(Malformed(shown, why, body))
         if trailing:
             self.blanks.append(trailing)
+
+    def remember(self, text: str) -> bool:
+        """Text that was said: its end is kept while brackets or a fence may be what it ends in. Whether it is."""
+        tail = (self.tail + text)[-_MOST_TAIL:]
+        self.tail = tail if _may_open(tail) else ""
+        return self.tail != ""
 
     def drop_blanks(self) -> None:
         """The open blank run touches a marker or a call, or nothing at all."""

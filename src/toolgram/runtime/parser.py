@@ -65,7 +65,7 @@ class Parser:
 
     __slots__ = (
         "_builder", "_call", "_closed", "_event", "_find", "_floor", "_held", "_pieces", "_python", "_replayed",
-        "_rest", "_said", "_scanner", "_special", "_start", "_stream", "_way",
+        "_rest", "_said", "_scanner", "_special", "_start", "_stream", "_tailed", "_way",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +88,7 @@ class Parser:
         self._find: FindMatch  # and does,
         self._event: type[Content] | type[Reasoning]  # what it is,
         self._held: str  # the blanks at its end, which wait for what follows them,
+        self._tailed: bool  # whether the end of the text may open what a call stands in,
         self._rest: str  # and what may become a symbol
         self._scanner: JsonScanner  # arguments: where they are,
         self._floor: int  # the depth at which they end,
@@ -138,6 +139,8 @@ class Parser:
                     self._held = ""
                 if held:
                     body = held + body
+                if self._tailed or body[-1] in "([{`" or "`" in body:
+                    self._tailed = self._stream.events.remember(body)
                 self._said(body)
                 return [self._event(body, body)]
         elif way == _JSON and delta:
@@ -227,6 +230,7 @@ class Parser:
             self._event = stream.state.event
             self._said = (builder.content if self._event is Content else builder.reasoning).append
             self._held = events.blanks.pop() if events.blanks else ""
+            self._tailed = events.tail != ""
         elif index is None:
             return
         elif reader == "value" and _is_text(stream):

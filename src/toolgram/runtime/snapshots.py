@@ -64,6 +64,8 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "seam": events.seam,
         "has": events.has,
         "gap": events.gap,
+        "behind_call": events.behind_call,
+        "tail": events.tail,
     }
 
 
@@ -128,9 +130,10 @@ def _load_source(source: Source, data: Mapping[str, Any]) -> None:
 
 
 def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: Mapping[str, Any]) -> None:
-    names = ("blanks", "fresh", "seam", "has", "gap")
-    kinds = (str, bool, bool, range(4), range(4))
-    blanks, events.fresh, events.seam, events.has, events.gap = _fields(data, names, *kinds)
+    names = ("blanks", "fresh", "seam", "has", "gap", "behind_call", "tail")
+    kinds = (str, bool, bool, range(4), range(4), bool, str)
+    values = _fields(data, names, *kinds)
+    blanks, events.fresh, events.seam, events.has, events.gap, events.behind_call, events.tail = values
     events.blanks = [blanks] if blanks else []
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
     outer = load_island(data["outer"])
