@@ -99,7 +99,7 @@ def _follow(
     source, dest = spec.states[transition.source], spec.states[transition.dest]
     for position in _come(spec, transition, source, dest, before, lists):
         if transition.trigger == END:
-            _end(transition, position)
+            _end(transition, source, position)
             continue
         after = position
         for action in transition.actions:
@@ -255,6 +255,8 @@ def _act(action: str, transition: Transition, source: State, position: Position)
         if source.meaning != "value":
             raise _Fault("`unclosed_value` where no value is read", "remove `unclosed_value`")
         return position
+    if action == "unclosed_envelope":
+        return position
     if action == "unclosed_arguments":
         if position.arguments != OPEN:
             raise _Fault("`unclosed_arguments` where no arguments are open", "remove `unclosed_arguments`")
@@ -310,19 +312,18 @@ def _take_text(action: str, transition: Transition, position: Position) -> Posit
     return replace(position, named=True) if action == "name" else replace(position, identified=True)
 
 
-def _end(transition: Transition, position: Position) -> None:
+def _end(transition: Transition, source: State, position: Position) -> None:
     """At the end of the output an open call is over, unless the transition says how it ends."""
     if position.started and "end_call" not in transition.actions:
         return
     held = Position() if not position.waits else position
     after = position if position.started else held
+    if source.meaning == "value":  # it ends with the output
+        after = replace(after, arguments=PARTS)
     for action in transition.actions:
-        after = _act(action, transition, _NOWHERE, after)
+        after = _act(action, transition, source, after)
     if after.started or after.waits:
         raise _Fault("the output ends and a call has not", "write `after: [start_call, no_arguments, end_call]`")
-
-
-_NOWHERE = State("", None, False, False, 0)
 
 
 # --- where a transition may lead -----------------------------------------------------------------------------------

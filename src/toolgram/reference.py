@@ -190,7 +190,7 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
                 call.arguments = "{"
         elif name in ("name_field", "id_field"):
             setattr(call, name.removesuffix("_field"), json.loads(_last(node)))
-        elif name == "argument":
+        elif name in ("argument", "open_argument"):
             members += _members(spec, node, text)
             call.arguments = f"{{{', '.join(members)}{'' if cut else '}'}"
         elif name == "arguments":

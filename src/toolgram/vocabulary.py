@@ -162,6 +162,7 @@ ACTIONS: Mapping[str, str] = {
     "open_arguments": "Arguments that come one by one begin.",
     "argument_key": "The text is the key of the next argument.",
     "unclosed_value": "The value before has no closing marker.",
+    "unclosed_envelope": "What stands around the arguments is not closed.",
     "unclosed_arguments": "JSON arguments are closed where they stand.",
     "close_arguments": "Arguments that come one by one are over.",
     "end_call": "The call is complete.",

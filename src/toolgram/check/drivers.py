@@ -93,6 +93,8 @@ def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text:
     made: list[Step] = []
     for given in _triggers(fmt, rows, state, symbol, text):
         trigger = given if given in rows[state] else _plain(given)
+        if fmt.spec.states[state].meaning == "value" and trigger in rows[state] and rows[state][trigger].repair:
+            return None  # such a marker counts by what follows it
         if trigger not in rows[state] or (trigger == TEXT and fmt.spec.states[state].held):
             return None
         machine.set_state(state)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolgram.call_ids import CallIds
 from toolgram.events import Dropped, Status, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.message import tool_names
 from toolgram.runtime.event_buffer import EventBuffer
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Calls:
     (None where they are of another kind), and `key` names the one that is being read.
     """
 
-    __slots__ = ("_events", "_parameters", "count", "id", "ids", "index", "key", "keys", "name", "start", "tools")
+    __slots__ = ("_events", "_parameters", "count", "id", "ids", "index", "key", "keys", "name", "names", "read_on", "start", "tools")
 
     def __init__(self, events: EventBuffer, ids: CallIds, tools: Sequence[Mapping[str, Any]] | None) -> None:
         self._events = events
@@ -37,6 +38,8 @@ class Calls:
         self.id: str | None = None
         self.keys: dict[str, None] | None = None
         self.key = ""
+        self.read_on = False  # the value that is being read goes on behind what may have been meant to close it
+        self.names = tool_names(tools) if tools else frozenset()
 
     def begin_name(self, name: str, source: str) -> None:
         """The name of a call that is not certain yet."""
@@ -89,7 +92,7 @@ class Calls:
     def begin_argument(self, key: str, source: str) -> None:
         """The key of a tagged argument, whole."""
         keys = self.keys
-        self.key = key
+        self.key, self.read_on = key, False
         comma = ", " if keys else ""
         self.delta(f"{comma}{json.dumps(key, ensure_ascii=False)}: ", source)
         if keys is None:

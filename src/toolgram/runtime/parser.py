@@ -28,6 +28,7 @@ from toolgram.runtime.event_buffer import UNCLOSED_ENVELOPE
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
+from toolgram.runtime.value_readers import end_value
 from toolgram.spec import END, TEXT, UNCLOSED
 
 if TYPE_CHECKING:
@@ -379,8 +380,11 @@ def _end(stream: Stream) -> None:
             return
         stream.reject_candidate()
     meaning = stream.state.meaning
-    events.drop(stream.leftover(), "cut off")
     ending = stream.state.row.get(END)
+    if meaning == "value" and ending is not None and "end_call" in ending.actions and not end_value(stream):
+        events.drop(stream.leftover(), "cut off")
+        calls.end("truncated")
+    events.drop(stream.leftover(), "cut off")
     if calls.index is not None and ending is not None and "end_call" in ending.actions:
         stream.fire(END, "")
         return

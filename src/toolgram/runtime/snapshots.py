@@ -55,6 +55,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "name": next((at for at, event in enumerate(held.events if held else ()) if event is calls.name), None),
         "keys": None if calls.keys is None else [*calls.keys],
         "key": calls.key,
+        "read_on": calls.read_on,
         "held": None if held is None else [event_to_dict(event) for event in held.events],
         "origin": None if held is None else held.origin.name,
         "outer": dump_island(held.outer) if held else None,
@@ -146,9 +147,9 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
-    names = ("calls", "call", "call_id", "name", "keys", "key")
-    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), str)
-    calls.count, calls.index, calls.id, name, keys, calls.key = _fields(data, names, *kinds)
+    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on")
+    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), str, bool)
+    calls.count, calls.index, calls.id, name, keys, calls.key, calls.read_on = _fields(data, names, *kinds)
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
     if name is not None:
         calls.name = _start(held.events[name] if held is not None else None)

@@ -26,6 +26,7 @@ from toolgram.call_ids import CallIds
 from toolgram.compile import Move, Program, StateProgram, Symbol
 from toolgram.islands import Island, OpenBrackets, value_island, value_kind
 from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.runtime.calls import Calls
@@ -34,6 +35,7 @@ from toolgram.runtime.source import Source
 from toolgram.spec import TEXT, UNCLOSED
 
 REJECTED = "refuted"  # the trigger that a trace gives where a held region turns out to be text
+_UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
 
@@ -69,7 +71,7 @@ class Stream:
 
     __slots__ = (
         "buffer", "calls", "closing", "events", "island", "program", "reader", "rejected", "source", "state", "trace",
-        "unmatched_ids",
+        "unfinished", "unmatched_ids",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +88,7 @@ class Stream:
         self.source = Source()
         self.island: Island | None = None  # the embedded value that is open
         self.rejected: RejectedValue | None = None  # what the island belongs to, where it is text
+        self.unfinished: list[str] = []  # of a marker in which the output has ended
         self.unmatched_ids: dict[str, int] | None = None  # special tokens emitted by id, and not yet seen as text
 
     # --- transitions ----------------------------------------------------------------------------------------------
@@ -143,6 +146,7 @@ class Stream:
     def _act(self, move: Move, text: str, why: str, value: str) -> None:
         """Perform a transition's actions in order; what no action accounts for is dropped."""
         calls, drop = self.calls, self.events.drop
+        ended = self.ended or (self.stopped and not _UNCLOSED.isdisjoint(move.actions))
         for action in move.actions:
             if action == "name":
                 calls.begin_name(value, text)
@@ -156,7 +160,11 @@ class Stream:
                 calls.begin_argument(value, text)
                 text = ""
             elif action == "unclosed_value":
-                self.events.note("unclosed_value", calls.key)
+                if ended and calls.index is not None:
+                    self.events.note("unclosed_value", calls.key)
+            elif action == UNCLOSED_ENVELOPE:
+                if ended and calls.index is not None:
+                    self.events.note(UNCLOSED_ENVELOPE, "")
             elif action == "unclosed_arguments":
                 self._close_arguments()
             else:
@@ -167,10 +175,10 @@ class Stream:
                 elif action == "open_arguments":
                     calls.open_arguments()
                 elif action == "close_arguments":
-                    if self.ended:
+                    if ended:
                         calls.close_arguments()
                 else:  # a call that only the end of the output ended is complete only if that says so
-                    calls.end("malformed" if action == "fail_call" else "complete" if self.ended else "truncated")
+                    calls.end("malformed" if action == "fail_call" else "complete" if ended else "truncated")
         if text:
             drop(text, "call id" if "call_id" in move.actions else why)
 
@@ -178,6 +186,11 @@ class Stream:
     def ended(self) -> bool:
         """Nothing says that the output was cut off: it goes on, or the model has stopped by itself."""
         return self.closing is None or self.closing in ("stop", "tool_calls")
+
+    @property
+    def stopped(self) -> bool:
+        """The same where no reason was given: what only lacks its closers is taken as whole."""
+        return self.closing == "" or self.ended
 
     def _begin_value(self) -> None:
         """What comes next is the value of a tagged argument: of the type that the markers say, or that is declared."""
@@ -322,7 +335,7 @@ class Stream:
 
     def leftover(self) -> str:
         """What was taken since the last event, in order."""
-        text = self.source.take_all()
+        text = self.source.take_all() + take_pieces(self.unfinished)
         if isinstance(self.island, Envelope):
             text = self.island.source + text
             self.island.source = ""
