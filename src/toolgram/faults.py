@@ -108,7 +108,7 @@ def _can_come(spec: Spec, state: State, trigger: str) -> bool:
         return True
     literal, event = isinstance(spec.terminals.get(trigger), Literal), trigger.partition(" ")[0]
     if state.meaning == "arguments":
-        return event in ("object_end", "end_map") or (literal and not state.python and not state.held)
+        return event in ("object_end", "end_map") or literal
     if state.meaning == "ignored":
         return trigger in ("value_end", UNCLOSED)
     if state.meaning == "value":
