@@ -111,7 +111,8 @@ def _follow(
             after = replace(after, parents=None, in_list=False, path="")
         after = _enter(transition, source, dest, _loops(rows, dest), after)
         closes = after.parents is None and (
-            transition.trigger in ("recovered", UNCLOSED) or (transition.trigger == "end_map item" and before.parents is not None)
+            transition.trigger in ("recovered", UNCLOSED)
+            or (transition.trigger == "end_map item" and before.parents is not None)
         )
         closing = rows[dest.name].get("end_array") if closes else None
         if closing is None:

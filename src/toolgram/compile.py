@@ -244,9 +244,7 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
     state.find_final = _over_text(firsts, ["(?!)", *whole])
 
 
-def _compile_value(
-    spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], home: StateProgram
-) -> None:
+def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], home: StateProgram) -> None:
     """The expressions of a tagged value: over its text, to the marker that ends it, or what may become one.
 
     Text may contain the marker.  So it counts only where what follows it (blanks aside) is what must follow it there,
@@ -343,9 +341,7 @@ def _ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) ->
     return f"{_SPACE_AHEAD}(?:{'|'.join(whole) or '(?!)'})", f"{_SPACE_AHEAD}(?:{ends})", f"{_SPACE_AHEAD}(?:{begun})?"
 
 
-def _opener_ahead(
-    spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str
-) -> tuple[str, str, str] | None:
+def _opener_ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) -> tuple[str, str, str] | None:
     """The way from a held state to the name of a call, and the first character behind the name."""
     space = _SPACE_AHEAD if "WS" in state.row else ""
     whole, final, partial, texts = [], [], [], []

@@ -24,7 +24,21 @@ class Calls:
     (None where they are of another kind), and `key` names the one that is being read.
     """
 
-    __slots__ = ("_events", "_parameters", "count", "id", "ids", "index", "key", "keys", "name", "names", "read_on", "start", "tools")
+    __slots__ = (
+        "_events",
+        "_parameters",
+        "count",
+        "id",
+        "ids",
+        "index",
+        "key",
+        "keys",
+        "name",
+        "names",
+        "read_on",
+        "start",
+        "tools",
+    )
 
     def __init__(self, events: EventBuffer, ids: CallIds, tools: Sequence[Mapping[str, Any]] | None) -> None:
         self._events = events

@@ -80,7 +80,12 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
                 return pos
             scanner.state = ITEM
             stream.events.note("missing_comma", text[pos])
-        if scanner.state == AFTER_ITEM and scanner.stack == ["["] and text[pos] in stream.program.closers and text[pos] != "]":
+        if (
+            scanner.state == AFTER_ITEM
+            and scanner.stack == ["["]
+            and text[pos] in stream.program.closers
+            and text[pos] != "]"
+        ):
             stream.events.drop(envelope.source + stream.source.take(text, pos, pos + 1), SYNTAX)
             envelope.source = ""
             stream.events.note("surplus_closer", text[pos])

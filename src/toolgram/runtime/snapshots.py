@@ -137,13 +137,14 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
     blanks, events.fresh, events.seam, events.has, events.gap, events.behind_call, events.tail = values
     events.blanks = [blanks] if blanks else []
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
+    (unclosed,) = _fields(data, ("unclosed_call",), (_COUNT, None))
     outer = load_island(data["outer"])
     if (held is None) != (origin is None) or (outer is not None and not isinstance(outer, ErrorRecovery)):
         raise ValueError("a held region and its origin go together")
     if held is not None:
         events.held = HeldRegion(states[origin], outer)
         events.held.events.extend(_loaded_event(event) for event in held)
-        (events.held.call,) = _fields(data, ("unclosed_call",), (_COUNT, None))
+        events.held.call = unclosed
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:

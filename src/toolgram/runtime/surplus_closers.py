@@ -11,6 +11,7 @@ import re
 
 from toolgram.compile import FENCE
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.spec import UNCLOSED
 
 _BLANKS = re.compile(r"\s*+").match
 _MOST_BLANKS = 64  # between a call and a closer
@@ -43,6 +44,8 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(events.tail, closer)):
         events.behind_call = False
         return None
+    if closer and closers[closer].trigger and UNCLOSED in state.row:
+        return None  # a marker that closes what is not closed yet
     if cut and not final:
         events.say("content", text[pos:begin])
         stream.buffer = text[begin:]

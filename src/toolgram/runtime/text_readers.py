@@ -8,8 +8,8 @@ from toolgram.compile import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.islands import island_class
 from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
-from toolgram.runtime.surplus_closers import read_surplus_closer
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.runtime.surplus_closers import read_surplus_closer
 
 _BLANKS = re.compile(r"\s*+").match
 
