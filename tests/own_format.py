@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 MARKER = '<"a";b|c>&{d}%%:#1;`--\\n[e]'
-GRAMMAR = r"""// A format that nobody writes.
+GRAMMAR = r"""// A format of no model.
 %import .common.json (arguments)
 
 start: (TEXT | call)*

@@ -73,7 +73,7 @@ def any_text() -> st.SearchStrategy[str]:
 
 
 def outputs(name: str) -> st.SearchStrategy[str]:
-    """Everything: well-formed, wounded, noise, and text that has nothing to do with the format."""
+    """Everything: well-formed, broken, noise, and text that has nothing to do with the format."""
     return st.one_of(well_formed(name).map(lambda o: o.text), mutated(name), noise(name), any_text())
 
 

@@ -150,14 +150,37 @@ def arguments_of(events: Iterable[Event], index: int) -> list[str]:
 
 
 def check_message(message: toolgram.Message, events: Sequence[Event]) -> None:
-    """The message is the fold of its events."""
-    assert message.content == content_of(events)
-    assert message.reasoning == reasoning_of(events)
+    """The message is the fold of its events: what failed is text, and in `malformed`."""
     starts = [e for e in events if isinstance(e, ToolCallStart)]
     ends = [e for e in events if isinstance(e, ToolCallEnd)]
-    assert [(c.id, c.name) for c in message.tool_calls] == [(e.id, e.name) for e in starts]
-    assert [c.status for c in message.tool_calls] == [e.status for e in ends]
-    assert [c.arguments for c in message.tool_calls] == ["".join(arguments_of(events, e.index)) for e in starts]
+    told = [
+        (e.id, e.name, "".join(arguments_of(events, e.index)), end.status) for e, end in zip(starts, ends, strict=True)
+    ]
+    assert [(c.id, c.name, c.arguments, c.status) for c in message.tool_calls] == [
+        call for call in told if call[3] != "malformed"
+    ]
+    failed = [(number, *call[:3]) for number, call in enumerate(told) if call[3] == "malformed"]
+    assert [(c.index, c.id, c.name, c.arguments) for c in message.malformed] == failed
+    assert message.reasoning == reasoning_of(events)
+    if not failed:
+        assert message.content == content_of(events)
+        return
+    text, content = sources(events), message.content or ""
+    for call in message.malformed:
+        assert call.source in content
+        assert text.startswith(call.source, call.start)
+    left = iter("".join(content.split()))
+    assert all(letter in left for letter in "".join((content_of(events) or "").split())), "all text is there, in order"
+    assert "".join(part for part in message.parts if isinstance(part, str)).split() == content.split()
+
+
+def statuses(message: toolgram.Message) -> list[tuple[str, str]]:
+    """Name and status of every call, in the order of the output."""
+    calls = iter(message.tool_calls)
+    failed = {call.index: call for call in message.malformed}
+    count = len(message.tool_calls) + len(failed)
+    each = (failed.get(number) or next(calls) for number in range(count))
+    return [(call.name, getattr(call, "status", "malformed")) for call in each]
 
 
 def assert_parses(
@@ -173,7 +196,7 @@ def assert_parses(
 ) -> toolgram.Message:
     """`text` means this content, reasoning and these complete calls, whole and however it is split into deltas."""
     fmt = toolgram.get_format(name)
-    message = assert_same_in_every_cutting(fmt, text, tools=tools, prefix=prefix, finish_reason=finish_reason)
+    message = assert_same_however_split(fmt, text, tools=tools, prefix=prefix, finish_reason=finish_reason)
     assert message.content == content
     assert message.reasoning == reasoning
     assert [
@@ -183,7 +206,7 @@ def assert_parses(
     return message
 
 
-def assert_same_in_every_cutting(
+def assert_same_however_split(
     fmt: toolgram.Format,
     text: str,
     *,

@@ -216,7 +216,8 @@ class TestExitStatus:
         assert "Error: " in result.stderr
 
     @pytest.mark.parametrize(
-        ("content", "why"), [("{", "not JSON"), ("{}", "a JSON list"), ("[1]", "a JSON list"), ("\xff", "not JSON")]
+        ("content", "why"),
+        [("{", "not JSON"), ("{}", "tools are a list"), ("[1]", "tools[0]: it has no name"), ("\xff", "not JSON")],
     )
     def test_bad_tools(self, tmp_path: Path, content: str, why: str) -> None:
         path = tmp_path / "tools.json"
@@ -347,7 +348,7 @@ class TestPretty:
 
     def test_what_went_wrong_is_said(self) -> None:
         painted = run(*V11, "--pretty", text='[TOOL_CALLS]add[ARGS]{"a": ').stdout
-        assert painted.splitlines()[-1].startswith("truncated_call 'add': ")
+        assert painted.splitlines()[-1].startswith("truncated 'add': ")
 
     def test_colour_on_a_terminal(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
         shown = on_terminal(start, *V11, "--pretty", text=OUTPUT.encode(), stream="stdout")

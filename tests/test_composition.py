@@ -94,6 +94,20 @@ def test_the_file_goes_before_the_fragment_and_that_before_what_follows() -> Non
     assert rows(machine)["WAITING_FOR_TOOL_START", "THINK"] == ("REASONING", None)
 
 
+def test_an_import_may_rename_paths_of_json() -> None:
+    machine = composed(
+        "format: {}\nmachine:\n  import:\n"
+        "    - {fragment: json_call_list, item.name: item.tool, item.type: item.kind}\n"
+        "    - {fragment: json_function, item.function: item.call}\n"
+        "  transitions: [{trigger: A, source: content, dest: WAITING_FOR_TOOL_LIST}]\n"
+    )
+    found = rows(machine)
+    assert found["PARSING_NAME", "string item.tool"] == ("PARSING_NAME_COMPLETED", "name")
+    assert found["WAITING_FOR_NAME", "string item.kind function"] == ("WAITING_FOR_NAME", None)
+    assert found["WAITING_FOR_TOOL_KEY", "map_key item.call"] == ("PARSING_FUNCTION", None)
+    assert not any(trigger.endswith(("item.name", "item.type", "item.function")) for _, trigger in found)
+
+
 def test_an_entry_keeps_its_file_and_line() -> None:
     machine = composed("format: {}\nmachine:\n  import: [{fragment: reasoning, OPEN: THINK, CLOSE: NO_MORE}]\n")
     declared = machine.data["machine"]

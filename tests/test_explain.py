@@ -24,8 +24,8 @@ WELL_FORMED = {
     "mistral_v3": 'Sure. [TOOL_CALLS] [{"name": "f", "arguments": {"a": 1}}]',
     "mistral_v11": '[THINK]Hm.[/THINK]Sure. [TOOL_CALLS]f[ARGS]{"a": 1}',
 }
-# text, where the held region starts, the offset of the character that refutes it
-REFUTED = {
+# text, where the held region starts, the offset of the character that rejects it
+REJECTED = {
     "llama3_json": ('See {"name": "f", "size": 3}', 4, 19),
     "llama4_pythonic": ("See [f(x=open())]", 4, 9),
     "mistral_v3": ("See [TOOL_CALLS] nothing", 4, 17),
@@ -86,7 +86,7 @@ def told(name: str, text: str, **options: Any) -> Explanation:
 
 
 def test_every_format_has_its_cases() -> None:
-    for cases in (WELL_FORMED, REFUTED, TRUNCATED, MALFORMED):
+    for cases in (WELL_FORMED, REJECTED, TRUNCATED, MALFORMED):
         assert set(cases) <= set(FORMATS)
 
 
@@ -112,9 +112,9 @@ def test_a_call_is_held_until_it_is_certain(name: str) -> None:
     assert text[: region.start].endswith("Sure. ")
 
 
-@pytest.mark.parametrize("name", REFUTED)
+@pytest.mark.parametrize("name", REJECTED)
 def test_a_refuted_candidate_says_which_character_spoke_against_it(name: str) -> None:
-    text, start, at = REFUTED[name]
+    text, start, at = REJECTED[name]
     explanation = told(name, text)
     (region,) = explanation.held
     assert (region.start, region.decided_at, region.outcome) == (start, at, "refuted")
@@ -127,7 +127,7 @@ def test_a_refuted_candidate_says_which_character_spoke_against_it(name: str) ->
 def test_a_truncated_call(name: str) -> None:
     explanation = told(name, TRUNCATED[name], finish_reason="length")
     assert explanation.verdict == "1 call (f) is truncated: the output ended inside its arguments."
-    assert [(a.kind, a.offset) for a in explanation.anomalies] == [("truncated_call", len(TRUNCATED[name]))]
+    assert [(a.kind, a.offset) for a in explanation.anomalies] == [("truncated", len(TRUNCATED[name]))]
 
 
 @pytest.mark.parametrize("name", MALFORMED)
@@ -138,7 +138,9 @@ def test_malformed_arguments_say_where_they_broke(name: str) -> None:
     assert f"1 call (f) is malformed: its arguments stop being {language} at offset {at} ({text[at]!r})." in (
         explanation.verdict
     )
-    assert ("malformed_call", at) in [(a.kind, a.offset) for a in explanation.anomalies]
+    (anomaly,) = [a for a in explanation.anomalies if a.kind == "malformed"]
+    assert anomaly.offset is not None
+    assert text.index("(" if name == "llama4_pythonic" else "{") < anomaly.offset <= at  # held text is told behind it
 
 
 @pytest.mark.parametrize("name", WELL_FORMED)
@@ -247,7 +249,7 @@ def test_blanks_before_malformed_text_do_not_shift_its_offset() -> None:
 def test_tolerated_deviations_have_offsets() -> None:
     text = '[TOOL_CALLS] [{"name": "f", "arguments": {}}{"name": "g", "arguments": {}}]'
     (oddity,) = told("mistral_v3", text).anomalies
-    assert (oddity.kind, oddity.offset) == ("missing_comma", text.index('{"name": "g"'))
+    assert (oddity.kind, oddity.offset) == ("repaired_json", text.index('{"name": "g"'))
 
 
 def test_the_prompt_moves_the_machine_without_offsets() -> None:
@@ -267,7 +269,7 @@ def test_a_format_of_ones_own_is_compared_with_all_that_ship(root: Path, tmp_pat
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_pieces_are_the_events_of_any_cutting(name: str) -> None:
+def test_pieces_are_the_events_however_the_text_is_split(name: str) -> None:
     text = toolgram.get_format(name).example * 2
     events, _ = run(toolgram.get_format(name), cut(text, 5))
     assert without_ids(piece.event for piece in told(name, text).pieces) == without_ids(merged(events))

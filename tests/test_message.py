@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
 import toolgram
+from toolgram.anomalies import KINDS
 from toolgram.message import MessageBuilder
 
 CALL = '[TOOL_CALLS]f[ARGS]{"a": 1}'
@@ -46,7 +48,7 @@ def test_neighbouring_malformed_text_is_one_anomaly() -> None:
     parser.close()
     assert parser.message.to_dict()["anomalies"] == fmt.parse(text).to_dict()["anomalies"]
     kinds = [anomaly.kind for anomaly in parser.message.anomalies]
-    assert kinds == ["malformed_call", "malformed_text", "malformed_text"]
+    assert kinds == ["malformed", "malformed"]
 
 
 def test_without_a_message_memory_is_what_is_held_back() -> None:
@@ -64,11 +66,78 @@ def test_without_a_message_memory_is_what_is_held_back() -> None:
 
 
 @pytest.mark.parametrize("tools", [[{}], [{"function": None}], [{"function": {"name": 3}}], ["x"], [None]])
-def test_tools_of_any_shape_do_no_harm(tools: list[object]) -> None:
-    message = toolgram.get_format("mistral_v11").parse(CALL, tools=tools)  # type: ignore[arg-type]
-    assert message.tool_calls[0].status == "complete"
+def test_tools_of_an_unknown_shape_are_an_error_at_once(tools: list[object]) -> None:
+    with pytest.raises(toolgram.ToolgramError, match=r"tools\[0\]: .* Known shapes: "):
+        toolgram.get_format("mistral_v11").parser(tools=tools)
 
 
 def test_nothing_is_an_empty_message() -> None:
     message = MessageBuilder().message()
     assert (message.content, message.reasoning, message.tool_calls, message.anomalies) == (None, None, [], [])
+
+
+def test_every_kind_of_anomaly_is_on_the_page() -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / "anomalies.md").read_text(encoding="utf-8")
+    for kind, says in KINDS.items():
+        assert f"| `{kind}` | {says} |" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "source", "content"),
+    [
+        (
+            "llama3_json",
+            'Before {"name": "f", "parameters": {"a": }} after',
+            '{"name": "f", "parameters": {"a": }}',
+            None,
+        ),
+        (
+            "hermes",
+            'Hi <tool_call>\n{"name": "f", "arguments": {"a": }}\n</tool_call> there',
+            '<tool_call>\n{"name": "f", "arguments": {"a": }}\n</tool_call>',
+            None,
+        ),
+        (
+            "mistral_v3",
+            '[TOOL_CALLS] [{"name": "f", "arguments": {"a": ?}}, {"name": "g", "arguments": {}}] bye',
+            '{"name": "f", "arguments": {"a": ?}}',
+            '{"name": "f", "arguments": {"a": ?}} bye',
+        ),
+        ("mistral_v11", 'A [TOOL_CALLS]f[ARGS]{"a": oops} B', '[TOOL_CALLS]f[ARGS]{"a": oops}', None),
+    ],
+)
+def test_a_failed_call_is_text_as_a_whole(name: str, text: str, source: str, content: str | None) -> None:
+    fmt = toolgram.get_format(name)
+    whole = fmt.parse(text, call_ids=lambda: "id")
+    for size in (1, 3, 7):
+        parser = fmt.parser(call_ids=lambda: "id")
+        for at in range(0, len(text), size):
+            parser.feed(text[at : at + size])
+        parser.close()
+        assert parser.message == whole
+    (failed,) = whole.malformed
+    assert (failed.name, failed.source, text.index(source)) == ("f", source, failed.start)
+    assert whole.content == (text if content is None else content)
+    assert [call.status for call in whole.tool_calls] == ["complete"] * len(whole.tool_calls)
+    assert "".join(part for part in whole.parts if isinstance(part, str)) == whole.content
+
+
+def test_anomalies_can_be_taken_without_a_message() -> None:
+    text = "".join(f'[TOOL_CALLS]f[ARGS]{{"a": {number}}}' for number in range(400))
+    for keep in (True, False):
+        parser = toolgram.get_format("mistral_v11").parser(tools=TOOLS, keep_message=keep)
+        parser.feed("Hello. " + CALL)
+        (anomaly,) = parser.take_anomalies()
+        assert (anomaly.kind, anomaly.start, anomaly.text, anomaly.call) == ("unknown_tool", 19, "f", 0)
+        assert parser.take_anomalies() == []
+        parser.feed(text)
+        parser.close()
+        assert len(parser.take_anomalies()) == (400 if keep else 256)
+
+
+def test_an_id_behind_the_arguments_is_kept_beside_the_one_that_was_sent() -> None:
+    fmt = toolgram.get_format("mistral_v3")
+    calls = fmt.parse('[TOOL_CALLS] [{"name": "f", "arguments": {}, "id": "bbc5b7ede"}]').tool_calls
+    assert [(len(call.id), call.model_id) for call in calls] == [(9, "bbc5b7ede")]
+    calls = fmt.parse('[TOOL_CALLS] [{"id": "bbc5b7ede", "name": "f", "arguments": {}}]').tool_calls
+    assert [(call.id, call.model_id) for call in calls] == [("bbc5b7ede", None)]

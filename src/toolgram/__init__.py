@@ -11,6 +11,7 @@ parser.message
 
 from typing import TYPE_CHECKING, Any
 
+from toolgram.anomalies import Anomaly
 from toolgram.call_ids import random_call_ids
 from toolgram.errors import FormatError, ToolgramError, UnknownFormat
 from toolgram.events import (
@@ -25,8 +26,9 @@ from toolgram.events import (
 )
 from toolgram.formats import Format, format_names, get_format, load_format
 from toolgram.late_imports import late_import
-from toolgram.message import Anomaly, Message, ToolCall
+from toolgram.message import MalformedCall, Message, ToolCall
 from toolgram.runtime.parser import Parser
+from toolgram.tools import tool_schemas
 
 if TYPE_CHECKING:
     from toolgram.derive.deriving import derive_format
@@ -58,6 +60,7 @@ __all__ = [
     "Format",
     "FormatError",
     "Malformed",
+    "MalformedCall",
     "Message",
     "Parser",
     "Reasoning",
@@ -72,4 +75,5 @@ __all__ = [
     "get_format",
     "load_format",
     "random_call_ids",
+    "tool_schemas",
 ]

@@ -5,7 +5,7 @@ JSON stands open around it; there are few.  From the initial state each transiti
 which its trigger can come, and its actions change the position.  What an action needs and does not find, and what a
 state cannot be entered with, is a fault of the transition.  A trigger that cannot come is no fault here.
 
-What the runtime does is the model: a held state is committed or refuted as a whole (so a call starts outside of it),
+What the runtime does is the model: a held state is committed or rejected as a whole (so a call starts outside of it),
 the end of the output ends an open call as truncated, and text that does not fit leaves all embedded values.
 """
 
@@ -262,6 +262,16 @@ def _act(action: str, transition: Transition, source: State, position: Position)
         if position.arguments != OPEN:
             raise _Fault("`unclosed_arguments` where no arguments are open", "remove `unclosed_arguments`")
         return replace(position, arguments=DONE, closed_by="")
+    if action == "late_call_id":
+        if not position.started:
+            raise _Fault("`late_call_id` where no call is open", "write `after: call_id`")
+        return position
+    if action == "unopened_reasoning":
+        if source.meaning != "content":
+            raise _Fault("`unopened_reasoning` where no content is read", "remove `unopened_reasoning`")
+        return position
+    if action == "unusual_form":
+        return position
     needed, after = _ARGUMENTS[action]
     if position.arguments != needed:
         raise _Fault(*_MISPLACED[action])

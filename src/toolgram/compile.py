@@ -71,7 +71,7 @@ class StateProgram:
     find: FindMatch = _NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)
     find_final: FindMatch = _NOWHERE  # the same at the end of the output, when nothing can become anything
     match: FindMatch | None = None  # a symbol at this place
-    wreck: re.Pattern[str] | None = None  # wreckage: the next bracket, quote or marker
+    brackets: re.Pattern[str] | None = None  # error recovery: the next bracket, quote or marker
     key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
     key_prefixes: frozenset[str] = frozenset()  # ... and all beginnings of them
     any_key: bool = False
@@ -103,8 +103,11 @@ class Program:
     closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what stands around it, by text
     notation: tuple[str, ...] = ()  # quotes of notated values
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
+    generation_prompt: str = ""  # what the prompt has written, where a parser is not told
+    stop: frozenset[str] = frozenset()  # triggers that end a turn
     spec: Spec | None = None  # what it was compiled from
     strict: bool = False  # nothing is repaired
+    closing: frozenset[str] = frozenset()  # texts of the markers that close a call
 
     @property
     def longest_closer(self) -> int:
@@ -149,8 +152,11 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         {} if strict else _closers(spec, states),
         spec.notation,
         spec.turn_end,
+        spec.generation_prompt,
+        frozenset(spec.stop or ()),
         spec,
         strict,
+        _closing(spec, states.values()),
     )
 
 
@@ -187,6 +193,19 @@ def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol
     return closers
 
 
+def _closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:
+    """The markers that close a call: from behind one, or from what is left of one, they lead to text and begin nothing.
+    A token that ends the turn is none."""
+    rows = [(state, trigger, move.dest) for state in states for trigger, move in state.row.items()]
+    texts = {trigger: shape.text for trigger, shape in spec.terminals.items() if isinstance(shape, Literal)}
+    behind = [row for row in rows if row[0].meaning == "malformed" or (row[0].is_text and not row[0].loops)]
+    behind += [row for row in rows if row[0].meaning is None and not row[0].held]
+    begins = {trigger for _, trigger, dest in rows if dest.held or dest.meaning == "reasoning"}
+    openers = tuple(texts[trigger] for trigger in begins if trigger in texts)
+    found = {texts[trigger] for _, trigger, dest in behind if trigger in texts and trigger not in (spec.stop or ())}
+    return frozenset(text for text in found if not text.startswith(openers))
+
+
 def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
     state.is_text = state.meaning in ("content", "reasoning")
     state.loops = state.is_text and state.row[TEXT].dest is state
@@ -206,7 +225,7 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
         f"(?P<partial>(?:{partial})\\Z)|(?P<marker>{'|'.join(map(re.escape, state.literals))})|" if partial else ""
     )
     if state.is_text or state.meaning == "malformed":
-        state.wreck = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
+        state.brackets = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
     if state.loops:
         _compile_text(spec, state, alternatives)
     elif state.meaning == "value":
@@ -396,7 +415,7 @@ def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
     """What must come after a symbol, and after how many blanks at most, for it to begin a call; "" where that is open.
 
     Prose is full of brackets. The expression that finds one sees at once that it begins no call, where otherwise a held
-    call would be begun and refuted by the next character.
+    call would begin, and the next character would reject it.
     """
     if symbol.kind == ENVELOPE:
         if symbol.trigger == "start_array":
@@ -441,12 +460,22 @@ def _beginnings(text: str) -> frozenset[str]:
 
 
 def partial_pattern(literals: Iterable[str]) -> str:
-    """A regular expression for the proper, non-empty prefixes of all `literals`: their trie, every step optional.
+    """A regular expression for the proper, non-empty prefixes of all `literals`, to be matched up to the end of a text.
 
-    Built without recursion; empty when no literal is longer than one character.
+    Its size is n log n in the length of each; empty when no literal is longer than one character.
     """
-    prefixes = sorted({literal[:length] for literal in literals for length in range(1, len(literal))}, reverse=True)
-    return "|".join(re.escape(prefix) for prefix in prefixes)
+    return "|".join(filter(None, map(_prefixes, sorted(set(literals), reverse=True))))
+
+
+_FEW = 16  # prefixes that are listed
+
+
+def _prefixes(text: str) -> str:
+    """The proper prefixes of a text, the longest first: those beyond its first half, then those within it."""
+    if len(text) <= _FEW:
+        return "|".join(re.escape(text[:length]) for length in range(len(text) - 1, 0, -1))
+    half = len(text) // 2
+    return f"{re.escape(text[:half])}(?:{_prefixes(text[half:])})?|{_prefixes(text[:half])}"
 
 
 def _why(spec: Spec, state: StateProgram) -> str:

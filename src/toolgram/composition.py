@@ -5,8 +5,9 @@ plain machine: what runs, is proved, drawn and exported.
 
 1. *Fragments.*  `import:` names fragments of `machines/common/`, each a small machine.  An entry gives the fragment's
    markers (`OPEN: THINK`; the terminal of the same name, where it does not) and may rename any state of it
-   (`TOOL_COMPLETE: IN_LIST`).  A fragment may import others.  A state to which it leads and that nobody declares is
-   one of content, which text leaves for the initial state, or for `home:`.
+   (`TOOL_COMPLETE: IN_LIST`) and any path of its JSON (`item.function: item.tool`).  A fragment may import others.  A
+   state to which it leads and that no file declares is one of content, which text leaves for the initial state, or for
+   `home:`.
 2. *Tags as sources.*  A tag in `source:` stands for all states that have it, those of fragments included.
 3. *Rows that follow from a state.*
    - The initial state is WAITING_FOR_TOOL_START, a state of content, where `initial:` names no other. A machine has a
@@ -172,14 +173,14 @@ def _import(
             remedy = instead(name, error.args, "the fragments are")
             raise importer.error(place, f"there is no fragment {name}", remedy) from None
         names = {key: value for key, value in given.items() if key != "fragment"}
-        _check_names(importer, place, name, _names(fragment, load), names)
+        _check_names(importer, place, name, names_in(fragment, load), names)
         renames = [names, *outer]
         found = _parts(fragment, fragment.data, ())
         for state in found.states:
             state.name, state.text = _renamed(state.name, renames), _renamed(state.text, renames)
             state.fragment = name
         for row in found.rows:
-            row.trigger, row.dest = _renamed(row.trigger, renames), _renamed(row.dest, renames)
+            row.trigger, row.dest = _renamed_trigger(row.trigger, renames), _renamed(row.dest, renames)
             row.sources = [_renamed(source, renames) for source in row.sources]
         parts.states += found.states
         parts.rows += found.rows
@@ -202,8 +203,8 @@ def _check_names(importer: MachineFile, place: Keys, name: str, known: Iterable[
             )
 
 
-def _names(fragment: MachineFile, load: Load) -> set[str]:
-    """The markers, states and exits of a fragment, and those of the fragments that it imports."""
+def names_in(fragment: MachineFile, load: Load) -> set[str]:
+    """The markers, states, exits and JSON paths of a fragment, and those of the fragments that it imports."""
     names: set[str] = set()
     waiting, left = [fragment], MAX_IMPORTS
     while waiting and left:
@@ -211,6 +212,9 @@ def _names(fragment: MachineFile, load: Load) -> set[str]:
         about = here.data["fragment"]
         names |= {*about.get("markers", ()), *about.get("exits", ())}
         names |= {state for entry in here.data.get("states", ()) for state in names_of(entry)}
+        for entry in here.data.get("transitions", ()):
+            triggers = [entry["trigger"]] if isinstance(entry["trigger"], str) else entry["trigger"]
+            names |= {trigger.split(" ")[1] for trigger in triggers if " " in trigger}
         for entry in here.data.get("import", ()):
             names |= {value for key, value in entry.items() if key != "fragment"}
             with suppress(KeyError):
@@ -222,6 +226,15 @@ def _renamed(name: str, renames: Iterable[Mapping[str, str]]) -> str:
     for names in renames:
         name = names.get(name, name)
     return name
+
+
+def _renamed_trigger(trigger: str, renames: Iterable[Mapping[str, str]]) -> str:
+    """A terminal or an event of JSON under its new name: `string item.name` with another path."""
+    kind, _, rest = trigger.partition(" ")
+    if not rest:
+        return _renamed(trigger, renames)
+    path, _, value = rest.partition(" ")
+    return f"{kind} {_renamed(path, renames)} {value}".rstrip()
 
 
 def _merged(own: list[_State], imported: list[_State]) -> dict[str, _State]:
@@ -249,7 +262,7 @@ def _add_states(
     recovered: str,
     place: Place,
 ) -> None:
-    """The states that nobody declares: the initial one, those to which fragments lead, the malformed, the final one."""
+    """The states that no file declares: the initial and the final one, those after fragments, the malformed one."""
     if "initial" not in declared:
         states.setdefault(START, _State(START, ["content"], place))
     for name, where in exits:

@@ -1,7 +1,7 @@
 """Errors that teach: each names the file, the place, the thing, and the next step.
 
 Model text never raises (clause 6 of the contract).  What raises is a specification that does not hold together or a
-name that does not exist: a fault of the person at the keyboard, who can mend it.
+name that does not exist: a fault that the user can correct.
 """
 
 from __future__ import annotations

@@ -90,7 +90,22 @@ class Malformed:
     type: Literal["malformed"] = "malformed"
 
 
+@dataclass(slots=True)
+class Note:
+    """Something to know about the text at this place, for no characters. Parsers use it and do not emit it.
+
+    `kind` is that of an anomaly; `opens` where what follows is the markup of a call (`text`: "inside" where the call
+    stands in the same brackets as another), `model_id` where the model wrote the id of a call too late.
+    """
+
+    kind: str
+    text: str
+    source: str = ""
+    type: Literal["note"] = "note"
+
+
 Event: TypeAlias = Content | Reasoning | ToolCallStart | ToolCallDelta | ToolCallEnd | Dropped | Malformed
+BufferedEvent: TypeAlias = Event | Note
 
 EVENT_TYPES: dict[str, type[Any]] = {
     "content": Content,
@@ -100,10 +115,11 @@ EVENT_TYPES: dict[str, type[Any]] = {
     "tool_call_end": ToolCallEnd,
     "dropped": Dropped,
     "malformed": Malformed,
+    "note": Note,
 }
 
 
-def event_to_dict(event: Event) -> dict[str, Any]:
+def event_to_dict(event: BufferedEvent) -> dict[str, Any]:
     """The event as a JSON-able dict, its `type` tag first."""
     values: dict[str, Any] = {"type": event.type}
     for name in event.__match_args__:
@@ -112,8 +128,8 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     return values
 
 
-def event_from_dict(values: dict[str, Any]) -> Event:
+def event_from_dict(values: dict[str, Any]) -> BufferedEvent:
     """The inverse of `event_to_dict`. Raises KeyError for an unknown `type`."""
     fields = dict(values)
-    event: Event = EVENT_TYPES[fields.pop("type")](**fields)
+    event: BufferedEvent = EVENT_TYPES[fields.pop("type")](**fields)
     return event

@@ -9,11 +9,12 @@ the same text, for the case that the wrong one was asked. All of it is linear in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
+from toolgram.anomalies import Anomaly
 from toolgram.compile import Move
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format, format_names, get_format
@@ -135,8 +136,8 @@ class Explanation:
 def explain(
     fmt: Format,
     text: str,
-    tools: Sequence[Mapping[str, Any]] | None = None,
-    prefix: str = "",
+    tools: Sequence[Any] | None = None,
+    prefix: str | None = None,
     finish_reason: str | None = None,
 ) -> Explanation:
     """How `fmt` reads a whole output, and why. Takes what `Format.parse` takes, and never raises on any text."""
@@ -146,7 +147,7 @@ def explain(
     own = _standing(fmt.name, reading.events, None)
     alternatives = _alternatives(own, text, prefix, finish_reason)
     held = _settled(reading.held, text)
-    anomalies = _placed(message, pieces, reading)
+    anomalies = _placed(message)
     explanation = Explanation(fmt.name, "", pieces, reading.path, held, anomalies, alternatives, message)
     explanation.verdict = " ".join(_verdict(fmt, text, explanation))
     return explanation
@@ -158,14 +159,12 @@ def explain(
 class _Reading:
     """One output, read by a parser: at which character it did what."""
 
-    def __init__(self, fmt: Format, tools: Sequence[Mapping[str, Any]] | None, prefix: str) -> None:
+    def __init__(self, fmt: Format, tools: Sequence[Any] | None, prefix: str | None) -> None:
         self.offset: int | None = None  # of the character being read; None inside the prefix
         self.character = ""
         self.events: list[Event] = []
         self.path: list[Step] = []
         self.held: list[Held] = []
-        self.noted: list[int | None] = []  # where each tolerated deviation was noticed
-        self.ends: list[tuple[str, int]] = []  # how each call ended, and at which character
         self.told = 0  # how many characters the events account for
         self.named = False  # the region that is held has a name in it
         self.states = fmt.program.states
@@ -182,8 +181,6 @@ class _Reading:
     def _tell(self, events: list[Event]) -> None:
         self.events += events
         self.told += sum(len(event.source) for event in events)
-        self.ends += [(event.status, self.offset or 0) for event in events if isinstance(event, ToolCallEnd)]
-        self.noted += [self.offset] * (self.parser.deviations - len(self.noted))
 
     def _saw(self, step: TraceStep) -> None:
         self.path.append(Step(self.offset, *step[:3]))
@@ -191,7 +188,7 @@ class _Reading:
             rest = _REST.get(step.rest, "")
             if self.character:
                 at = f"{self.character!r} at offset {self.offset} does not fit"
-                self._decided(step, "refuted", f"{at}: {step.why}{rest}")
+                self._decided(step, REJECTED, f"{at}: {step.why}{rest}")
             else:
                 self._decided(step, "ended", f"the output ended: {step.why}")
         elif step.held and step.trigger != PROMPT:
@@ -304,50 +301,29 @@ def _meaning(event: Event) -> str:
 # --- anomalies ----------------------------------------------------------------------------------------------------
 
 
-def _placed(message: Message, pieces: list[Piece], reading: _Reading) -> list[PlacedAnomaly]:
-    """The anomalies of the message. Those of one kind come in the order of the text, and so do the offsets."""
-    places: dict[str, list[int]] = {}
-    broken = ""
-    for piece in pieces:
-        event = piece.event
-        if isinstance(event, Malformed):
-            if event.why != broken:
-                blanks = len(piece.text) - len(piece.text.lstrip())
-                places.setdefault("malformed_text", []).append(piece.start + blanks)
-            broken = event.why
-            continue
-        broken = ""
-        if isinstance(event, ToolCallStart):
-            places.setdefault(f"unknown_tool {event.name}", []).append(piece.start)
-    for status, offset in reading.ends:
-        places.setdefault(f"{status}_call", []).append(offset)
-    queues = {kind: iter(offsets) for kind, offsets in places.items()}
-    unplaced = iter(reading.noted)
-    placed = []
-    for anomaly in message.anomalies:
-        kind = f"unknown_tool {anomaly.text}" if anomaly.kind == "unknown_tool" else anomaly.kind
-        at = next(queues.get(kind, unplaced), None)
-        placed.append(PlacedAnomaly(anomaly.kind, anomaly.text, at, _in_words(anomaly.kind, anomaly.text, anomaly.why)))
-    return placed
+def _placed(message: Message) -> list[PlacedAnomaly]:
+    """The anomalies of the message, each in a sentence."""
+    return [PlacedAnomaly(each.kind, each.text, each.start, _in_words(each)) for each in message.anomalies]
 
 
-def _in_words(kind: str, text: str, why: str) -> str:
-    match kind:
-        case "malformed_text":
+def _in_words(anomaly: Anomaly) -> str:
+    text, why = anomaly.text, anomaly.why
+    match anomaly.kind:
+        case "malformed" if anomaly.call is None:
             return f"{_quote(text.strip())} was left as text: {why}"
+        case "malformed":
+            return f"the call of {_name(text)} could not be read to its end"
+        case "truncated":
+            return f"the output ended before the call of {_name(text)} did"
         case "unknown_tool":
             return f"the function {_name(text)} is called, and no tool of this name was declared"
-        case "truncated_call":
-            return f"the output ended before the call of {_name(text)} did"
-        case "malformed_call":
-            return f"the call of {_name(text)} could not be read to its end"
-    return why
+    return f"{_quote(text)}: {why}" if text else why
 
 
 # --- other formats ------------------------------------------------------------------------------------------------
 
 
-def _alternatives(own: Alternative, text: str, prefix: str, finish_reason: str | None) -> list[Alternative]:
+def _alternatives(own: Alternative, text: str, prefix: str | None, finish_reason: str | None) -> list[Alternative]:
     """What the other shipped formats make of the text: the most calls first, then the least text left."""
     others = []
     for name in format_names():
@@ -383,7 +359,7 @@ def _rank(alternative: Alternative) -> tuple[int, int, int]:
 def _verdict(fmt: Format, text: str, told: Explanation) -> list[str]:
     calls = told.message.tool_calls
     better = told.alternatives[0] if told.alternatives and told.alternatives[0].better else None
-    if not calls:
+    if not calls and not told.message.malformed:
         if not text.strip():
             return ["The output is empty." if not text else "The output is nothing but blanks."]
         return ["No call was found.", _elsewhere(fmt, better, told) if better else _no_call(fmt, told)]
@@ -395,12 +371,13 @@ def _verdict(fmt: Format, text: str, told: Explanation) -> list[str]:
     if not sentences:
         return [f"Everything was parsed: {_count(len(calls), 'call')} ({_names(calls)}); nothing to explain."]
     complete = sum(call.status == "complete" for call in calls)
-    if complete == len(calls):
+    count = len(calls) + len(told.message.malformed)
+    if complete == count:
         sentences.insert(
             0, f"{_count(complete, 'call')} {'was' if complete == 1 else 'were'} parsed ({_names(calls)})."
         )
-    elif len(calls) > 1:
-        sentences.insert(0, f"{complete} of {len(calls)} calls {'is' if complete == 1 else 'are'} complete.")
+    elif count > 1:
+        sentences.insert(0, f"{complete} of {count} calls {'is' if complete == 1 else 'are'} complete.")
     return sentences
 
 
@@ -465,7 +442,7 @@ def _broken_calls(fmt: Format, text: str, told: Explanation) -> Iterator[str]:
         yield f"1 call ({_names(truncated)}) is truncated: the output ended {where}."
     breaks = [step for step in told.path if step.trigger == "malformed" and step.offset is not None]
     breaks = [step for step in breaks if "fail_call" in fmt.program.states[step.source].row["malformed"].actions]
-    broken = [call for call in told.message.tool_calls if call.status == "malformed"]
+    broken = told.message.malformed
     for call, step in zip(broken, breaks, strict=False):
         yield f"1 call ({_name(call.name)}) is malformed: {_unexpected(fmt, text, step)}."
 
@@ -496,7 +473,7 @@ def _lost_candidates(told: Explanation) -> Iterator[str]:
             yield f"{_what(region)} was taken for text: {region.why}."
             return
     for anomaly in told.anomalies:
-        if anomaly.kind == "malformed_text":
+        if anomaly.kind == "malformed":
             yield f"At offset {anomaly.offset}, {anomaly.words}."
             return
 

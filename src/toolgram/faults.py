@@ -9,6 +9,7 @@ from itertools import combinations
 from toolgram.call_flow import call_faults
 from toolgram.errors import FormatError
 from toolgram.spec import END, TEXT, UNCLOSED, Literal, Run, Spec, State, Transition, rows_of
+from toolgram.vocabulary import ENDED_BY_A_MARKER, NEVER_ENDED_BY_THEMSELVES
 
 
 def faults(spec: Spec) -> Iterator[FormatError]:
@@ -160,15 +161,15 @@ def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Tran
         )
     closers = [trigger for trigger in row if isinstance(spec.terminals.get(trigger), Literal)]
     alone = "value_end" in row
-    if state.meaning in ("value", "ignored") and not (alone or (closers and state.typed != "notated")):
-        needed = f"{state.meaning} notated" if state.typed == "notated" else state.meaning
+    if state.meaning in ("value", "ignored") and not (alone or (closers and state.typed in ENDED_BY_A_MARKER)):
+        needed = f"{state.meaning} {state.typed}".strip()
         yield FormatError(
             path,
             f"{name} is tagged `{needed}` and has no transition for the end of the value",
             f"add `- {{trigger: value_end, source: {name}, dest: {spec.initial}}}`, or one on a marker",
             state.line,
         )
-    if state.meaning == "value" and alone and state.typed not in ("json", "notated"):
+    if state.meaning == "value" and alone and state.typed in NEVER_ENDED_BY_THEMSELVES:
         yield FormatError(
             path,
             f"{name} reads a value of any type, which does not end by itself",

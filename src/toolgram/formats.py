@@ -87,6 +87,11 @@ class Format:
         return self.spec.example
 
     @property
+    def generation_prompt(self) -> str:
+        """What the prompt writes for the assistant, where a parser is not told; "" for nothing."""
+        return self.spec.generation_prompt
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What readers of its page should know."""
         return self.spec.notes
@@ -159,8 +164,8 @@ class Format:
 
     def parser(
         self,
-        tools: Sequence[Mapping[str, Any]] | None = None,
-        prefix: str = "",
+        tools: Sequence[Any] | None = None,
+        prefix: str | None = None,
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
         trace: Trace | None = None,
@@ -169,10 +174,11 @@ class Format:
     ) -> Parser:
         """A parser for one stream.
 
-        `tools` are OpenAI tool dicts; a call to none of them is forwarded and noted as an anomaly. `prefix` is what the
+        `tools` are in any known shape (`toolgram.tools`); a call to none of them is an anomaly. `prefix` is what the
         prompt has already written for the assistant (or any tail of the prompt): it moves the machine and gives no
-        events. `call_ids` makes ids for calls without one. `special_tokens` maps the text of special tokens to their
-        ids, for `feed(delta, token_ids=...)`. `trace` is called with a `TraceStep` at every transition.
+        events. None stands for the format's own `generation_prompt`, `""` for nothing. `call_ids` makes ids for calls
+        without one. `special_tokens` maps the text of special tokens to their ids, for `feed(delta, token_ids=...)`.
+        `trace` is called with a `TraceStep` at every transition.
         With `keep_message=False` the parser forgets what it has sent, and `Parser.message` cannot be asked for: memory
         is then what is held back, whatever the length of the output. With `strict=True` nothing is repaired: what a
         model got wrong inside a call makes the call malformed.
@@ -190,8 +196,8 @@ class Format:
     def parse(
         self,
         text: str,
-        tools: Sequence[Mapping[str, Any]] | None = None,
-        prefix: str = "",
+        tools: Sequence[Any] | None = None,
+        prefix: str | None = None,
         finish_reason: str | None = None,
         strict: bool = False,
         call_ids: CallIds | None = None,
@@ -208,8 +214,8 @@ class Format:
     def explain(
         self,
         text: str,
-        tools: Sequence[Mapping[str, Any]] | None = None,
-        prefix: str = "",
+        tools: Sequence[Any] | None = None,
+        prefix: str | None = None,
         finish_reason: str | None = None,
     ) -> Explanation:
         """Why `parse` reads an output as it does: who owns each character, the path through the machine, what was held
@@ -226,7 +232,7 @@ class Format:
     def export(
         self,
         target: str,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Any] | None = None,
         tool_choice: str | Mapping[str, Any] = "auto",
         parallel_tool_calls: bool = True,
         reasoning: bool | None = None,
@@ -237,7 +243,7 @@ class Format:
         """The grammar that keeps a model to what this format's parser reads as complete, valid calls.
 
         `target` is one of `toolgram.export.TARGETS`, such as `llguidance`, `structural_tag` (for vLLM) or `gbnf`.
-        `tools` are OpenAI tool dicts, and arguments follow their schemas; `tool_choice` is `auto`, `required`, `none`
+        `tools` are in any known shape, and arguments follow their schemas; `tool_choice` is `auto`, `required`, `none`
         or `{"type": "function", "function": {"name": ...}}`. With `reasoning=True` there must be some, with False there
         must be none. `json_schema` binds the text of the answer. `prefix` is what the prompt has already written for
         the assistant; without it, a derived format asks its template. With `special_tokens` those markers are
@@ -263,7 +269,7 @@ class Format:
     def restore(
         self,
         state: Mapping[str, Any],
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Any] | None = None,
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
     ) -> Parser:

@@ -94,7 +94,7 @@ def terminal_line(grammar_text: str, name: str) -> int:
 
 def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
     """The terminal as a Literal or a Run. Raises FormatError when it is neither."""
-    name, pattern = terminal.name, terminal.pattern
+    name, pattern = str(terminal.name), terminal.pattern  # one that is imported has a token as its name
     if isinstance(pattern, PatternStr):
         if not pattern.flags and 0 < len(pattern.value) <= MAX_MARKER:
             return Literal(name, pattern.value)

@@ -2,7 +2,7 @@
 
 Strategy: `Format` has methods such as `export` and `diagram` for convenience. Their code stands in layers above
 `formats`, and some of it needs an optional package. This table is the only place where a module names something above
-itself. The import happens at the first call, so that nothing is loaded that nobody uses.
+itself. The import happens at the first call, so that only what is used is loaded.
 """
 
 from __future__ import annotations

@@ -19,9 +19,10 @@ def machine_text(data: Mapping[str, Any], comment: str = "") -> str:
     """The text of a machine file with this data (`format` and `machine`), behind a comment of one line."""
     lines = [f"# {comment}".rstrip()] if comment else []
     machine = data["machine"]
-    lines += ["format:", *(f"  {key}: {_flow(value)}" for key, value in data["format"].items()), "machine:"]
+    lines += ["format:", *(f"  {key}: {_flow(value)}" for key, value in data["format"].items())]
+    lines.append("machine:" if machine else "machine: {}")
     for key, value in machine.items():
-        if isinstance(value, (list, tuple)):
+        if value and isinstance(value, (list, tuple)):
             lines += [f"  {key}:", *(f"    - {_flow(entry)}" for entry in value)]
         else:
             lines.append(f"  {key}: {_flow(value)}")

@@ -1,20 +1,26 @@
-"""The message that events add up to, and what was odd about it.
+"""The message that events add up to.
 
-A message is a fold over events and nothing else, so that a stream and a whole-text parse cannot differ.
+Strategy: a message is a fold over events and nothing else, so that a stream and a whole-text parse cannot differ.  Text
+and calls are kept in the order in which the model wrote them.  A call that failed is text: what it was made from, with
+the markers and blanks around it, stands at its place in the content, and the call itself is in `malformed`.  The source
+of a call is kept only while it may still fail.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, MutableSequence, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
+from toolgram.anomalies import Anomaly
 from toolgram.errors import ToolgramError
 from toolgram.events import (
+    BufferedEvent,
     Content,
-    Event,
+    Dropped,
     Malformed,
+    Note,
     Reasoning,
     Status,
     ToolCallDelta,
@@ -26,149 +32,288 @@ from toolgram.events import (
 @dataclass(slots=True)
 class ToolCall:
     """One call. `arguments` is a JSON string as in the OpenAI API: whole where `status` is `complete`, else as far as
-    it was written."""
+    it was written. `model_id` is the id that the model wrote where it came after `id` was needed."""
 
     id: str
     name: str
     arguments: str
     status: Status
+    model_id: str | None = None
 
 
 @dataclass(slots=True)
-class Anomaly:
-    """Something a clean output would not have: its kind, the text it is about, and why in plain words."""
+class MalformedCall:
+    """A call that failed. `index` is that of its events, `arguments` what was read of them, `source` all of its text,
+    and `start` the offset in characters at which that begins."""
 
-    kind: str
-    text: str
-    why: str
+    index: int
+    id: str
+    name: str
+    arguments: str
+    source: str
+    start: int
+
+
+Part: TypeAlias = str | ToolCall
 
 
 @dataclass(slots=True)
 class Message:
-    """One assistant message. `content` and `reasoning` are None when there is nothing but whitespace."""
+    """One assistant message. `content` and `reasoning` are None when there is nothing but whitespace.
+
+    `tool_calls` are complete or truncated. `parts` has the texts of `content` and these calls in order; `malformed` are
+    the calls that failed, whose text is part of `content`.
+    """
 
     content: str | None = None
     reasoning: str | None = None
     tool_calls: list[ToolCall] = field(default_factory=list)
+    malformed: list[MalformedCall] = field(default_factory=list)
     anomalies: list[Anomaly] = field(default_factory=list)
     finish_reason: str | None = None
+    parts: list[Part] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """The message as JSON-able data."""
+        """The message as JSON-able data; `parts` are left out, since they say what the rest says."""
         return {
             "content": self.content,
             "reasoning": self.reasoning,
-            "tool_calls": [
-                {"id": call.id, "name": call.name, "arguments": call.arguments, "status": call.status}
-                for call in self.tool_calls
-            ],
-            "anomalies": [{"kind": a.kind, "text": a.text, "why": a.why} for a in self.anomalies],
+            "tool_calls": [_fields(call) for call in self.tool_calls],
+            "malformed": [_fields(call) for call in self.malformed],
+            "anomalies": [_fields(anomaly) for anomaly in self.anomalies],
             "finish_reason": self.finish_reason,
         }
 
 
-_NO_NAMES: frozenset[str] = frozenset()
+def _fields(value: Any) -> dict[str, Any]:
+    """A dataclass as data; what is None is left out."""
+    named = {name: getattr(value, name) for name in value.__match_args__}
+    return {name: each for name, each in named.items() if each is not None}
+
+
 _FORGOTTEN: deque[str] = deque(maxlen=0)
+_BRACKETS = frozenset("}])")
+
+
+@dataclass(slots=True)
+class _Text:
+    """Text between calls; `joined`: a blank stands before it, for what was dropped there."""
+
+    pieces: MutableSequence[str] = field(default_factory=list)
+    joined: bool = False
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call, and what it was made from as long as it may fail.
+
+    `fragments` are its arguments. `sources` says which of them the model wrote differently, `inside` what was dropped
+    between them (before which fragment), `before` and `behind` what was dropped around them, `rest` what was malformed
+    behind them. `shared`: other calls stand in the same brackets.
+    """
+
+    call: ToolCall
+    index: int
+    start: int
+    before: list[str]
+    fragments: list[str] = field(default_factory=list)
+    sources: dict[int, str] = field(default_factory=dict)
+    inside: list[tuple[int, str]] = field(default_factory=list)
+    rest: list[str] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
+    shared: bool = False
+
+    def forget_source(self) -> None:
+        """It is complete."""
+        self.before, self.inside, self.sources = [], [], {}
+
+    def source(self) -> str:
+        """All of its text."""
+        before = "".join(self.before)
+        if self.shared:  # what stands around several calls belongs to none of them
+            before = before[max(before.rfind("{"), 0) :]
+        pieces, at = [before], 0
+        for place, text in [*self.inside, (len(self.fragments), "")]:
+            pieces += [self.sources.get(number, self.fragments[number]) for number in range(at, place)]
+            pieces.append(text)
+            at = place
+        return "".join([*pieces, *self.rest, *(() if self.shared else self.behind)])
+
+    def malformed(self) -> MalformedCall:
+        """The call as one that failed."""
+        source = self.source()
+        blanks = len(source) - len(source.lstrip())
+        skipped = len("".join(self.before)) - len("".join(self.before)[max("".join(self.before).rfind("{"), 0) :])
+        start = self.start + (skipped if self.shared else 0) + blanks
+        arguments = "".join(self.fragments)
+        return MalformedCall(self.index, self.call.id, self.call.name, arguments, source.strip(), start)
 
 
 class MessageBuilder:
     """Folds events into a message as they come, keeping texts and no events.
 
     `content`, `reasoning` and `fragments` (of the call that is open) are lists to append text to: the parser's short
-    path does just that. With `keep` false everything is forgotten at once, and there is no message to ask for.
+    path does just that. `closing` are the markers that close a call. With `keep` false everything is forgotten at once,
+    and there is no message to ask for.
     """
 
     __slots__ = (
-        "_anomalies", "_broken_at", "_calls", "_finish_reason", "_finished", "_keep", "_names", "_notes", "content",
-        "fragments", "reasoning",
+        "_call", "_closing", "_dropped", "_failed", "_finish_reason", "_finished", "_keep", "_opens", "_parts",
+        "content", "fragments", "reasoning",
     )  # fmt: skip
 
-    def __init__(self, tools: Sequence[Mapping[str, Any]] | None = None, keep: bool = True) -> None:
+    def __init__(self, closing: frozenset[str] = frozenset(), keep: bool = True) -> None:
         self._keep = keep
-        self._names = tool_names(tools) if tools else _NO_NAMES
+        self._closing = closing
         self.content: MutableSequence[str] = [] if keep else _FORGOTTEN
         self.reasoning: MutableSequence[str] = [] if keep else _FORGOTTEN
         self.fragments: MutableSequence[str] = _FORGOTTEN
-        self._calls: list[tuple[ToolCall, MutableSequence[str]]] | None = None
-        self._anomalies: list[tuple[str, list[str], str]] | None = None  # kind, pieces of the text, why
-        self._notes: list[Anomaly] | None = None
-        self._broken_at = -1  # how much content there was after the last malformed text
+        self._parts: list[_Text | _Call] = [_Text(self.content)]
+        self._call: _Call | None = None  # the open one
+        self._failed: _Call | None = None  # one that has failed, and whose text may go on
+        self._dropped: list[str] = []  # since the last text or call
+        self._opens: tuple[int, bool] | None = None  # at which of these a call begins, and whether inside another's
         self._finish_reason: str | None = None
         self._finished = False
 
-    def add(self, events: Iterable[Event]) -> None:
-        """Add events, in order."""
+    def add(self, events: Iterable[BufferedEvent], offset: int = 0) -> None:
+        """Add events, in order; `offset` is where the first of them begins."""
         if not self._keep:
             return
         for event in events:
             if isinstance(event, Content):
-                self.content.append(event.text)
+                self._say(event.text, event.source)
             elif isinstance(event, Reasoning):
                 self.reasoning.append(event.text)
+                self._forget_dropped()
             elif isinstance(event, ToolCallDelta):
+                if event.arguments != event.source:
+                    self.written_as(event.source)
                 self.fragments.append(event.arguments)
+            elif isinstance(event, Dropped):
+                self._drop(event.source)
+            elif isinstance(event, Note):
+                self._note(event)
             elif isinstance(event, ToolCallStart):
-                self._start(event)
+                self._start(event, offset)
             elif isinstance(event, ToolCallEnd):
                 self._end(event)
             elif isinstance(event, Malformed):
                 self._malformed(event)
+            offset += len(event.source)
 
-    def _start(self, event: ToolCallStart) -> None:
-        self.fragments = []
-        if self._calls is None:
-            self._calls = []
-        self._calls.append((ToolCall(event.id, event.name, "", "truncated"), self.fragments))
-        if self._names and event.name not in self._names:
-            self._odd("unknown_tool", event.name, "no tool of this name was declared")
+    def written_as(self, source: str) -> None:
+        """The next fragment of arguments was written in another way."""
+        if self._call is not None:
+            self._call.sources[len(self.fragments)] = source
+
+    def _say(self, text: str, source: str) -> None:
+        """Text for the user. What was dropped before it joins it to the text before by one blank."""
+        self._forget_dropped()
+        if not self.content and text != source:
+            part = self._parts[-1]
+            assert isinstance(part, _Text)
+            part.joined, text = True, source
+        self.content.append(text)
+
+    def _forget_dropped(self) -> None:
+        self._failed = self._opens = None
+        self._dropped.clear()
+
+    def _drop(self, source: str) -> None:
+        if self._call is not None:
+            self._call.inside.append((len(self.fragments), source))
+            return
+        failed = self._failed
+        if failed is not None and self._opens is None:
+            bare = source.strip()
+            if not bare or bare in self._closing or _BRACKETS.issuperset(bare):
+                failed.behind.append(source)
+                return
+            self._failed = None
+        self._dropped.append(source)
+
+    def _note(self, note: Note) -> None:
+        if note.kind == "opens":
+            self._opens = len(self._dropped), note.text == "inside"
+        elif note.kind == "model_id" and self._call is not None:
+            self._call.call.model_id = note.text
+
+    def _start(self, event: ToolCallStart, offset: int) -> None:
+        at, shared = self._opens or (len(self._dropped), True)
+        if at and self._dropped[at - 1].isspace():
+            at -= 1
+        before = self._dropped[at:]
+        last = next((part for part in reversed(self._parts) if isinstance(part, _Call)), None)
+        if shared and last is not None and not self.content:
+            last.shared = True
+        else:
+            shared = False
+        call = ToolCall(event.id, event.name, "", "truncated")
+        self._call = _Call(call, event.index, offset - sum(map(len, before)), before, shared=shared)
+        self._call.inside.append((0, event.source))
+        self.fragments = self._call.fragments
+        self.content = []
+        self._parts += [self._call, _Text(self.content)]
+        self._forget_dropped()
 
     def _end(self, event: ToolCallEnd) -> None:
-        assert self._calls
-        call, _ = self._calls[-1]
-        call.status = event.status
-        if event.status != "complete":
-            self._odd(f"{event.status}_call", call.name, _WHY[event.status])
+        call = self._call
+        if call is None:
+            return
+        call.call.status = event.status
+        if event.status == "malformed":
+            self._failed = call
+        else:
+            call.forget_source()
+        self._call = None
 
     def _malformed(self, event: Malformed) -> None:
-        _, pieces, why = self._anomalies[-1] if self._anomalies else ("", [], "")
-        if self._broken_at == len(self.content) and why == event.why:
-            pieces.append(event.text)
+        if self._failed is not None:
+            self._failed.rest += [*self._failed.behind, event.source]
+            self._failed.behind.clear()
         else:
-            self._odd("malformed_text", event.text, event.why)
-        self.content.append(event.text)
-        self._broken_at = len(self.content)
-
-    def _odd(self, kind: str, text: str, why: str) -> None:
-        if self._anomalies is None:
-            self._anomalies = []
-        self._anomalies.append((kind, [text], why))
-
-    def note(self, anomaly: Anomaly) -> None:
-        """Add a deviation that no event shows."""
-        if not self._keep:
-            return
-        if self._notes is None:
-            self._notes = []
-        self._notes.append(anomaly)
-
-    @property
-    def deviations(self) -> int:
-        """How many deviations were added that no event shows."""
-        return len(self._notes or ())
+            self._say(event.text, event.source)
 
     def finish(self, finish_reason: str | None) -> None:
         """The output is over."""
         self._finished = True
         self._finish_reason = finish_reason
 
-    def message(self) -> Message:
-        """The message so far. Costs as much as it is long. Raises ToolgramError where nothing was kept."""
+    def message(self, anomalies: Sequence[Anomaly] = ()) -> Message:
+        """The message so far, with these anomalies. Costs as much as it is long.
+
+        Raises ToolgramError where nothing was kept.
+        """
         if not self._keep:
             raise ToolgramError("this parser keeps no message; make it with keep_message=True, or fold its events")
-        calls = [replace(call, arguments="".join(fragments)) for call, fragments in self._calls or ()]
-        anomalies = [replace(anomaly) for anomaly in self._notes or ()]
-        anomalies += [Anomaly(kind, "".join(pieces), why) for kind, pieces, why in self._anomalies or ()]
-        return Message(_text(self.content), _text(self.reasoning), calls, anomalies, self._reason(calls))
+        parts: list[Part] = []
+        malformed: list[MalformedCall] = []
+        text, failed = "", False
+        for part in self._parts:
+            if isinstance(part, _Text):
+                shown = "".join(part.pieces)
+                text += f" {shown}" if part.joined and shown and not failed else shown
+                failed = failed and not shown
+            elif part.call.status == "malformed":
+                malformed.append(part.malformed())
+                text, failed = text + part.source(), not part.shared
+            else:
+                parts += [text, replace(part.call, arguments="".join(part.fragments))]
+                text, failed = "", False
+        parts.append(text)
+        content = "".join(part for part in parts if isinstance(part, str))
+        calls = [part for part in parts if isinstance(part, ToolCall)]
+        parts = [part for part in parts if not isinstance(part, str) or part.strip()]
+        return Message(
+            content if content.strip() else None,
+            _text(self.reasoning),
+            calls,
+            malformed,
+            [replace(anomaly) for anomaly in anomalies],
+            self._reason(calls),
+            parts,
+        )
 
     def _reason(self, calls: list[ToolCall]) -> str | None:
         if self._finish_reason is not None or not self._finished:
@@ -178,23 +323,6 @@ class MessageBuilder:
         return "tool_calls" if any(call.status == "complete" for call in calls) else "stop"
 
 
-_WHY = {
-    "truncated": "the output ended before the call did",
-    "malformed": "the call could not be read to its end",
-}
-
-
 def _text(pieces: Iterable[str]) -> str | None:
     text = "".join(pieces)
     return text if text.strip() else None
-
-
-def tool_names(tools: Iterable[Any]) -> frozenset[str]:
-    """The function names of OpenAI tool dicts; what has another shape is passed over."""
-    names = set()
-    for tool in tools:
-        function = tool.get("function") if isinstance(tool, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if isinstance(name, str):
-            names.add(name)
-    return frozenset(names)

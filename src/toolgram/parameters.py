@@ -1,21 +1,26 @@
 """Which JSON types the parameters of the declared tools may have.
 
 Strategy: read no more of a JSON Schema than decides whether a value may be text: `type`, `enum`, `const`, references
-into the same schema, and the combinations `anyOf`, `oneOf` and `allOf`.  Schemas come from requests and are not
-trusted: what has another shape, goes too deep or refers to itself leaves a parameter untyped, which is always safe.
+into the same schema, and the combinations `anyOf`, `oneOf` and `allOf`.  What is said twice has to hold twice: the
+types of an `enum` beside a `type`, or of the parts of an `allOf`, are those that all of them allow.
+
+Schemas come from requests and are not trusted: what has another shape, goes too deep or refers to itself leaves a
+parameter untyped, which is always safe.  A function's schema is looked at when the function is called, not before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from toolgram.tools import Tools
 
 Types: TypeAlias = frozenset[str] | None  # names of JSON Schema; None where any type may stand
 
 TEXT_ONLY: Types = frozenset({"string"})
-_KNOWN = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
-_MOST_STEPS = 64  # schemas looked at for one parameter
+_MOST_STEPS = 64  # schemas looked at for one parameter, or for what holds the parameters
+_MOST_DEPTH = 16
 _OF = {
     str: "string",
     bool: "boolean",
@@ -24,6 +29,18 @@ _OF = {
     type(None): "null",
     list: "array",
     dict: "object",
+}
+_SAID = {name: name for name in _OF.values()} | {
+    # Words that are no JSON Schema, and stand in many schemas all the same. They can mean only one thing.
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "double": "number",
+    "bool": "boolean",
+    "list": "array",
+    "tuple": "array",
+    "dict": "object",
+    "none": "null",
 }
 
 
@@ -44,70 +61,149 @@ class Parameters:
         return self.types.get(name, self.others)
 
 
-def parameters_of(tools: Iterable[Any]) -> dict[str, Parameters]:
-    """The parameters of OpenAI tool dicts by function name; what has another shape is passed over."""
-    found: dict[str, Parameters] = {}
-    for tool in tools:
-        function = tool.get("function") if isinstance(tool, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if isinstance(name, str) and isinstance(function, Mapping):
-            found[name] = _parameters(function.get("parameters"))
+class DeclaredParameters:
+    """The parameters of the tools of a request by function name, each read when it is first asked for."""
+
+    __slots__ = ("_known", "_tools")
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._known: dict[str, Parameters] = {}
+
+    def get(self, name: str) -> Parameters | None:
+        """The parameters of a function, the last of its name; None where it is not declared."""
+        if name not in self._known:
+            if name not in self._tools.names:
+                return None
+            tool = next(tool for tool in reversed(tuple(self._tools)) if tool.name == name)
+            self._known[name] = parameters_of(tool.parameters)
+        return self._known[name]
+
+
+def parameters_of(schema: Any) -> Parameters:
+    """What the schema of a function's arguments says about each of them. Any other value says nothing."""
+    if not isinstance(schema, Mapping):
+        return Parameters()
+    certain, possible = _parts(schema)
+    types = _properties(certain, schema, _both)
+    for name, alternatives in _properties(possible, schema, _either).items():
+        types.setdefault(name, alternatives)
+    names: dict[str, None] = {}
+    for part in certain:
+        required = part.get("required")
+        names.update(dict.fromkeys(each for each in _listed(required) if isinstance(each, str)))
+    more = [part["additionalProperties"] for part in certain if "additionalProperties" in part] or [not types]
+    patterns = [each for part in certain for each in _mapped(part.get("patternProperties")).values()]
+    if patterns:
+        matching = types_of({"anyOf": patterns}, schema)
+        declared = any("additionalProperties" in part for part in certain) and more[0] is not True
+        return Parameters(types, tuple(names), matching if declared else _either(matching, TEXT_ONLY), True)
+    closed = any(each is False for each in more)
+    others = TEXT_ONLY if closed else None if more[0] is True else types_of(more[0], schema)
+    return Parameters(types, tuple(names), others, not closed)
+
+
+def _parts(schema: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """The schemas that describe the arguments together, and those of which one may: references are followed."""
+    certain: list[Mapping[str, Any]] = []
+    possible: list[Mapping[str, Any]] = []
+    pending: list[tuple[Any, bool]] = [(schema, True)]
+    while pending and len(certain) + len(possible) < _MOST_STEPS:
+        part, is_certain = pending.pop()
+        if not isinstance(part, Mapping):
+            continue
+        (certain if is_certain else possible).append(part)
+        if isinstance(part.get("$ref"), str):
+            pending.append((resolve(part["$ref"], schema), is_certain))
+        pending += [(each, is_certain) for each in _listed(part.get("allOf"))[:_MOST_STEPS]]
+        for key in ("anyOf", "oneOf"):
+            pending += [(each, False) for each in _listed(part.get(key))[:_MOST_STEPS]]
+    return certain, possible
+
+
+def _properties(parts: Iterable[Mapping[str, Any]], root: Mapping[str, Any], join: Any) -> dict[str, Types]:
+    found: dict[str, Types] = {}
+    for part in parts:
+        for name, declared in _mapped(part.get("properties")).items():
+            types = types_of(declared, root)
+            found[str(name)] = join(found[str(name)], types) if str(name) in found else types
     return found
 
 
-def _parameters(schema: Any) -> Parameters:
-    if not isinstance(schema, Mapping):
-        return Parameters()
-    properties = schema.get("properties")
-    required = schema.get("required")
-    types = {
-        str(name): types_of(declared, schema)
-        for name, declared in (properties.items() if isinstance(properties, Mapping) else ())
-    }
-    names = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list | tuple) else ()
-    more = schema.get("additionalProperties", not types)
-    others = types_of(more, schema) if isinstance(more, Mapping) else None if more is True else TEXT_ONLY
-    return Parameters(types, names, others, bool(more))
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else list(value) if isinstance(value, tuple) else []
+
+
+def _mapped(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def types_of(schema: Any, root: Mapping[str, Any]) -> Types:
     """The JSON types that a value of `schema` may have. `root` is the schema that references point into."""
-    found: set[str] = set()
-    pending, steps = [schema], 0
-    while pending:
-        here = pending.pop()
-        steps += 1
-        if steps > _MOST_STEPS or not isinstance(here, Mapping):
-            return None
-        if "type" in here:
-            named = here["type"]
-            names = {named} if isinstance(named, str) else set(named) if _is_strings(named) else set()
-            if not names or not names <= _KNOWN:
-                return None
-            found |= names
-        elif "const" in here:
-            found.add(_OF.get(type(here["const"]), "object"))
-        elif isinstance(here.get("enum"), list) and here["enum"]:
-            found |= {_OF.get(type(value), "object") for value in here["enum"]}
-        elif isinstance(here.get("$ref"), str):
-            pending.append(_referred(here["$ref"], root))
-        else:
-            several = next((here[key] for key in ("anyOf", "oneOf", "allOf") if isinstance(here.get(key), list)), None)
-            if not several:
-                return None
-            pending += several
-    return frozenset(found)
+    return _types(schema, root, iter(range(_MOST_STEPS)), _MOST_DEPTH)
 
 
-def _is_strings(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-
-
-def _referred(reference: str, root: Mapping[str, Any]) -> Any:
-    """What a reference such as `#/$defs/Point` points at; None where it leads nowhere."""
-    here: Any = root
-    if not reference.startswith("#/"):
+def _types(schema: Any, root: Mapping[str, Any], steps: Iterator[int], depth: int) -> Types:
+    """The same, within so many steps, and so deep."""
+    if not isinstance(schema, Mapping) or depth == 0 or next(steps, None) is None:
         return None
+    found = _both(_named(schema.get("type")), _listed_values(schema))
+    if isinstance(schema.get("$ref"), str):
+        found = _both(found, _types(resolve(schema["$ref"], root), root, steps, depth - 1))
+    for key in ("anyOf", "oneOf"):
+        parts = _listed(schema.get(key))
+        if parts:
+            several = _types(parts[0], root, steps, depth - 1)
+            for part in parts[1:_MOST_STEPS]:
+                several = _either(several, _types(part, root, steps, depth - 1))
+            found = _both(found, several if len(parts) <= _MOST_STEPS else None)
+    for part in _listed(schema.get("allOf"))[:_MOST_STEPS]:
+        found = _both(found, _types(part, root, steps, depth - 1))
+    return found if found is None or schema.get("nullable") is not True else found | {"null"}
+
+
+def _named(named: Any) -> Types:
+    """What `type` says. A word that is not known says nothing."""
+    names = [named] if isinstance(named, str) else _listed(named)[:_MOST_STEPS]
+    types = {_SAID.get(each.lower()) if isinstance(each, str) else None for each in names}
+    return frozenset(each for each in types if each) if types and None not in types else None
+
+
+def _listed_values(schema: Mapping[str, Any]) -> Types:
+    """What the values say that a schema lists."""
+    values = [schema["const"]] if "const" in schema else _listed(schema.get("enum"))
+    return frozenset(_OF.get(kind, "object") for kind in set(map(type, values))) or None
+
+
+def _either(one: Types, other: Types) -> Types:
+    return None if one is None or other is None else one | other
+
+
+def _both(one: Types, other: Types) -> Types:
+    """What two schemas allow together. An integer is a number. Where they contradict each other, the first counts."""
+    if one is None or other is None:
+        return one if other is None else other
+    if one == other:
+        return one
+    shared = one & other
+    if ("integer" in one and "number" in other) or ("integer" in other and "number" in one):
+        shared |= {"integer"}
+    return shared or one
+
+
+def resolve(reference: Any, root: Mapping[str, Any]) -> Any:
+    """What a reference such as `#/$defs/Point` points at in the same schema; None where it leads nowhere."""
+    if reference == "#":
+        return root
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    here: Any = root
     for step in reference[2:].split("/"):
-        here = here.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(here, Mapping) else None
+        step = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(here, Mapping):
+            here = here.get(step)
+        elif isinstance(here, list) and step.isdecimal() and len(step) < 10 and int(step) < len(here):
+            here = here[int(step)]
+        else:
+            return None
     return here

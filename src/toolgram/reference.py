@@ -25,13 +25,13 @@ from transitions.extensions.states import Tags, add_state_features
 
 from toolgram.errors import ToolgramError
 from toolgram.events import Status
-from toolgram.islands.notated_values import NotatedScanner
+from toolgram.islands import value_island, value_kind
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.message import Message, ToolCall
 from toolgram.spec import ACTIONS, Spec
 
-_CALLS = {"call", "bare_call", "open_call", "function", "envelope", "bare_envelope", "inner_envelope"}
+_CALLS = {"call", "repair_call", "repair_tagged", "repair_function", "bare_call", "open_call", "function", "envelope", "bare_envelope", "inner_envelope"}
 Node = Tree[Token] | Token
 
 
@@ -128,7 +128,7 @@ def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
             segments[-1] += piece
             seam[kind] = False
     finish = "tool_calls" if any(call.status == "complete" for call in calls) else "stop"
-    return Message(_joined(content), _joined(reasoning), calls, [], finish)
+    return Message(_joined(content), _joined(reasoning), calls, finish_reason=finish)
 
 
 def gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str, Status]]]:
@@ -155,8 +155,9 @@ def _pieces(spec: Spec, tree: Tree[Token], text: str) -> Iterator[tuple[str, str
     while pending:
         node = pending.pop()
         if isinstance(node, Token):
-            if node.type in ("TEXT", "THOUGHT"):
-                yield ("content" if node.type == "TEXT" else "reasoning"), str(node)
+            kind = _short(node.type)
+            if kind in ("TEXT", "THOUGHT"):
+                yield ("content" if kind == "TEXT" else "reasoning"), str(node)
             else:
                 yield "seam", str(node)
         elif _short(node.data) in _CALLS:
@@ -193,7 +194,7 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
         elif name in ("argument", "open_argument"):
             members += _members(spec, node, text)
             call.arguments = f"{{{', '.join(members)}{'' if cut else '}'}"
-        elif name == "arguments":
+        elif name in ("arguments", "bare_arguments"):
             call.arguments = _arguments(text[node.meta.start_pos : node.meta.end_pos])
         elif name == "arguments_field" and isinstance(node.children[-1], Token):
             call.arguments = json.loads(_last(node)) or "{}"
@@ -220,14 +221,14 @@ def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
             key = str(node) if name == "KEY" else key
             continue
         source = "" if node.meta.empty else text[node.meta.start_pos : node.meta.end_pos]
-        if name == "notated_value":
-            scanner = NotatedScanner((spec.notation[0], spec.notation[1]))
-            scanner.read(source, 0, True)
-            source = scanner.out
-        elif name in _TYPES:
-            value = TaggedValue(_TYPES[name])
+        if name in _TYPES:
+            tagged = TaggedValue(_TYPES[name])
+            tagged.read(source, 0, True)
+            source = tagged.out + tagged.finish()
+        elif name != "json_value":
+            value = value_island(value_kind(name.removesuffix("_value"), alone=True), None, spec.notation)
             value.read(source, 0, True)
-            source = value.out + value.finish()
+            source = value.out
         yield f"{json.dumps(key)}: {source}"
 
 

@@ -111,6 +111,7 @@ class Spec:
     same_path: Mapping[str, str]
     notation: tuple[str, ...]  # the quotes of notated values, opening and closing
     turn_end: str
+    generation_prompt: str  # what `prefix=None` stands for
     grammar_path: str
     grammar_text: str
     machine_path: str

@@ -66,6 +66,7 @@ def build_spec(
         same_path=about.get("same_path", {}),
         notation=tuple(about.get("notation", ())),
         turn_end=about.get("turn_end", ""),
+        generation_prompt=about.get("generation_prompt", ""),
         grammar_path=grammar_path,
         grammar_text=grammar_text,
         machine_path=machine.path,

@@ -63,6 +63,11 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "The quotes of notated values: the opening one, the closing one.", "texts", "notation: ['<q>', '</q>']"
     ),
     "turn_end": Key("Blanks that stand before the token that ends a turn.", "text", 'turn_end: "\\n"'),
+    "generation_prompt": Key(
+        "What the prompt has written for the assistant, where a parser is not told.",
+        "text",
+        'generation_prompt: "<think>\\n"',
+    ),
 }
 
 MACHINE_KEYS: Mapping[str, Key] = {
@@ -145,6 +150,10 @@ VALUE_TYPES: Mapping[str, str] = {
     "notated": "The value is JSON with the quotes of `notation:`.",
 }
 
+# A value without a type is read as its parameter says. Types that are named in neither line end only by themselves.
+ENDED_BY_A_MARKER = ("", "text", "json")
+NEVER_ENDED_BY_THEMSELVES = ("", "text")
+
 TRAITS: Mapping[str, str] = {
     "held": "What is read is not certain yet: it is sent, or becomes text, later.",
     "python": "The arguments are Python keyword arguments.",
@@ -157,6 +166,7 @@ TAGS: Mapping[str, str] = {**MEANINGS, **TRAITS}
 ACTIONS: Mapping[str, str] = {
     "name": "The text is the name of the function.",
     "call_id": "The text is the id of the call.",
+    "late_call_id": "The text is the id of the call, which has begun with another one.",
     "start_call": "The call is certain.",
     "no_arguments": "The arguments are `{}`.",
     "open_arguments": "Arguments that come one by one begin.",
@@ -164,6 +174,8 @@ ACTIONS: Mapping[str, str] = {
     "unclosed_value": "The value before has no closing marker.",
     "unclosed_envelope": "What stands around the arguments is not closed.",
     "unclosed_arguments": "JSON arguments are closed where they stand.",
+    "unopened_reasoning": "The marker closes a thought that nothing has opened.",
+    "unusual_form": "What comes is written as models of this family write it at times.",
     "close_arguments": "Arguments that come one by one are over.",
     "end_call": "The call is complete.",
     "fail_call": "The open call, if there is one, is malformed.",
@@ -183,20 +195,3 @@ RECOVERY_TRIGGERS: Mapping[str, str] = {
 }
 
 TEXT, END, UNCLOSED = "TEXT", "end", "unclosed"
-
-TRIGGERS: Mapping[str, str] = {
-    TEXT: "Free text.",
-    END: "The end of the output.",
-    **ISLAND_TRIGGERS,
-    **RECOVERY_TRIGGERS,
-    "start_map item": "The object around a call begins. `item.KEY`: an object in it.",
-    "end_map item": "The object around a call is over. `item.KEY`: an object in it, or the arguments.",
-    "map_key item.KEY": "A key of the object around a call; `item.*` for a key that is a name.",
-    "map_key": "Any other key.",
-    "string item.KEY": "A string value; `string item.KEY VALUE` for this very string.",
-    "null item.KEY": "A null value.",
-    "boolean item.KEY": "A value that is true or false.",
-    "number item.KEY": "A value that is a number.",
-    "start_array": "The list of calls begins.",
-    "end_array": "The list of calls is over.",
-}

@@ -55,7 +55,7 @@ REPEATS = 3
 # Rows that no parser could read as their message, with the reason; each is told of on a page in docs/decisions.
 KNOWN: dict[tuple[str, str], str] = {
     ("CohereForAI-c4ai-command-r7b-12-2024-tool_use", "o2_content_ends_ws"): (
-        "blanks beside a marker are dropped, whatever the template's habit (docs/decisions/0017)"
+        "blanks beside a marker are dropped, whatever the template renders (docs/decisions/0017)"
     ),
 }
 
@@ -86,7 +86,7 @@ class Outcome:
 
     row: Row
     got: dict[str, Any] | None  # None where there is no format
-    cuttings: bool = True  # stream = whole
+    same_streamed: bool = True  # stream = whole
     conserved: bool = True
 
     @property
@@ -97,7 +97,7 @@ class Outcome:
     @property
     def sound(self) -> bool:
         """Whether the contract holds for the row, and the message is the expected one or known not to be."""
-        return self.cuttings and self.conserved and (self.exact or bool(self.row.known))
+        return self.same_streamed and self.conserved and (self.exact or bool(self.row.known))
 
 
 @dataclass(slots=True)
@@ -275,7 +275,7 @@ def totals(results: Sequence[Result]) -> list[str]:
     return [
         f"{exact} of {total} rows exact ({_percent(exact, total)})",
         f"{_of((sum(outcome.exact for outcome in core), len(core)))} of the core cases exact",
-        f"stream = whole: {sum(outcome.cuttings for outcome in outcomes)} of {total}; "
+        f"stream = whole: {sum(outcome.same_streamed for outcome in outcomes)} of {total}; "
         f"conserved: {sum(outcome.conserved for outcome in outcomes)} of {total}",
         f"llama.cpp on the same rows: {_percent(peer['exact'], total)} exact, {_percent(peer['trimmed'], total)} equal "
         f"after trimming, {_percent(peer['fail'], total)} fail",
@@ -288,13 +288,13 @@ def misses(results: Sequence[Result]) -> Iterator[Outcome]:
     """The outcomes that are not as they should be."""
     for result in results:
         for outcome in result.outcomes:
-            if not (outcome.exact and outcome.cuttings and outcome.conserved):
+            if not (outcome.exact and outcome.same_streamed and outcome.conserved):
                 yield outcome
 
 
 def difference(outcome: Outcome) -> list[str]:
     """Where a message is not the expected one, and what else is wrong with the row."""
-    lines = [] if outcome.cuttings else ["streamed, it is another message"]
+    lines = [] if outcome.same_streamed else ["streamed, it is another message"]
     lines += [] if outcome.conserved else ["some of its text is in no event"]
     if outcome.got is None:
         return ["no format"]

@@ -65,11 +65,11 @@ needs_data = pytest.mark.skipif(
 
 def chunkings_of(row: dict[str, Any]) -> dict[str, list[str]]:
     text = row["output_text"]
-    cuttings = {f"pieces of {size}" if size else "whole": cut(text, size) for size in CUT_SIZES}
+    splits = {f"pieces of {size}" if size else "whole": cut(text, size) for size in CUT_SIZES}
     if "chunks" in row:
         assert "".join(row["chunks"]) == text
-        cuttings["its own chunks"] = row["chunks"]
-    return cuttings
+        splits["its own chunks"] = row["chunks"]
+    return splits
 
 
 def content_matches(row: dict[str, Any], content: str | None, expected: str) -> bool:
@@ -103,11 +103,11 @@ def test_row(row: dict[str, Any]) -> None:
     fmt = toolgram.get_format(FORMATS[row["format"]])
     prefix = "[THINK]" if row.get("initial_state") == "reasoning" else ""
     whole, message = run(fmt, [row["output_text"]], tools=row.get("tools"), prefix=prefix)
-    for cutting, chunks in chunkings_of(row).items():
+    for split, chunks in chunkings_of(row).items():
         events, streamed = run(fmt, chunks, tools=row.get("tools"), prefix=prefix)
         check_events(events, row["output_text"])
-        assert merged(events) == merged(whole), cutting
-        assert streamed == message, cutting
+        assert merged(events) == merged(whole), split
+        assert streamed == message, split
     if row["id"] in JUDGED_WRONG:
         accepted = [JUDGED_WRONG[row["id"]]]
         row = {**row, "content_match": "exact"}

@@ -25,7 +25,7 @@ def outputs() -> list[str]:
     return [json.loads(line)["output"] for line in DATA.read_text(encoding="utf-8").splitlines() if line]
 
 
-def test_every_output_is_conserved_in_every_cutting(outputs: list[str]) -> None:
+def test_every_output_is_conserved_however_split(outputs: list[str]) -> None:
     fmt = toolgram.get_format("hermes")
     assert len(outputs) == 500
     for text in outputs:

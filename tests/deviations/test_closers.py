@@ -38,7 +38,7 @@ ROWS: list[tuple[str, str, list[tuple[str, dict[str, Any]]], str | None, set[str
     ("mistral_v3", f"[TOOL_CALLS] [{F}]", ONE, None, {ENVELOPE}),
     ("mistral_v3", f"[TOOL_CALLS] [{F}}}</s>", ONE, None, {ENVELOPE}),
     ("mistral_v3", f"[TOOL_CALLS] [{F}}} hi", ONE, "hi", {ENVELOPE}),
-    ("mistral_v3", f"[TOOL_CALLS] [{F}, {G}}}]", BOTH, None, {ENVELOPE, "missing_comma"}),
+    ("mistral_v3", f"[TOOL_CALLS] [{F}, {G}}}]", BOTH, None, {ENVELOPE, "repaired_json"}),
     ("granite_3", f"<|tool_call|>[{F}<|end_of_text|>", ONE, None, {ENVELOPE}),
     ("lfm2", "<|tool_call_start|>[f(a=1), g(b=2)<|tool_call_end|>hi", BOTH, "hi", {ENVELOPE}),
     ("llama4_pythonic", "[f(a=1), g(b=2)", BOTH, None, {ENVELOPE}),
@@ -127,17 +127,22 @@ def test_only_a_declared_call_closes_a_value() -> None:
     text = f"{TF}x\n</function>\n</tool_call>\n{TG}"
     fmt = toolgram.get_format("qwen3_coder")
     assert [call.name for call in fmt.parse(text).tool_calls] == ["f", "g"]
-    assert [call.status for call in fmt.parse(text, tools=tools).tool_calls] != ["complete", "complete"]
+    message = fmt.parse(text, tools=tools)
+    assert message.tool_calls == []
+    assert [call.name for call in message.malformed] == ["f"]
 
 
 @pytest.mark.parametrize("between", ["x\n</function>\n</tool_call>\nand on", "x\n<tool_call>\n<function=g>"])
 def test_calls_are_not_fused(between: str) -> None:
     text = f"{TF}{between}\n<parameter=b>\n2\n</parameter>\n</function>\n</tool_call>"
-    (call,) = toolgram.get_format("qwen3_coder").parse(text).tool_calls
-    assert call.status == "malformed"
+    message = toolgram.get_format("qwen3_coder").parse(text)
+    assert [call.name for call in message.malformed] == ["f"]
+    assert message.tool_calls == []
 
 
 @pytest.mark.parametrize("rest", [" after", "; after", '; {"x": {"name": "g", "parameters": {}}}'])
 def test_a_bare_call_that_text_follows_is_none(rest: str) -> None:
-    (call,) = toolgram.get_format("llama3_json").parse(f"Hi {P}{rest}").tool_calls
-    assert (call.name, call.status) == ("f", "malformed")
+    message = toolgram.get_format("llama3_json").parse(f"Hi {P}{rest}")
+    assert [call.name for call in message.malformed] == ["f"]
+    assert message.tool_calls == []
+    assert message.content == f"Hi {P}{rest}"

@@ -160,7 +160,7 @@ def test_a_structural_tag_without_xgrammar_keeps_its_schemas(name: str, monkeypa
         ({"tool_choice": "maybe"}, "unknown tool_choice 'maybe'"),
         ({"tool_choice": {"type": "function", "function": {"name": "gone"}}}, "'gone', which is not declared"),
         ({"tools": None, "tool_choice": "required"}, "no tools are given"),
-        ({"tools": [{"name": "f"}]}, r"tools\[0\] has no name"),
+        ({"tools": [{"parameters": {}}]}, r"tools\[0\]: it has no name"),
         ({"tools": [TOOLS[0], TOOLS[0]]}, "declared twice"),
         ({"tools": [tool("f", {"a": {"type": "text"}})]}, "not a valid JSON Schema: #/properties/a/type"),
         ({"tools": [tool("f", {"a": {"$ref": "#/$defs/A"}})]}, "leads nowhere"),

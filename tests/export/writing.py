@@ -26,8 +26,8 @@ from toolgram.export.expressions import (
     Text,
     Token,
 )
-from toolgram.export.schemas import resolve
 from toolgram.export.texts import text_automaton
+from toolgram.parameters import resolve
 
 PROSE = (
     "",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.streams import CUT_SIZES, check_events, check_message, cut, merged, run
+from tests.streams import CUT_SIZES, check_events, check_message, cut, merged, run, statuses
 from toolgram.events import ToolCallDelta
 
 GRAMMAR = r"""
@@ -139,7 +139,7 @@ def test_arguments_stream(hermes: toolgram.Format) -> None:
 
 def test_truncated(hermes: toolgram.Format) -> None:
     message = hermes.parse(f"{ADD}\n{NOW[:-14]}")
-    assert [(c.name, c.status) for c in message.tool_calls] == [("add", "complete"), ("now", "truncated")]
+    assert statuses(message) == [("add", "complete"), ("now", "truncated")]
 
 
 def test_the_other_tools_take_it_as_well(hermes: toolgram.Format) -> None:

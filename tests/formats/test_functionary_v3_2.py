@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_however_split, held_after, statuses
 
 parses = partial(assert_parses, "functionary_v3_2")
 PROMPT = "<|start_header_id|>assistant<|end_header_id|>\n\n>>>"
@@ -95,17 +95,17 @@ def test_arrows_in_content(text: str) -> None:
 
 
 def test_arguments_that_break() -> None:
-    message = assert_same_in_every_cutting(fmt(), f'>>>h\n{{"a": tru}} bye {G}')
-    assert [(c.name, c.status) for c in message.tool_calls] == [("h", "malformed"), ("g", "complete")]
+    message = assert_same_however_split(fmt(), f'>>>h\n{{"a": tru}} bye {G}')
+    assert statuses(message) == [("h", "malformed"), ("g", "complete")]
     assert (message.content or "").endswith("bye")
-    message = assert_same_in_every_cutting(fmt(), f'>>>h\n{{"a": 1 {G}')
-    assert [(c.name, c.status) for c in message.tool_calls] == [("h", "malformed"), ("g", "complete")]
+    message = assert_same_however_split(fmt(), f'>>>h\n{{"a": 1 {G}')
+    assert statuses(message) == [("h", "malformed"), ("g", "complete")]
 
 
 def test_truncated() -> None:
     for at in range(F.index("{") + 2, len(F)):
-        message = assert_same_in_every_cutting(fmt(), F[:at])
-        assert [(c.name, c.status) for c in message.tool_calls] == [("f", "truncated")]
+        message = assert_same_however_split(fmt(), F[:at])
+        assert statuses(message) == [("f", "truncated")]
 
 
 def test_a_recipient_in_arguments_is_data() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_however_split, held_after, statuses
 from toolgram.events import Content, Reasoning
 
 parses = partial(assert_parses, "gpt_oss")
@@ -131,7 +131,7 @@ def test_an_empty_message_is_a_call_without_arguments() -> None:
     assert [(c.name, c.arguments, c.status) for c in by_reason["stop"].tool_calls] == [("g", "{}", "complete")]
     assert by_reason["length"].tool_calls == []
     for reason in by_reason:
-        assert_same_in_every_cutting(fmt(), f"{HM}{header}", finish_reason=reason)
+        assert_same_however_split(fmt(), f"{HM}{header}", finish_reason=reason)
 
 
 @pytest.mark.parametrize(
@@ -156,12 +156,12 @@ def test_a_header_that_is_none_stays_in_content(text: str) -> None:
 
 def test_broken_and_truncated_calls() -> None:
     text = f'<|channel|>commentary to=functions.h json<|message|>{{"a": tru}}<|call|>{PROMPT}{G}'
-    message = assert_same_in_every_cutting(fmt(), text)
-    assert [(c.name, c.status) for c in message.tool_calls] == [("h", "malformed"), ("g", "complete")]
+    message = assert_same_however_split(fmt(), text)
+    assert statuses(message) == [("h", "malformed"), ("g", "complete")]
     text = '<|channel|>commentary to=functions.f<|constrain|>json<|message|>{"a": {"b": {}}}'
     for at in range(text.index('{"a') + 2, len(text)):
-        message = assert_same_in_every_cutting(fmt(), text[:at])
-        assert [(c.name, c.status) for c in message.tool_calls] == [("f", "truncated")]
+        message = assert_same_however_split(fmt(), text[:at])
+        assert statuses(message) == [("f", "truncated")]
         assert message.content is None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_however_split, held_after, statuses
 
 parses = partial(assert_parses, "granite_3")
 F = '{"name": "f", "arguments": {"a": 1}}'
@@ -75,7 +75,6 @@ def test_text_around_the_list(before: str, after: str) -> None:
         f"[{F}]",
         F,
         "an <response>x</response> element",
-        "</think> <response>",
         "The smaller one is a <",
     ],
 )
@@ -110,17 +109,17 @@ def test_thinking_and_calls() -> None:
 
 
 def test_broken_and_truncated_calls() -> None:
-    message = assert_same_in_every_cutting(
+    message = assert_same_however_split(
         fmt(), f'<|tool_call|>[{F}, {{"name": "h", "arguments": {{"a": tru}}}}, {G}] bye'
     )
-    assert [(c.name, c.status) for c in message.tool_calls] == [
+    assert statuses(message) == [
         ("f", "complete"),
         ("h", "malformed"),
         ("g", "complete"),
     ]
     assert (message.content or "").endswith("bye")
-    message = assert_same_in_every_cutting(fmt(), f"<|tool_call|>[{F}, {F[:-3]}")
-    assert [(c.name, c.status) for c in message.tool_calls] == [("f", "complete"), ("f", "truncated")]
+    message = assert_same_however_split(fmt(), f"<|tool_call|>[{F}, {F[:-3]}")
+    assert statuses(message) == [("f", "complete"), ("f", "truncated")]
     assert message.content is None
 
 

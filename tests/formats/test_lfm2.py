@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_however_split, held_after, statuses
 
 parses = partial(assert_parses, "lfm2")
 F = "<|tool_call_start|>[f(a=1)]<|tool_call_end|>"
@@ -105,8 +105,8 @@ def test_a_call_without_arguments_is_one_at_its_parentheses() -> None:
 
 
 def test_calls_that_break() -> None:
-    message = assert_same_in_every_cutting(fmt(), f"<|tool_call_start|>[f(a=1), h(a=1, b=x), g()] bye {F}")
-    assert [(c.name, c.status) for c in message.tool_calls] == [
+    message = assert_same_however_split(fmt(), f"<|tool_call_start|>[f(a=1), h(a=1, b=x), g()] bye {F}")
+    assert statuses(message) == [
         ("f", "complete"),
         ("h", "malformed"),
         ("g", "complete"),
@@ -114,16 +114,16 @@ def test_calls_that_break() -> None:
     ]
     assert message.content is not None
     assert message.content.endswith("bye")
-    message = assert_same_in_every_cutting(fmt(), "<|tool_call_start|>[f(a=1) and then")
-    assert [(c.name, c.status) for c in message.tool_calls] == [("f", "complete")]
+    message = assert_same_however_split(fmt(), "<|tool_call_start|>[f(a=1) and then")
+    assert statuses(message) == [("f", "complete")]
     assert message.content == "and then"
 
 
 def test_truncated() -> None:
     text = "<|tool_call_start|>[f(a='some text', b=[1, 2])]"
     for at in range(text.index("'") + 1, text.rindex(")")):
-        message = assert_same_in_every_cutting(fmt(), text[:at])
-        assert [(c.name, c.status) for c in message.tool_calls] == [("f", "truncated")]
+        message = assert_same_however_split(fmt(), text[:at])
+        assert statuses(message) == [("f", "truncated")]
         assert message.content is None
 
 

@@ -1,4 +1,4 @@
-"""Llama 3 JSON: bare JSON calls in free text. Each requirement FR-001 to FR-013 by name, then the nasty cases.
+"""Llama 3 JSON: bare JSON calls in free text. Each requirement FR-001 to FR-013 by name, then the hostile cases.
 
 Strategy: `parses` says once what a text means, and asks for it whole and streamed in every cutting (FR-005 is so
 exceeded by each test in the file).
@@ -17,7 +17,7 @@ import pytest
 
 import toolgram
 from tests.json_prefix import complete
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_however_split, held_after, statuses
 from toolgram.events import ToolCallDelta, ToolCallEnd, ToolCallStart
 
 parses = partial(assert_parses, "llama3_json")
@@ -192,7 +192,7 @@ def test_fr_013_a_semicolon_in_text_is_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", [";", ",", " ; "])
 def test_fr_013_a_delimiter_with_no_call_after_it_is_text(text: str) -> None:
-    message = assert_same_in_every_cutting(fmt(), F + text)
+    message = assert_same_however_split(fmt(), F + text)
     assert (message.content or "").strip() in ("", text.strip())
     parses(f"a; b{text}", f"a; b{text}")
 
@@ -365,7 +365,7 @@ def test_inner_objects_of_a_failed_call_are_never_promoted() -> None:
         '{"name": "outer", "parameters": [{"name": "inner", "parameters": {}}]}',
         '[{"a": {"name": "inner", "parameters": {}}}]',
     ):
-        message = assert_same_in_every_cutting(fmt(), text)
+        message = assert_same_however_split(fmt(), text)
         assert message.tool_calls == [], text
         assert message.content == text
 
@@ -443,9 +443,9 @@ def test_nested_name_does_not_hijack() -> None:
 
 def test_a_call_that_breaks_after_it_was_told_is_malformed() -> None:
     text = f'{{"name": "f", "parameters": {{"a": tru}}}} then {G}'
-    message = assert_same_in_every_cutting(fmt(), text)
-    first, second = message.tool_calls
-    assert (first.name, first.status, second.name, second.status) == ("f", "malformed", "g", "complete")
+    message = assert_same_however_split(fmt(), text)
+    (first,) = message.malformed
+    assert statuses(message) == [("f", "malformed"), ("g", "complete")]
     assert '{"a": true}'.startswith(first.arguments)
     assert message.content is not None
     assert message.content.endswith("then")
@@ -461,8 +461,8 @@ def test_malformed_arguments_end_the_call_and_promote_nothing(broken: str) -> No
         f'{{"name": "f", "parameters": {broken}}} {G}',
         f'{{"name": "f", "parameters": {{"z": {{"name": "inner", "parameters": {{}}}}, "b": {broken}}}}} {G}',
     ):
-        message = assert_same_in_every_cutting(fmt(), text)
-        assert [(c.name, c.status) for c in message.tool_calls] == [("f", "malformed"), ("g", "complete")], text
+        message = assert_same_however_split(fmt(), text)
+        assert statuses(message) == [("f", "malformed"), ("g", "complete")], text
 
 
 @pytest.mark.parametrize("finish_reason", [None, "length", "stop"])
@@ -482,15 +482,15 @@ def test_truncated_at_every_character(finish_reason: str | None) -> None:
 
 
 def test_truncated_in_a_string() -> None:
-    message = assert_same_in_every_cutting(fmt(), '{"name": "get_weather", "parameters": {"location": "Boston')
+    message = assert_same_however_split(fmt(), '{"name": "get_weather", "parameters": {"location": "Boston')
     (call,) = message.tool_calls
     assert (call.status, call.arguments) == ("truncated", '{"location": "Boston')
     assert message.finish_reason == "length"
 
 
 def test_truncated_second_call_leaves_the_first_complete() -> None:
-    message = assert_same_in_every_cutting(fmt(), F + '; {"name": "g", "parameters": {"b": "x')
-    assert [(c.name, c.status) for c in message.tool_calls] == [("f", "complete"), ("g", "truncated")]
+    message = assert_same_however_split(fmt(), F + '; {"name": "g", "parameters": {"b": "x')
+    assert statuses(message) == [("f", "complete"), ("g", "truncated")]
     assert message.content is None
 
 

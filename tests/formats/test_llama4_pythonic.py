@@ -1,6 +1,6 @@
 """Llama 4 pythonic: calls as a Python list, read by a scanner and never evaluated.
 
-Strategy: as in `test_llama3_json`, each text is asked whole and streamed in every cutting.
+Strategy: as in `test_llama3_json`, each text is asked whole and streamed in deltas of many sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 import toolgram
 from tests.json_prefix import complete, is_json_prefix
-from tests.streams import assert_parses, assert_same_in_every_cutting, held_after
+from tests.streams import assert_parses, assert_same_however_split, held_after
 from toolgram.events import ToolCallDelta, ToolCallEnd, ToolCallStart
 
 parses = partial(assert_parses, "llama4_pythonic")
@@ -295,13 +295,13 @@ def test_an_unclosed_list_leaves_its_calls_complete() -> None:
 )
 def test_nothing_is_evaluated(value: str) -> None:
     text = f"[f(a={value})] [g()]"
-    message = assert_same_in_every_cutting(fmt(), text)
+    message = assert_same_however_split(fmt(), text)
     assert [c.name for c in message.tool_calls if c.status == "complete"] == ["g"]
     assert message.content is not None
 
 
 def test_a_call_that_breaks_leaves_the_calls_before_and_after() -> None:
-    message = assert_same_in_every_cutting(fmt(), "[f(a=1), g(b=1 + 1), h(c=2)] ok [k(d=3)]")
+    message = assert_same_however_split(fmt(), "[f(a=1), g(b=1 + 1), h(c=2)] ok [k(d=3)]")
     complete_calls = [c.name for c in message.tool_calls if c.status == "complete"]
     assert complete_calls[0] == "f"
     assert complete_calls[-1] == "k"

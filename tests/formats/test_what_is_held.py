@@ -47,7 +47,7 @@ import toolgram
         ("gpt_oss", "<|channel|>final<|message|>", ""),
         ("gpt_oss", "to=f<|message|>", "to=f<|message|>"),
         ("gpt_oss", 'to=f<|message|>{"', ""),
-        ("granite_3", "</think> <resp", ""),
+        ("granite_3", "</think> <resp", " <resp"),
         ("granite_3", "<think></think> <resp", " <resp"),
         ("granite_3", '<|tool_call|>[{"name": "f", "arguments": {"a": "x', ""),
         ("hermes", "the <tool", " <tool"),

@@ -33,7 +33,7 @@ def drawn(data: st.DataObject, name: str) -> str:
     return text
 
 
-def nasty_units(name: str) -> list[str]:
+def hostile_units(name: str) -> list[str]:
     """What a hostile text of a format repeats: its critical alphabet, and beginnings of calls."""
     beginnings = [text for text in contexts(name) if len(text) <= LONGEST_UNIT]
     every = max(1, len(beginnings) // UNITS)
@@ -134,7 +134,7 @@ def _calls_made(name: str, text: str) -> int:
 
 @every_format
 def test_work_is_linear_in_the_length(name: str) -> None:
-    for unit in nasty_units(name):
+    for unit in hostile_units(name):
         for opening in ("", around_string(name)[0]):
             short, long = (_calls_made(name, opening + unit * (n // len(unit))) for n in (1_000, 4_000))
             row = f"{opening + unit!r}: {short} calls for 1000 characters, {long} for 4000"
@@ -142,8 +142,8 @@ def test_work_is_linear_in_the_length(name: str) -> None:
 
 
 @every_format
-def test_twenty_thousand_nasty_characters_one_by_one(name: str) -> None:
-    for unit in nasty_units(name):
+def test_twenty_thousand_hostile_characters_one_by_one(name: str) -> None:
+    for unit in hostile_units(name):
         text = unit * (20_000 // len(unit))
         events, _ = run(toolgram.get_format(name), cut(text, 1))
         check_events(events, text)

@@ -1,6 +1,6 @@
-"""The contract, clauses 1 to 7, over every format: what is true of any text in any cutting.
+"""The contract, clauses 1 to 7, over every format: what is true of any text, however it is split into deltas.
 
-Strategy: texts come from `tests.strategies` (well-formed, wounded, noise, any unicode), and each test is one clause.
+Strategy: texts come from `tests.strategies` (well-formed, broken, noise, any unicode), and each test is one clause.
 Clause 5 (prompt) has a file of its own, and so have clause 7 (linear and bounded), and the machine as a model.
 """
 
@@ -60,7 +60,7 @@ def test_every_character_belongs_to_one_event(name: str, data: st.DataObject) ->
 
 @every_format
 @given(data=st.data())
-def test_the_cutting_changes_nothing(name: str, data: st.DataObject) -> None:
+def test_the_split_into_deltas_changes_nothing(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)
     text = drawn(data, name)
     events, message = run(fmt, [text])
@@ -72,7 +72,7 @@ def test_the_cutting_changes_nothing(name: str, data: st.DataObject) -> None:
 
 @every_format
 @given(data=st.data())
-def test_the_cutting_changes_nothing_with_tools_and_a_finish_reason(name: str, data: st.DataObject) -> None:
+def test_the_split_into_deltas_changes_nothing_with_tools_and_a_finish_reason(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)
     text = drawn(data, name)
     reason = data.draw(st.sampled_from([None, "stop", "length", "tool_calls", "content_filter", ""]))
@@ -84,7 +84,7 @@ def test_the_cutting_changes_nothing_with_tools_and_a_finish_reason(name: str, d
 
 @every_format
 @given(data=st.data())
-def test_markers_and_separators_are_one_event_each_in_any_cutting(name: str, data: st.DataObject) -> None:
+def test_markers_and_separators_are_one_event_each_however_split(name: str, data: st.DataObject) -> None:
     """A marker that arrives in five pieces is still one Dropped event, unmerged."""
     fmt = toolgram.get_format(name)
     text = data.draw(well_formed(name)).text
@@ -347,7 +347,7 @@ LONE_SURROGATES = ('{"\\uDC00"', '{"name": "\\ud800"', '[{"na\\uDFFFme": 1', '{"
 @every_format
 @pytest.mark.parametrize("tail", LONE_SURROGATES)
 def test_half_a_character_is_no_error(name: str, tail: str) -> None:
-    """A lone surrogate, escaped, is JSON by its grammar and text to nobody."""
+    """A lone surrogate, escaped, is JSON by its grammar and no text in UTF-8."""
     fmt = toolgram.get_format(name)
     head = fmt.example.partition("{")[0]
     for text in (tail, head + tail, f"{head}{tail}, 1}}"):

@@ -22,11 +22,12 @@ from tests.properties.selection import every_format
 from tests.strategies import chunkings, fragments, mutated, well_formed
 from tests.streams import calls_of, check_events, check_message, merged, sources
 from toolgram.events import Event
-from toolgram.runtime.stream import TraceStep
+from toolgram.runtime.parser import PROMPT
+from toolgram.runtime.stream import REJECTED, TraceStep
 
 # A held region that turned out to be prose goes back to where it began; no declared transition stands for that. Where
 # a prefix ends in text of its own, the turn begins in the first state again.
-MOVES_BACK = ("refuted", "prompt")
+MOVES_BACK = (REJECTED, PROMPT)
 REASONS = (None, "stop", "length", "tool_calls", "content_filter", "")
 
 

@@ -11,12 +11,12 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import yaml
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 import toolgram
+from tests.properties.selection import every_format
 from tests.strategies import noise, outputs
 from tests.streams import check_events, cut, merged, run
 from toolgram.errors import FormatError
@@ -24,7 +24,6 @@ from toolgram.formats import Format, grammar_home
 from toolgram.spec_files import spec_from_texts
 from toolgram.vocabulary import ACTIONS, TAGS
 
-FORMATS = toolgram.format_names()
 Machine = dict[str, Any]
 Change = Callable[[st.DataObject, Machine, list[str]], None]
 
@@ -129,10 +128,6 @@ CHANGES: list[Change] = [
     drop_state, drop_transition, drop_source, add_source, drop_action, add_action, retarget, retrigger, retag, rename,
     mistype, drop_line, change_line,
 ]  # fmt: skip
-ORIGINALS = {
-    name: (toolgram.get_format(name).machine_dict, toolgram.get_format(name).grammar_text.splitlines())
-    for name in FORMATS
-}
 
 
 def _loaded(grammar: str, machine: str) -> Format | None:
@@ -143,11 +138,12 @@ def _loaded(grammar: str, machine: str) -> Format | None:
         return None
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_a_changed_format_is_refused_or_keeps_the_contract(name: str, data: st.DataObject) -> None:
-    machine, grammar = copy.deepcopy(ORIGINALS[name])
+    original = toolgram.get_format(name)
+    machine, grammar = copy.deepcopy(original.machine_dict), original.grammar_text.splitlines()
     for change in data.draw(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=3)):
         try:
             change(data, machine, grammar)

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolgram
+from tests.properties.selection import every_format
 from tests.strategies import any_text, outputs
 
-FORMATS = toolgram.format_names()
-EXAMPLES = 2_000
+EXAMPLES = 200  # of each format
 
 _VALUES = st.one_of(
     st.none(),
@@ -78,8 +78,8 @@ def snapshots_of(fmt: toolgram.Format, text: str) -> list[dict[str, Any]]:
     return taken
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=EXAMPLES // len(FORMATS))
+@every_format
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_a_changed_snapshot_is_refused_or_raises_nothing_later(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)
@@ -101,8 +101,9 @@ def test_a_changed_snapshot_is_refused_or_raises_nothing_later(name: str, data: 
     assert parser.message is not None
 
 
-def test_a_snapshot_may_be_nested_as_deep_as_it_likes() -> None:
-    fmt = toolgram.get_format("hermes")
+@every_format
+def test_a_snapshot_may_be_nested_as_deep_as_it_likes(name: str) -> None:
+    fmt = toolgram.get_format(name)
     deep: list[Any] = []
     for _ in range(10_000):
         deep = [deep]
@@ -111,7 +112,8 @@ def test_a_snapshot_may_be_nested_as_deep_as_it_likes() -> None:
             fmt.restore({**fmt.parser().snapshot(), key: deep if value != deep else 0})
 
 
+@every_format
 @pytest.mark.parametrize("state", [None, 1, "x", [], {}, {"version": 1}, {"version": "4"}, {"version": 4}])
-def test_what_is_no_snapshot_is_refused(state: Any) -> None:
+def test_what_is_no_snapshot_is_refused(name: str, state: Any) -> None:
     with pytest.raises(toolgram.ToolgramError):
-        toolgram.get_format("hermes").restore(state)
+        toolgram.get_format(name).restore(state)

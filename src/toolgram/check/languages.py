@@ -24,14 +24,16 @@ from lark.grammar import Rule, Terminal
 from toolgram.errors import FormatError
 from toolgram.grammar_file import load_lark, terminal_line
 from toolgram.spec import END, TEXT, Literal, Spec, Transition, rows_of, without_repairs
+from toolgram.vocabulary import NEVER_ENDED_BY_THEMSELVES, VALUE_TYPES
 
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
 _VALUES = {
     "arguments": ARGUMENTS,
+    "bare_arguments": ARGUMENTS,
     "envelope": OBJECT,
     "bare_envelope": OBJECT,
     "call_list": LIST,
-    **dict.fromkeys(("raw_value", "text_value", "literal_value", "json_value", "notated_value"), VALUE),
+    **dict.fromkeys(("raw_value", "literal_value", *(f"{kind}_value" for kind in VALUE_TYPES)), VALUE),
     "text": TEXT,
     "THOUGHT": TEXT,
 }
@@ -341,7 +343,8 @@ def samples(spec: Spec) -> dict[str, list[str]]:
     """Texts for the symbols that are not one fixed text."""
     python = any(state.python for state in spec.states.values())
     objects = _objects(spec)
-    values = ['"v"', "1"] if any(state.typed in ("json", "notated") for state in spec.states.values()) else ["v", "1"]
+    typed = {state.typed for state in spec.states.values()}
+    values = ["v", "1"] if typed <= {*NEVER_ENDED_BY_THEMSELVES} else ['"v"', "1"]
     runs = {name: [RUNS.get(name.partition("_")[0], "k")] for name in spec.terminals if name != WS}
     return {
         **runs,

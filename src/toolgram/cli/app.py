@@ -24,6 +24,7 @@ from toolgram.cli.options import (
     Grammar,
     Machine,
     Prefix,
+    Strict,
     Tools,
     load_chosen_format,
     load_required_format,
@@ -115,8 +116,9 @@ def parse(
         ),
     ] = None,
     tools: Tools = None,
-    prefix: Prefix = "",
+    prefix: Prefix = None,
     finish_reason: FinishReason = None,
+    strict: Strict = False,
 ) -> None:
     """Parse raw model output and print the message as JSON.
 
@@ -138,9 +140,8 @@ def parse(
     if inputs.count("-") > 1:
         refuse("standard input (-) can only be read once")
     with quiet_endings():
-        reading = Reading(
-            load_required_format(format_name, grammar, machine, NO_FORMAT), read_tools(tools), prefix, finish_reason
-        )
+        fmt = load_required_format(format_name, grammar, machine, NO_FORMAT)
+        reading = Reading(fmt, read_tools(tools), prefix, finish_reason, strict)
         if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
             complain("reading standard input; end it with Ctrl-D")
         if jsonl is not None:
@@ -160,7 +161,7 @@ def explain(
     grammar: Grammar = None,
     machine: Machine = None,
     tools: Tools = None,
-    prefix: Prefix = "",
+    prefix: Prefix = None,
     finish_reason: FinishReason = None,
     as_json: Annotated[bool, typer.Option("--json", help="The whole explanation as one JSON document.")] = False,
 ) -> None:
@@ -382,7 +383,7 @@ def export(
     machine: Machine = None,
     tools: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The functions that may be called: a JSON list of OpenAI tool dicts."),
+        typer.Option(metavar="FILE", help="The functions that may be called: a JSON list in the shape of any API."),
     ] = None,
     tool_choice: Annotated[
         str, typer.Option(metavar="CHOICE", help="auto, required, none, or the name of a function.")

@@ -64,9 +64,26 @@ class DeriveOptions:
 
     def derive(self, source: Source) -> Derived:
         """The format. Tokens of the command line replace those of the file. Raises ToolgramError."""
+        fmt, report = self._format(source, isolate=False)
+        from toolgram.derive import analyse
+
+        # A format from the cache on disk has no findings.
+        analysis = report.analysis or analyse(source.template, *self._tokens(source), self.kwargs)
+        return Derived(fmt, report, analysis)
+
+    def report(self, source: Source) -> DeriveReport:
+        """What is found, by a process that cannot cost more than its limits. Raises ToolgramError."""
+        return self._format(source, isolate=True)[1]
+
+    def _tokens(self, source: Source) -> tuple[str, str]:
         bos_token = source.bos_token if self.bos_token is None else self.bos_token
-        eos_token = source.eos_token if self.eos_token is None else self.eos_token
+        return bos_token, source.eos_token if self.eos_token is None else self.eos_token
+
+    def _format(self, source: Source, isolate: bool) -> tuple[toolgram.Format, DeriveReport]:
+        bos_token, eos_token = self._tokens(source)
         try:
+            import toolgram.derive.deriving  # to see what is missing
+
             fmt = toolgram.derive_format(
                 source.template,
                 bos_token=bos_token,
@@ -74,17 +91,14 @@ class DeriveOptions:
                 name=self.name or source.name,
                 chat_template_kwargs=self.kwargs or None,
                 strict=self.strict,
+                isolate=isolate,
             )
-            from toolgram.derive import analyse
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("toolgram"):
                 raise
             refuse(f'derive needs {error.name}; pip install "toolgram[derive]"')
-        report = fmt.report
-        assert report is not None, "a derived format has a report"
-        # A format from the cache on disk has no findings.
-        analysis = report.analysis or analyse(source.template, bos_token, eos_token, self.kwargs)
-        return Derived(fmt, report, analysis)
+        assert fmt.report is not None, "a derived format has a report"
+        return fmt, fmt.report
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def tokens_of(given: Sequence[str]) -> dict[str, int | None]:
 def print_export(
     fmt: Format,
     target: str,
-    tools: Sequence[Mapping[str, Any]] | None,
+    tools: Sequence[Any] | None,
     choice: str,
     parallel: bool,
     reasoning: bool | None,

@@ -41,20 +41,25 @@ Tools = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="The tools the model was offered: a JSON list of OpenAI tool dicts. Example: --tools tools.json",
+        help="The tools the model was offered: a JSON list in the shape of any API. Example: --tools tools.json",
     ),
 ]
 Prefix = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="TEXT",
         show_default=False,
-        help="What the chat template had already written for the model. Example: --prefix '[THINK]'",
+        help="What the chat template had already written for the model; the format's own generation prompt where it is "
+        "not given, and '' for nothing. Example: --prefix '[THINK]'",
     ),
 ]
 FinishReason = Annotated[
     str | None,
     typer.Option(metavar="REASON", help="Why the server stopped the model. Example: --finish-reason length"),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Repair nothing: what a model got wrong inside a call makes the call malformed."),
 ]
 
 
@@ -87,9 +92,11 @@ def read_tools(path: str | None) -> list[dict[str, Any]] | None:
     if path is None:
         return None
     tools = _read_json(path)
-    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
-        refuse(f"{path}: tools are a JSON list of objects, as the OpenAI API takes them")
-    return tools
+    try:
+        toolgram.tools.read_tools(tools)
+    except toolgram.ToolgramError as error:
+        refuse(f"{path}: {error}")
+    return tools  # type: ignore[no-any-return]
 
 
 def read_schema(path: str | None) -> dict[str, Any] | None:

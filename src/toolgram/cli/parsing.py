@@ -49,12 +49,13 @@ class Reading:
 
     format: Format
     tools: list[dict[str, Any]] | None = None
-    prefix: str = ""
+    prefix: str | None = None
     finish_reason: str | None = None
+    strict: bool = False
 
     def run(self, texts: Iterable[str], see: Callable[[Event], None]) -> Message:
         """Feed the texts as they come and show each event as it happens."""
-        parser = self.format.parser(tools=self.tools, prefix=self.prefix)
+        parser = self.format.parser(tools=self.tools, prefix=self.prefix, strict=self.strict)
         for text in texts:
             for event in parser.feed(text):
                 see(event)

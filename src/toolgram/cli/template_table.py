@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from toolgram.cli.templates import NoTemplate, Source, read_template
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, on_one_line
 
 if TYPE_CHECKING:
-    from toolgram.derive.result import MarkerRegistry
+    pass
 
 COLUMNS = ("template", "reasoning", "content", "tools", "call id", "markers", "format", "probes", "warnings", "ms")
 PLAINEST = "{{ messages[-1].content }}"
@@ -84,7 +84,7 @@ def print_template_table(folder: str, options: DeriveOptions) -> int:
 
 def _entries(paths: list[Path], folder: Path, options: DeriveOptions) -> Iterator[Entry]:
     with suppress(toolgram.ToolgramError):
-        options.derive(Source(PLAINEST))  # warm-up: the first derivation also pays for imports
+        options.report(Source(PLAINEST))  # warm-up: the first derivation also measures the imports
     for path in paths:
         label = on_one_line(path.relative_to(folder).with_suffix("").as_posix())
         try:
@@ -97,15 +97,15 @@ def entry(label: str, path: Path, options: DeriveOptions) -> Entry:
     """The row of one template."""
     source = read_template(str(path))
     began = time.perf_counter()
-    derived = options.derive(source)
+    report = options.report(source)
     took = time.perf_counter() - began
-    found, report = derived.analysis, derived.report
+    found = report.found
     return Entry(
         label,
-        found.reasoning_mode.value,
-        found.content_mode.value,
-        found.tool_format.value,
-        found.call_id_position.value,
+        found.reasoning,
+        found.content,
+        found.calls,
+        found.call_id,
         short_markers(found.markers),
         report.shipped,
         len(report.probes) - len(report.failed),
@@ -115,17 +115,17 @@ def entry(label: str, path: Path, options: DeriveOptions) -> Entry:
     )
 
 
-def short_markers(markers: MarkerRegistry) -> str:
+def short_markers(markers: Mapping[str, str]) -> str:
     """The markers that open and close things, on one line."""
     pairs = (
-        (markers.reasoning_start, markers.reasoning_end),
-        (markers.content_start, markers.content_end),
-        (markers.tool_section_start, markers.tool_section_end),
-        (markers.per_call_start, markers.per_call_end),
-        (markers.function_name_prefix, markers.function_name_suffix),
-        (markers.argument_name_prefix, markers.argument_value_suffix),
+        ("reasoning_start", "reasoning_end"),
+        ("content_start", "content_end"),
+        ("tool_section_start", "tool_section_end"),
+        ("per_call_start", "per_call_end"),
+        ("function_name_prefix", "function_name_suffix"),
+        ("argument_name_prefix", "argument_value_suffix"),
     )
-    stripped = [(start.strip(), end.strip()) for start, end in pairs]
+    stripped = [(markers.get(start, "").strip(), markers.get(end, "").strip()) for start, end in pairs]
     short = on_one_line(" ".join(f"{start}…{end}" for start, end in stripped if start or end))
     return short if len(short) <= LONGEST_MARKERS else short[: LONGEST_MARKERS - 1] + "…"
 

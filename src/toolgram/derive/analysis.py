@@ -8,10 +8,11 @@ checked: messages that no phase has seen are written from the analysis and compa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from toolgram.derive.comparing import between, common_prefix, find_slots, first_marker, markers_of, mirrors
+from toolgram.derive.comparing import MAX_MARKER, between, common_prefix, find_slots, first_marker, markers_of, mirrors
 from toolgram.derive.content import Content, learn_content, learn_strips
 from toolgram.derive.conversation import (
     CALLS,
@@ -34,6 +35,7 @@ from toolgram.derive.result import (
     CallsFormat,
     DiffAnalysisResult,
     GenerationPrompt,
+    MarkerRegistry,
     Part,
     Parts,
     ReasoningMode,
@@ -66,7 +68,7 @@ def _analyse(talk: Conversation) -> DiffAnalysisResult:
     talk.phase = "C1"
     content = learn_content(talk, reasoning, calls.one.tail(0) if calls else "")
     talk.phase = "T1-T7"
-    form = learn_calls(talk, calls, reasoning, content) if calls else None
+    form = _of_some_length(talk, learn_calls(talk, calls, reasoning, content)) if calls else None
     talk.phase = "turns"
     return _together(talk, reasoning, content, form, switch, prompts)
 
@@ -78,7 +80,7 @@ def _reasoning(
     talk.phase = "T1"
     calls = read_all(talk, style) if style else None
     if style and calls is None:
-        talk.report.warn("the template prints calls, but not in a way that could be read")
+        talk.report.leave_unexplained("the template prints calls, but not in a way that could be read")
     talk.phase = "R1-R3"
     opened = {name: talk.body(prompt) for name, prompt in prompts.items()}
     return learn_reasoning(talk, opened, _before_calls(talk, style if calls else None)), calls
@@ -131,6 +133,7 @@ def _together(
     shapes = _shapes(talk, reasoning, calls)
     strips = learn_strips(talk)
     markers, fields, tool_format, position = name_markers(reasoning, content, calls)
+    markers = _cut_markers(talk, markers)
     instructions = find_instructions(talk, calls is not None, reasoning.mode is not ReasoningMode.NONE)
     pairs = hinted_pairs(instructions.get(THINKING, ""))
     history = talk.turn_in_history(talk.assistant(CONTENT, REASONING)) or ""
@@ -160,11 +163,34 @@ def _together(
         instructions=instructions,
         hinted_reasoning=pairs[0] if pairs else None,
         hinted_content=pairs[1] if len(pairs) > 1 else None,
+        prints_calls=_prints_calls(talk, calls),
         report=talk.report,
     )
     _explain(result, talk)
     _check(result, talk)
     return result
+
+
+def _of_some_length(talk: Conversation, calls: CallsFormat | None) -> CallsFormat | None:
+    """The calls, unless what stands around them is longer than any marker: that is no marker, but a text."""
+    if calls is None:
+        return None
+    around = [calls.section_start, calls.section_end, calls.separator, *(calls.single or ()), calls.arguments.separator]
+    around += [part for part in (*calls.pattern, *(calls.without_arguments or ())) if isinstance(part, str)]
+    around += [part for part in calls.arguments.pattern if isinstance(part, str)]
+    longest = max(map(len, around))
+    if longest <= MAX_MARKER:
+        return calls
+    talk.report.leave_unexplained(f"the calls cannot be expressed: the template writes {longest} characters around one")
+    return None
+
+
+def _cut_markers(talk: Conversation, markers: MarkerRegistry) -> MarkerRegistry:
+    """The markers, each that is longer than any marker cut behind its first special token, or at a bound."""
+    long = {name: text for name, text in markers.items() if len(text) > MAX_MARKER}
+    for name, text in long.items():
+        talk.report.leave_unexplained(f"{name} is {len(text)} characters long, and was cut: it is hardly a marker")
+    return replace(markers, **{name: first_marker(text)[:MAX_MARKER] for name, text in long.items()})
 
 
 def _last_text(shapes: Mapping[Parts, Shape], parts: Parts) -> str:
@@ -177,6 +203,14 @@ def _preserved(markers: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     pairs = {"<": ">", "[": "]", "【": "】", "«": "»", "⟨": "⟩"}
     found = [part for _, marker in markers for part in markers_of(marker) if pairs.get(part[0]) == part[-1]]
     return tuple(dict.fromkeys(part for part in found if any(map(str.isalnum, part))))
+
+
+def _prints_calls(talk: Conversation, calls: CallsFormat | None) -> str:
+    """Whether calls are printed: one that was never printed may have been left out, or refused."""
+    turns = [talk.turn(content, None, CALLS[:1]) for content in (None, CONTENT)]
+    if calls is not None or any(turn is not None and CALLS[0].name in turn for turn in turns):
+        return "yes"
+    return "no" if any(turn is not None for turn in turns) else "refused"
 
 
 def _requires_content(talk: Conversation, calls: CallsFormat | None) -> bool:
@@ -218,9 +252,14 @@ def _explain(result: DiffAnalysisResult, talk: Conversation) -> None:
     """Say what the template does not print."""
     report = result.report
     if result.calls is None:
-        report.warn("the template prints no tool calls; it cannot show how the model writes them")
+        refused = result.prints_calls == "refused"
+        report.warn(
+            "the template refuses tool calls; it does not show how the model writes them"
+            if refused
+            else "the template prints no tool calls; it cannot show how the model writes them"
+        )
     elif Part.CALLS not in result.shapes.get(frozenset({Part.CALLS}), Shape((), ())).parts:
-        report.warn("the template prints calls, and what was found does not write them as it does")
+        report.leave_unexplained("the template prints calls, and what was found does not write them as it does")
     for topic, text in result.instructions.items():
         report.found("hints", f"the prompt speaks of {topic}", "what it has more with them than without", text)
     for parts, shape in result.shapes.items():
@@ -229,7 +268,7 @@ def _explain(result: DiffAnalysisResult, talk: Conversation) -> None:
             lost = ", ".join(sorted(part.value for part in shape.dropped))
             report.found("turns", f"a message with {having} loses its {lost}", "the turn does not show it")
         elif len(shape.parts) != len(set(shape.parts)):
-            report.warn("a part of the message is printed twice")
+            report.leave_unexplained("a part of the message is printed twice")
 
 
 _CHECKS: tuple[Call, ...] = (
@@ -261,5 +300,7 @@ def _check(result: DiffAnalysisResult, talk: Conversation) -> None:
         turn = talk.turn(content, reasoning, _CHECKS[:count])
         if turn is not None and turn != written:
             parts = ", ".join(sorted(part.value for part in parts_of(content, reasoning, _CHECKS[:count])))
-            result.report.warn(f"a message of {parts} ({count} calls) is not written as the template writes it")
+            result.report.leave_unexplained(
+                f"a message of {parts} ({count} calls) is not written as the template writes it"
+            )
             result.report.found("check", f"{written!r} instead of {turn!r}", "written from the analysis", turn, written)

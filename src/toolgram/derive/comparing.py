@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from toolgram.derive.budget import look
+
 # What reads as one marker: a bracketed run without blanks at its edges. The last two are cut off at a slot.
 _MARKER = re.compile(
     r"<[^<>\s=](?:[^<>\n]*[^<>\s])?>|\[/?[A-Za-z_](?:[^\[\]\n\",:{}]*)\]|【[^【】\n]*】|\{\{[^{}\n]*\}\}|«[^«»\n]*»"
@@ -19,6 +21,7 @@ _MARKER = re.compile(
     r"|<[^<>\s][^<>\n]*\Z|\A[\"'\w=:. -]+>"
 )
 _WORD = re.compile(r"\w+")
+MAX_MARKER = 500  # characters; what is longer is cut, or not read at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ def shared_length(texts: Sequence[str]) -> int:
 
 def common_prefix(texts: Sequence[str]) -> str:
     """The longest common beginning that cuts no marker and no word of any text."""
+    look()
     if not texts:
         return ""
     size = shared_length(texts)
@@ -76,6 +80,7 @@ def common_prefix(texts: Sequence[str]) -> str:
 
 def common_suffix(texts: Sequence[str]) -> str:
     """The longest common end that cuts no marker and no word of any text."""
+    look()
     if not texts:
         return ""
     size = shared_length([text[::-1] for text in texts])
@@ -99,6 +104,7 @@ def _uncuttable(text: str, near: int) -> set[int]:
 
 def cuttable(text: str, low: int, high: int) -> list[int]:
     """The positions from `low` to `high` that are inside no marker and no word; all of them, if none is."""
+    look()
     inside = {match.start() + at for match in _MARKER.finditer(text) for at in range(1, len(match.group()))}
     inside |= {match.start() + at for match in _WORD.finditer(text) for at in range(1, len(match.group()))}
     places = range(low, high + 1)
@@ -106,14 +112,18 @@ def cuttable(text: str, low: int, high: int) -> list[int]:
 
 
 def markers_of(text: str) -> list[str]:
-    """The bracketed markers of `text`, and the runs of anything else between them, blanks stripped."""
+    """The bracketed markers of `text`, and the runs of anything else between them, blanks stripped.
+
+    Each is cut where it is longer than any marker.
+    """
+    look()
     parts: list[str] = []
     at = 0
     for match in _MARKER.finditer(text):
         parts += [text[at : match.start()].strip(), match.group()]
         at = match.end()
     parts.append(text[at:].strip())
-    return [part for part in parts if part]
+    return [part[:MAX_MARKER] for part in parts if part]
 
 
 def first_marker(text: str) -> str:
@@ -126,6 +136,7 @@ def first_marker(text: str) -> str:
 
 def find_slots(text: str, values: Iterable[tuple[str, str]], start: int = 0) -> list[Slot]:
     """Every occurrence of the (label, value) pairs in `text` from `start` on, in order; longer values win."""
+    look()
     labels = {value: label for label, value in values if value}
     if not labels:
         return []
@@ -150,6 +161,22 @@ def split_junction(junction: str, before_first: str, after_last: str) -> tuple[s
     if len(end) + len(start) > len(junction):
         start = start[len(end) + len(start) - len(junction) :]
     return end, junction[len(end) : len(junction) - len(start)], start
+
+
+_WORDS_OF_PAIRS = (("begin", "end"), ("start", "end"), ("open", "close"), ("BEGIN", "END"), ("START", "END"))
+
+
+def mirror_of(opening: str) -> str:
+    """The counterpart that a marker has by its shape: `</x>` of `<x>`, `[/X]` of `[X]`, `<|x_end|>` of `<|x_start|>`.
+
+    "" where the shape tells of none.
+    """
+    for begins, ends in _WORDS_OF_PAIRS:
+        word = re.compile(rf"(?<![A-Za-z]){begins}(?![A-Za-z])")
+        if word.search(opening):
+            return word.sub(ends, opening, count=1)
+    match = re.fullmatch(r"([<\[])([A-Za-z_][\w:.-]*)([>\]])", opening)
+    return f"{match[1]}/{match[2]}{match[3]}" if match and match[1] + match[3] in ("<>", "[]") else ""
 
 
 _BEGINNINGS = re.compile(r"begin|start|open|prefix|^b(?=[a-z]*$)", re.IGNORECASE)

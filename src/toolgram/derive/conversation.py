@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from toolgram.derive.budget import look
 from toolgram.derive.comparing import common_prefix, cuttable, first_marker, shared_length
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate, Message
@@ -24,7 +25,11 @@ from toolgram.derive.result import FailedProbe, MessageForm, Report
 USER, USER_AGAIN = "Wherefore glimmer quilps", "Yonder flitters mopt"
 CONTENT, CONTENT_AGAIN = "Brisk zolves vexing", "Nimble dwarfkin jumped"
 REASONING = "Hushed kwarties ponder"
+RESULT = "Zephyrous knoll"
+FILLER = "Pluvial yammer"  # content for a template that refuses calls without; taken out of what it prints
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
+IDS = ("", "24", "call_24", "functions")  # nine letters; more; with a word before them; the name with a counter
+MAX_TURN = 10_000  # characters that one message may add
 SWITCHES = ("enable_thinking", "thinking", "think", "reasoning", "enable_reasoning", "thinking_mode")
 
 
@@ -117,10 +122,18 @@ class Conversation:
         arguments: Any = dict(call.arguments)
         if self.form.arguments_as_string:
             arguments = json.dumps(arguments, ensure_ascii=False)
-        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+        return {"id": self.given_id(call), "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+    def given_id(self, call: Call) -> str:
+        """The id of a call as the template is given it. In what is printed, the call's own stands for it again."""
+        if self.form.ids == "functions":
+            return f"functions.{call.name}:0"
+        long = (call.id * 3)[:24]
+        return {"24": long, "call_24": f"call_{long}"}.get(self.form.ids, call.id)
 
     def render(self, messages: Sequence[Message], prompt: bool = False, kwargs: Mapping[str, Any] | None = None) -> str:
         """Render a conversation that begins with the user. Raises TemplateError."""
+        look(f"analysing the template (phase {self.phase})")
         system = [{"role": "system", "content": "Behave."}] if self.form.with_system else []
         variables = {**self.form.variables, **(kwargs or {})}
         return self.template.render(
@@ -154,7 +167,10 @@ class Conversation:
     ) -> str | None:
         """What an assistant message adds to the prompt, role header included; None if the template refuses it."""
         try:
-            return self.turn_or_error(self.assistant(content, reasoning, calls), kwargs)
+            turn = self.turn_or_error(self.assistant(content, reasoning, calls), kwargs)
+            for call in calls if self.form.ids else ():
+                turn = turn.replace(self.given_id(call), call.id)
+            return turn
         except TemplateError as error:
             self.refused(f"content={content!r}, reasoning={reasoning!r}, calls={[c.name for c in calls]}", error)
             return None
@@ -163,10 +179,35 @@ class Conversation:
         """The same for a message as it is; raises TemplateError."""
         user = self._user(USER)
         base = _after(self.render([user], kwargs=kwargs), USER)
-        key = base, _after(self.render([user, message], kwargs=kwargs), USER), self.opening(kwargs)
+        results = self._results(message)
+        full = _after(self.render([user, message, *results], kwargs=kwargs), USER)
+        key = base, full.removesuffix(self._printed_results(user, results, kwargs)), self.opening(kwargs)
+        if len(key[1]) - len(base) > MAX_TURN:
+            raise TemplateError(f"adds more than {MAX_TURN} characters for one message")
         if key not in self._cuts:
-            self._cuts[key] = _added(*key)
+            self._cuts[key] = _added(*key).replace(FILLER, "")
         return self._cuts[key]
+
+    def _results(self, message: Message) -> list[Message]:
+        """The results of a message's calls, where the template wants them."""
+        calls = message.get("tool_calls", ()) if self.form.with_results else ()
+        return [
+            {
+                "role": "tool",
+                "tool_call_id": call["id"],
+                "name": call["function"]["name"],
+                "content": self._content(RESULT),
+            }
+            for call in calls
+        ]
+
+    def _printed_results(self, user: Message, results: Sequence[Message], kwargs: Mapping[str, Any] | None) -> str:
+        """What these results add behind an answer of content."""
+        if not results:
+            return ""
+        answer = {"role": "assistant", "content": self._content(CONTENT)}
+        without = self.render([user, answer], kwargs=kwargs)
+        return self.render([user, answer, *results], kwargs=kwargs).removeprefix(without)
 
     def turn_in_history(self, message: Message) -> str | None:
         """The same with another user message behind it, up to that one's text."""
@@ -174,6 +215,8 @@ class Conversation:
         try:
             base = _after(self.render([user]), USER)
             full = _after(self.render([user, message, again]), USER)
+            if len(full) - len(base) > 2 * MAX_TURN:
+                raise TemplateError(f"adds more than {2 * MAX_TURN} characters for two messages")
         except TemplateError as error:
             self.refused(f"a user message after {sorted(message)}", error)
             return None

@@ -13,28 +13,28 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from toolgram.derive.analysis import analyse
-from toolgram.derive.drafts import Draft
+from toolgram.derive.budget import SECONDS, look, within
+from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
+from toolgram.derive.isolated import derive_apart
+from toolgram.derive.keeping import as_data, from_data, load, save, shipped_format
 from toolgram.derive.known import known_for
 from toolgram.derive.rebuilding import NotExpressible
-from toolgram.derive.report import DeriveReport, Probe
+from toolgram.derive.report import DeriveReport, found_of
 from toolgram.derive.result import DiffAnalysisResult
 from toolgram.derive.synthesis import synthesise, without_calls
+from toolgram.derive.unexplained import find_unexplained
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import FormatError
-from toolgram.formats import Format, format_names, get_format, grammar_home
-from toolgram.spec_cache import readers_hash
-from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
+from toolgram.formats import Format, format_names
 
 CACHE_VARIABLE = "TOOLGRAM_CACHE"
-_VERSION = 1
 _MOST_KEPT = 256
-_kept: OrderedDict[str, Format] = OrderedDict()
+_kept: OrderedDict[tuple[str, bool], Format] = OrderedDict()
 _lock = Lock()
 
 
@@ -47,6 +47,8 @@ def derive_format(
     chat_template_kwargs: Mapping[str, Any] | None = None,
     strict: bool = False,
     cache_dir: str | Path | None = None,
+    seconds: float = SECONDS,
+    isolate: bool = False,
 ) -> Format:
     """The format in which a model with this Jinja chat template writes, found out by comparing renderings.
 
@@ -56,23 +58,28 @@ def derive_format(
 
     Takes some tens of milliseconds the first time and microseconds after that, as results are kept in memory; with
     `cache_dir`, or the environment variable TOOLGRAM_CACHE, on disk as well. Templates are not trusted: rendering is
-    sandboxed and bounded. Raises TemplateError for a template that cannot be rendered, and, with `strict`, FormatError
-    where a message does not come back or the calls cannot be expressed.
+    sandboxed, and all of it stops after so many `seconds` of the processor. With `isolate` another process does all of
+    it, which the system limits: nothing that a template does can cost more, and the report has no `analysis`.
+
+    Raises TemplateError for a template that cannot be rendered or costs too much (CostlyTemplate), and, with `strict`,
+    FormatError where a message does not come back or anything is left unexplained (`report.ok` is false).
     """
-    given = [_VERSION, chat_template, bos_token, eos_token, name, dict(chat_template_kwargs or {})]
+    given = [chat_template, bos_token, eos_token, name, dict(chat_template_kwargs or {})]
     key = hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
     with _lock:
-        fmt = _kept.get(key)
+        fmt = _kept.get((key, isolate))
     if fmt is None:
         directory = cache_dir or os.environ.get(CACHE_VARIABLE)
         path = Path(directory) / f"{key[:32]}.json" if directory else None
-        fmt = _load(path) if path else None
+        fmt = load(path) if path else None
         if fmt is None:
-            fmt = _derive(chat_template, bos_token, eos_token, name or f"derived_{key[:8]}", chat_template_kwargs)
+            derive = _apart if isolate else _bounded
+            own_name = name or f"derived_{key[:8]}"
+            fmt = derive(chat_template, bos_token, eos_token, own_name, chat_template_kwargs, seconds)
             if path:
-                _save(path, fmt)
+                save(path, fmt)
         with _lock:
-            _kept[key] = fmt
+            _kept[key, isolate] = fmt
             while len(_kept) > _MOST_KEPT:
                 _kept.popitem(last=False)
     if strict:
@@ -80,31 +87,76 @@ def derive_format(
     return fmt
 
 
+def derive_now(
+    chat_template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None, seconds: float
+) -> dict[str, Any]:
+    """The same as data (`keeping`), made anew: what a process of its own does. Raises TemplateError."""
+    return as_data(_bounded(chat_template, bos_token, eos_token, name, kwargs, seconds))
+
+
+def _apart(
+    template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None, seconds: float
+) -> Format:
+    """Derive in a process of its own."""
+    question = {
+        "chat_template": template,
+        "bos_token": bos_token,
+        "eos_token": eos_token,
+        "name": name,
+        "kwargs": dict(kwargs or {}),
+    }
+    try:
+        json.dumps(question)
+    except (TypeError, ValueError) as error:
+        raise TemplateError(f"in a process of its own, variables are JSON: {error}") from None
+    fmt = from_data(derive_apart(question, seconds))
+    if fmt is None:
+        raise CostlyTemplate("the process that derived gave no format")
+    return fmt
+
+
+def _bounded(
+    template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None, seconds: float
+) -> Format:
+    """Derive within a budget. What a template makes of the analysis is the template's fault, and one short error."""
+    with within(seconds) as budget:
+        try:
+            return _derive(template, bos_token, eos_token, name, kwargs)
+        except OutOfBudget as error:
+            raise CostlyTemplate(error.problem, error.line) from None
+        except (RecursionError, MemoryError) as error:
+            raise CostlyTemplate(f"{type(error).__name__} while {budget.doing}") from None
+
+
 def _derive(template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None) -> Format:
     began = time.perf_counter()
     result = analyse(template, bos_token, eos_token, kwargs)
-    report = DeriveReport(result, warnings=list(result.report.warnings))
-    draft = _draft(result, name, eos_token, report)
-    fmt = Format(draft.spec((str(grammar_home()),)), draft.machine(), report)
+    report = DeriveReport(result, warnings=list(result.report.warnings), found=found_of(result))
+    look("writing the two files")
+    fmt = _synthesised(result, name, eos_token, report)
+    look("compiling the derived format")
+    _ = fmt.program
     report.probes = probe(fmt, result)
     fmt = _known(result, fmt, report)
+    report.unexplained += find_unexplained(result, report)
     for failed in report.failed:
         report.warnings.append(f"{failed.case} ({failed.prompt}): {failed.problem}")
     report.seconds = time.perf_counter() - began
     return fmt
 
 
-def _draft(result: DiffAnalysisResult, name: str, eos_token: str, report: DeriveReport) -> Draft:
+def _synthesised(result: DiffAnalysisResult, name: str, eos_token: str, report: DeriveReport) -> Format:
     try:
-        draft = synthesise(result, name, eos_token)
-        draft.spec(())
-        return draft
+        builder = synthesise(result, name, eos_token)
+        return Format(builder.spec(), builder.machine(), report)
     except NotExpressible as error:
         problem = str(error)
     except FormatError as error:
         problem = error.problem
-    report.warnings.append(f"the calls cannot be expressed, and are read as text: {problem}")
-    return without_calls(result, name, eos_token)
+    report.unexplained.append(f"the calls cannot be expressed, and are read as text: {problem}")
+    report.warnings += report.unexplained
+    builder = without_calls(result, name, eos_token)
+    return Format(builder.spec(), builder.machine(), report)
 
 
 def _known(result: DiffAnalysisResult, fmt: Format, report: DeriveReport) -> Format:
@@ -112,7 +164,7 @@ def _known(result: DiffAnalysisResult, fmt: Format, report: DeriveReport) -> For
     row = known_for(result)
     if row is None or row.name not in format_names():
         return fmt
-    shipped = Format(get_format(row.name).spec, report=report)
+    shipped = shipped_format(row.name, result.prompts["unset"].opened, report)
     probes = probe(shipped, result)
     if passed(probes) < passed(report.probes):
         report.warnings.append(f"{row.name} seemed to fit and reads less of the template's own messages")
@@ -132,48 +184,6 @@ def _insist(fmt: Format) -> None:
             f"{first.case}: {first.problem}",
             "see `fmt.report` (derive without strict), or write the two files by hand",
         )
-    lost = [warning for warning in report.warnings if warning.startswith("the calls cannot be expressed")]
-    if lost:
-        raise FormatError(fmt.name, lost[0], "see `fmt.report` (derive without strict), or write the two files by hand")
-
-
-# --- on disk ------------------------------------------------------------------------------------------------------
-
-
-def _save(path: Path, fmt: Format) -> None:
-    """Keep the specification of a derived format, and what its report says. What cannot be written is not."""
-    report = fmt.report
-    assert report is not None
-    data = {
-        "code": readers_hash(),
-        "spec": dump_spec(fmt.spec) if report.shipped is None else None,
-        "shipped": report.shipped,
-        "why": report.why,
-        "machine": fmt.machine_text,
-        "probes": [[each.case, each.prompt, each.output, each.problem] for each in report.probes],
-        "warnings": report.warnings,
-        "seconds": report.seconds,
-    }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_text(sealed(data), encoding="utf-8")
-        partial.replace(path)
-    except OSError:
-        return
-
-
-def _load(path: Path) -> Format | None:
-    """The format that was kept there; None where there is none that this version can use."""
-    try:
-        data = unsealed(path.read_text(encoding="utf-8"))
-        if data["code"] != readers_hash():
-            return None
-        report = DeriveReport(None, data["shipped"], data["why"], [Probe(*each) for each in data["probes"]])
-        report.warnings, report.seconds = list(data["warnings"]), float(data["seconds"])
-        if report.shipped:
-            return Format(get_format(report.shipped).spec, report=report)
-        spec = replace(load_spec(data["spec"]), import_paths=(str(grammar_home()),))
-        return Format(spec, data["machine"], report)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
+    if report.unexplained:
+        remedy = "see `fmt.report` (derive without strict), or write the two files by hand"
+        raise FormatError(fmt.name, "; ".join(report.unexplained[:3]), remedy)

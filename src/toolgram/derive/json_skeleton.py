@@ -1,266 +1,194 @@
 """Calls that are JSON objects: alone, in a list, or one behind the other, with or without markers around them.
 
-Strategy: the machine of every such format is the same but for its markers and the names of its keys.  More is taken
-than the template shows, because models do write it: keys in any order, an object for a list and a list for an object,
-the usual names of the keys, and OpenAI's wrapper around the function.
+Strategy: the fragments of the shipped formats read the JSON; here stand the markers around it and the names of its
+keys.  More is taken than the template shows, because models do write it: keys in any order, an object for a list and a
+list for an object, the usual names of the keys, and OpenAI's wrapper around the function.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from toolgram.derive.drafts import RECOVERING, Draft
-from toolgram.derive.paths import Path, each_optional, pieces
-from toolgram.derive.result import DiffAnalysisResult
+from toolgram.composition import START
+from toolgram.derive.format_builder import TEXTS, FormatBuilder
+from toolgram.derive.paths import Path, add_closers, pieces, whole
+from toolgram.derive.result import DiffAnalysisResult, JsonFields
 
+LIST, DONE = "WAITING_FOR_TOOL_LIST", "CALLS_COMPLETE"
+_MEMBERS = ("WAITING_FOR_TOOL_KEY", "PARSING_NAME_COMPLETED", "WAITING_FOR_NAME", "PARSING_ARGUMENTS_COMPLETED")
 _KEY = re.compile(r"\w+\Z")
+_USUAL = {"name": ("name",), "arguments": ("arguments", "parameters"), "id": ("id",)}  # as the shared grammar has them
+_VALUES = {"name": "STRING", "arguments": "(arguments | STRING | NULL)", "id": "STRING"}
 
 
-def add_json_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence[str]) -> list[str]:
-    """Add the calls. `entries` are the states of free text; returns the states behind a call, which text leaves."""
-    calls, markers, fields = result.calls, result.markers, result.json_fields
+def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[str]:
+    """Add the calls. Returns the states behind a call, which text leaves."""
+    calls, markers = result.calls, result.markers
     assert calls is not None
     listed = calls.section_start.rstrip().endswith("[")
     section = calls.section_start.rstrip().removesuffix("[") if listed else calls.section_start
     section_end = calls.section_end.lstrip().removeprefix("]") if listed else calls.section_end
-    before = _whole(draft, markers.per_call_start)
-    outer = _whole(draft, section)
+    before = whole(builder, markers.per_call_start)
+    outer = whole(builder, section)
     if not before:
         before, outer = outer, []
     closers = [*pieces(markers.per_call_end)]
-    ends = pieces(section_end)
-    recovering = draft.state(RECOVERING, "malformed")
-    done = draft.state("CALLS_COMPLETE", "content")
-    texts = [*entries, done, recovering]
-    path = Path(draft, texts)
-    rule: list[str] = []
-    if outer:
-        inner = _markers(path, "TOOL_CALLS", outer)
-        rule.append(f"({inner.text()})?")
-        path = Path(draft, [*texts, *inner.states])
-    if before:
-        alone, alone_end = _alone(draft, result, before)
-        path = _markers(path, "TOOL_CALL", before)
-        opened = path.states
-        if alone:
-            other = _markers(Path(draft, texts), "SOLE_TOOL_CALL", alone)
-            opened = [*opened, *other.states]
-            rule = [f"({' '.join([*rule, *path.symbols])} | {other.text()})"]
-        else:
-            rule += path.symbols
+    builder.about["python_json"] = True
+    if result.json_fields.name_is_key:
+        builder.use("json_named_call_list", {START: DONE})
+        builder.take("named_envelope", "call_list", "envelope")
     else:
-        alone_end = []
-        opened = [state for state in texts if state != recovering]
-    _add_object(draft, result, opened, done, recovering)
-    objects = "(call_list | envelope)"
-    rule.append(objects)
-    rule.append("_ws")
-    again = _separator(draft, calls.separator, done)
+        _Keys(builder, result.json_fields).add()
+    rule, alone_end = _opening(builder, result, outer, before)
+    again = _separator(builder, calls.separator, before)
     direct = bool(before) and not closers  # objects behind one another, in one section
-    for state in [*([again] if again else []), *([done] if direct else [])]:
-        draft.to("start_map item", state, "WAITING_FOR_TOOL_KEY")
-        draft.to("start_array", state, "WAITING_FOR_TOOL")
+    behind = [*(["content", "reasoning"] if not before else []), *([DONE] if direct else [])]
+    builder.to("start_map item", behind, "WAITING_FOR_TOOL_KEY")
+    builder.to("start_array", behind, "WAITING_FOR_TOOL")
+    rule += ["(call_list | envelope)", "_ws"]
     if again or direct:
-        between = "(SEPARATOR _ws)? " if again and direct else "SEPARATOR _ws " if again else ""
-        rule.append(f"({between}{objects} _ws)*")
-    leaving = [done]
-    closing = _closers(draft, [*closers, *ends], leaving, recovering)
-    if alone_end:
-        behind = [done]
-        closing = [f"({' | '.join([*closing, *_closers(draft, alone_end, behind, recovering)])})"]
-        leaving += behind[1:]
-    rule += closing
-    draft.rules.append(f"calls.3: {' '.join(part for part in rule if part)}")
-    _add_rules(draft, result)
-    draft.imports.append(".common.json (arguments, STRING, NULL, _BLANK)")
-    if not fields.name_is_key:
-        draft.about["same_path"] = _same_paths(result)
+        between = f"({again} _ws)?" if again and direct else f"{again} _ws" if again else ""
+        rule.append(f"({between} (call_list | envelope) _ws)*")
+    leaving = [DONE]
+    both = ([*closers, *pieces(section_end)], alone_end)
+    closing = [add_closers(builder, "TOOL_CALL_END", texts, [DONE], leaving) for texts in both if texts]
+    rule += closing if len(closing) < 2 else [f"({' | '.join(closing)})"]
+    builder.rules.insert(0, f"calls.3: {' '.join(rule)}")
     return leaving
 
 
-def _alone(draft: Draft, result: DiffAnalysisResult, before: list[str]) -> tuple[list[str], list[str]]:
+def _opening(
+    builder: FormatBuilder, result: DiffAnalysisResult, outer: list[str], before: list[str]
+) -> tuple[list[str], list[str]]:
+    """The markers that lead to the JSON: their rule, and the markers that close a sole call of its own."""
+    rule: list[str] = []
+    path = Path(builder, list(TEXTS))
+    if outer:
+        inner = path.fork()
+        for name in builder.literals("TOOL_CALLS", outer):
+            inner.step(name, builder.state("WAITING_FOR_TOOL_CALL", "held"))
+        rule.append(f"({inner.text()})?")
+        path = Path(builder, [*TEXTS, *inner.states])
+    alone, alone_end = _alone(builder, result, before)
+    rule.append(path.markers("TOOL_CALL", before, LIST).text())
+    if alone:
+        sole = Path(builder, list(TEXTS)).markers("SOLE_TOOL_CALL", alone, LIST)
+        rule = [f"({' '.join(rule)} | {sole.text()})"]
+    return rule, alone_end
+
+
+def _alone(builder: FormatBuilder, result: DiffAnalysisResult, before: list[str]) -> tuple[list[str], list[str]]:
     """The markers around a sole call, where they are not those of several."""
     assert result.calls is not None
-    if result.calls.single is None:
+    if result.calls.single is None or not before:
         return [], []
     start, end = result.calls.single
     markers = result.markers
-    opening = _whole(draft, start.rstrip().removesuffix("[") + markers.per_call_start)
+    opening = whole(builder, start.rstrip().removesuffix("[") + markers.per_call_start)
     closing = pieces(markers.per_call_end + end.lstrip().removeprefix("]"))
     return (opening, closing) if opening and opening != before else ([], [])
 
 
-def _whole(draft: Draft, marker: str) -> list[str]:
-    """The pieces of a marker; one, where its first means something else in free text."""
-    cut = pieces(marker)
-    return [marker.strip()] if cut and draft.has(cut[0]) else cut
-
-
-def _markers(path: Path, role: str, texts: Sequence[str]) -> Path:
-    inner = Path(path.draft, path.states)
-    for name in path.draft.literals(role, texts):
-        inner.step(name, path.draft.state("WAITING_FOR_TOOL_LIST", "held"))
-    return inner
-
-
-def _separator(draft: Draft, text: str, done: str) -> str:
-    """What stands between two calls, where it is more than blanks: the state behind it."""
+def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
+    """What stands between two calls, where it is more than blanks."""
     text = text.strip()
     if text not in (";", ",", "|", "&") and not pieces(text):
         text = ";"
-    if text == "," or not text:
+    if text == "," or not text or (builder.has(text) and not before):
         text = ","
-    name = draft.literal("SEPARATOR", text)
-    if name != "SEPARATOR":
+    if builder.has(text):
         return ""
-    waiting = draft.state("WAITING_FOR_NEXT_TOOL", "held")
-    draft.to(name, done, waiting)
-    draft.loop_blanks(waiting)
-    return waiting
+    builder.blanks()
+    name = builder.literal("SEPARATOR", text)
+    builder.to(name, DONE, LIST)
+    return name
 
 
-def _closers(draft: Draft, texts: Sequence[str], leaving: list[str], recovering: str) -> list[str]:
-    """The markers behind a call, each of which may be missing."""
-    names = draft.literals("TOOL_CALL_END", texts)
-    for name in names:
-        dest = draft.state("TOOL_COMPLETE", "content")
-        draft.to(name, leaving[-1], dest)
-        draft.to(name, recovering, dest)
-        leaving.append(dest)
-    return [each_optional(names)] if names else []
+# --- the names of keys ----------------------------------------------------------------------------------------------
 
 
-def _add_object(draft: Draft, result: DiffAnalysisResult, opened: Sequence[str], done: str, recovering: str) -> None:
-    """The states inside the JSON, from the bracket that opens a list or an object on."""
-    fields = result.json_fields
-    waiting = draft.state("WAITING_FOR_TOOL", "held")
-    key = draft.state("WAITING_FOR_TOOL_KEY", "held")
-    complete = draft.state("IN_LIST_COMPLETE")
-    arguments = draft.state("PARSING_ARGUMENTS", "arguments")
-    completed = draft.state("PARSING_ARGUMENTS_COMPLETED")
-    ignoring = draft.state("IGNORING_MEMBER", "ignored")
-    draft.to("start_array", opened, waiting)
-    draft.to("end_array", [waiting, complete], done)
-    draft.to("start_map item", [*opened, waiting, complete], key)
-    if fields.name_is_key:
-        named = draft.state("PARSING_NAME_COMPLETED", "name", "held")
-        draft.to("map_key item.*", key, named, "name")
-        draft.to("start_map item.*", named, arguments, "start_call")
-        draft.to("string item.*", named, arguments, "start_call")
-        draft.to("null item.*", named, completed, "start_call", "no_arguments")
-        draft.to("end_map item.*", arguments, completed)
-    else:
-        _add_members(draft, result, key, arguments, completed)
-    draft.to("map_key", completed, ignoring)
-    draft.to("value_end", ignoring, completed)
-    draft.to("end_map item", completed, complete, "end_call")
-    draft.to("recovered", recovering, complete)
+class _Keys:
+    """The keys of a call: those of the shared fragment, others that mean the same, and those that mean nothing.
 
+    A key of the template is another spelling of the fragment's; where it means something else there, the fragment's
+    is renamed.
+    """
 
-def _paths(result: DiffAnalysisResult) -> tuple[str, str, str]:
-    fields = result.json_fields
-    return f"item.{fields.name_field}", f"item.{fields.args_field}", f"item.{fields.id_field or 'id'}"
-
-
-def _add_members(draft: Draft, result: DiffAnalysisResult, key: str, arguments: str, completed: str) -> None:
-    """Name, arguments, id and what else may stand there, in any order."""
-    name_path, args_path, id_path = _paths(result)
-    parsing = draft.state("PARSING_NAME", "name", "held")
-    named = draft.state("PARSING_NAME_COMPLETED", "held")
-    starting = draft.state("WAITING_FOR_ARGUMENTS_START", "held")
-    early = draft.state("WAITING_FOR_EARLY_ARGUMENTS", "held")
-    parsing_early = draft.state("PARSING_EARLY_ARGUMENTS", "arguments", "held")
-    unnamed = draft.state("WAITING_FOR_NAME", "held")
-    late = draft.state("PARSING_LATE_NAME", "name", "held")
-    draft.to(f"map_key {name_path}", key, parsing)
-    draft.to(f"string {name_path}", parsing, named, "name")
-    draft.to(f"map_key {args_path}", named, starting)
-    draft.to(f"start_map {args_path}", starting, arguments, "start_call")
-    draft.to(f"string {args_path}", starting, arguments, "start_call")
-    draft.to(f"null {args_path}", starting, completed, "start_call", "no_arguments")
-    draft.to(f"end_map {args_path}", arguments, completed)
-    draft.to(f"map_key {args_path}", key, early)
-    draft.to(f"start_map {args_path}", early, parsing_early)
-    draft.to(f"string {args_path}", early, parsing_early)
-    draft.to(f"null {args_path}", early, unnamed, "no_arguments")
-    draft.to(f"end_map {args_path}", parsing_early, unnamed)
-    draft.to(f"map_key {name_path}", unnamed, late)
-    draft.to(f"string {name_path}", late, completed, "name", "start_call")
-    anywhere = [key, named, unnamed]
-    draft.to(f"map_key {id_path}", [*anywhere, completed], "=")
-    draft.to(f"string {id_path}", anywhere, "=", "call_id")
-    draft.to(f"string {id_path}", completed, "=")
-    for path, kinds in _constants(result).items():
-        draft.to(f"map_key {path}", [*anywhere, completed], "=")
-        for kind in kinds:
-            draft.to(f"{kind} {path}", [*anywhere, completed], "=")
-    wrapper = f"item.{result.json_fields.function_field or 'function'}"
-    if wrapper not in (name_path, args_path, id_path):
-        inside = draft.state("PARSING_FUNCTION", "held")
-        draft.to(f"map_key {wrapper}", key, inside)
-        draft.to(f"start_map {wrapper}", inside, key)
-        draft.to(f"end_map {wrapper}", completed, completed)
-
-
-def _constants(result: DiffAnalysisResult) -> dict[str, list[str]]:
-    """Members that carry nothing: path -> events of the values that they may have."""
-    fields = result.json_fields
-    found = {"item.type": ["string"]}
-    if fields.gen_id_field:
-        found[f"item.{fields.gen_id_field}"] = ["string", "number"]
-    for name in fields.constants:
-        if _KEY.match(name):
-            found[f"item.{name}"] = ["string", "number", "boolean", "null"]
-    taken = {*_paths(result)}
-    return {path: kinds for path, kinds in found.items() if path not in taken}
-
-
-def _same_paths(result: DiffAnalysisResult) -> dict[str, str]:
-    """Other spellings of the keys, and the same inside OpenAI's wrapper."""
-    name_path, args_path, id_path = _paths(result)
-    wrapper = f"item.{result.json_fields.function_field or 'function'}"
-    taken = {name_path, args_path, id_path, wrapper, *_constants(result)}
-    same: dict[str, str] = {}
-    for path, spellings in ((name_path, ("name",)), (args_path, ("arguments", "parameters")), (id_path, ("id",))):
-        last = path.removeprefix("item.")
-        for spelling in (last, *spellings):
-            if f"item.{spelling}" not in taken:
-                same.setdefault(f"item.{spelling}", path)
-            if wrapper not in (name_path, args_path, id_path):
-                same.setdefault(f"{wrapper}.{spelling}", path)
-    return same
-
-
-def _add_rules(draft: Draft, result: DiffAnalysisResult) -> None:
-    fields = result.json_fields
-    draft.rules += [
-        'call_list: "[" _BLANK? [_item ("," _BLANK? _item)*] "]"',
-        "_item: envelope _BLANK?",
-    ]
-    if fields.name_is_key:
-        draft.rules += [
-            'envelope: "{" _BLANK? name_field _colon arguments_field _BLANK? "}"',
-            "name_field: STRING",
-            "arguments_field: arguments | STRING | NULL",
-        ]
-    else:
-        names = [path.removeprefix("item.") for path in _paths(result)]
+    def __init__(self, builder: FormatBuilder, fields: JsonFields) -> None:
+        self.builder = builder
+        other = "call_id" if "id" in (fields.name_field, fields.args_field) else "id"
+        self.given = {"name": fields.name_field, "arguments": fields.args_field, "id": fields.id_field or other}
         wrapper = fields.function_field or "function"
-        draft.rules += [
-            'envelope: "{" _fields "}"',
-            'inner_envelope: "{" _fields "}"',
-            '_fields: _BLANK? _field ("," _BLANK? _field)*',
-            "_field: (name_field | id_field | arguments_field | constant_field | function_field) _BLANK?",
-            f'name_field: "\\"{names[0]}\\"" _colon STRING',
-            f'arguments_field: "\\"{names[1]}\\"" _colon (arguments | STRING | NULL)',
-            f'id_field: "\\"{names[2]}\\"" _colon STRING',
-            f'function_field: "\\"{wrapper}\\"" _colon inner_envelope',
-            "constant_field: "
-            + " | ".join(
-                f'"\\"{path.removeprefix("item.")}\\"" _colon (STRING | NUMBER | TRUE | FALSE | NULL)'
-                for path in _constants(result)
-            ),
-        ]
-        draft.imports.append(".common.json (NUMBER, TRUE, FALSE)")
-    draft.rules.append('_colon: _BLANK? ":" _BLANK?')
+        self.wrapper = wrapper if wrapper not in self.given.values() else ""
+        self.constants = {fields.gen_id_field: ["string", "number"]} if fields.gen_id_field else {}
+        for name in fields.constants:
+            if _KEY.match(name):
+                self.constants[name] = ["string", "number", "boolean", "null"]
+        taken = {*self.given.values(), self.wrapper}
+        self.constants = {name: kinds for name, kinds in self.constants.items() if name not in taken}
+        self.taken = {*taken, *self.constants}
+        self.roles = {role: role if self._free(role, key) else key for role, key in self.given.items()}
+
+    def _free(self, spelling: str, key: str) -> bool:
+        """Whether a spelling of `key` means nothing else."""
+        return spelling == key or spelling not in self.taken
+
+    def spellings(self, role: str) -> list[str]:
+        """All spellings of a key."""
+        key = self.given[role]
+        return list(dict.fromkeys([key, *(each for each in _USUAL[role] if self._free(each, key))]))
+
+    def add(self) -> None:
+        """Add the fragments with these keys, and the rules of the grammar."""
+        builder = self.builder
+        renamed = {f"item.{role}": f"item.{key}" for role, key in self.roles.items()}
+        kind = "type" if self._free("type", "") or "type" in self.constants else "kind"
+        builder.use("json_call_list", {START: DONE, **renamed, "item.type": f"item.{kind}"})
+        if self.wrapper:
+            builder.use("json_function", {"item.function": f"item.{self.wrapper}"})
+        for name, kinds in {kind: ["string"], **self.constants}.items():
+            for event in ["map_key"] * (name != kind) + kinds:
+                builder.to(f"{event} item.{name}", _MEMBERS, "=")
+        builder.about["same_path"] = self._same_paths()
+        self._rules()
+
+    def _same_paths(self) -> dict[str, str]:
+        """Other spellings of the keys, and the same inside OpenAI's wrapper."""
+        same: dict[str, str] = {}
+        for role, path in self.roles.items():
+            for spelling in self.spellings(role):
+                if spelling != path:
+                    same[f"item.{spelling}"] = f"item.{path}"
+                if self.wrapper:
+                    same[f"item.{self.wrapper}.{spelling}"] = f"item.{path}"
+        return same
+
+    def _rules(self) -> None:
+        """The shared grammar, with the keys that it does not have."""
+        names = ["call_list", "envelope"]
+        rules: list[str] = []
+        for role, usual in _USUAL.items():
+            spellings = self.spellings(role)
+            own = spellings if {*usual} - {*spellings} else [each for each in spellings if each not in usual]
+            if own:
+                how = "%override" if own == spellings else "%extend"
+                names += [f"{role}_field", *re.findall(r"\w+", _VALUES[role])]
+                rules.append(f"{how} {role}_field: {_literals(own)} _colon {_VALUES[role]}")
+        if self.wrapper not in ("", "function"):
+            names += ["function_field", "inner_envelope"]
+            rules.append(f"%override function_field: {_literals([self.wrapper])} _colon inner_envelope")
+        if self.constants:
+            names += ["type_field", "STRING", "NULL"]
+            self.builder.take("json", "NUMBER", "TRUE", "FALSE")
+            keys = _literals(dict.fromkeys(["type", *self.constants]))
+            rules.append(f"%override type_field: {keys} _colon (STRING | NUMBER | TRUE | FALSE | NULL)")
+        self.builder.take("envelope", *names, *(["_colon"] if rules else []))
+        self.builder.rules += rules
+
+
+def _literals(keys: Iterable[str]) -> str:
+    """The part of a rule that is one of these keys, with their quotes."""
+    written = [json.dumps(json.dumps(key, ensure_ascii=False), ensure_ascii=False) for key in keys]
+    return written[0] if len(written) == 1 else f"({' | '.join(written)})"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolgram.derive.drafts import Draft
+from toolgram.derive.format_builder import FormatBuilder
 
 # Between two markers that are whole: nothing of either continues across.
 _BETWEEN = re.compile(
@@ -24,6 +24,12 @@ def pieces(marker: str) -> list[str]:
     """The pieces of a marker, without the blanks around and between them."""
     cut = [piece for line in _LINES.split(marker) for piece in _BETWEEN.split(line)]
     return [piece.strip() for piece in cut if piece.strip()]
+
+
+def whole(builder: FormatBuilder, marker: str) -> list[str]:
+    """The pieces of a marker; one, where its first means something else in free text."""
+    cut = pieces(marker)
+    return [marker.strip()] if cut and builder.has(cut[0]) else cut
 
 
 def class_of(excluded: str, blanks: bool = False) -> str:
@@ -42,31 +48,55 @@ def each_optional(names: Sequence[str]) -> str:
     return rule
 
 
+def add_closers(
+    builder: FormatBuilder, role: str, texts: Sequence[str], sources: Sequence[str], leaving: list[str]
+) -> str:
+    """The rule of the markers behind the last call, each of which may be missing. Adds the states behind them to
+    `leaving`."""
+    names = builder.literals(role, texts)
+    for name in names:
+        dest = builder.closed("CALLS_CLOSED")
+        builder.to(name, [*sources, "malformed"], dest)
+        leaving.append(dest)
+        sources = [dest]
+    return each_optional(names)
+
+
 @dataclass(slots=True)
 class Path:
     """Where a path stands (its states: it may begin in several), and the symbols that lead there."""
 
-    draft: Draft
-    states: list[str]
+    builder: FormatBuilder
+    states: list[str]  # or tags, for all states that have one
     symbols: list[str] = field(default_factory=list)
 
     def step(self, trigger: str, dest: str, *actions: str, blanks: bool = True) -> Path:
         """One symbol further, to `dest`, in which blanks may stand."""
-        self.draft.to(trigger, self.states, dest, *actions)
+        self.builder.to(trigger, self.states, dest, *actions)
         self.symbols.append(trigger)
         self.states = [dest]
         if blanks:
             self.blanks()
         return self
 
+    def markers(self, role: str, texts: Sequence[str], last: str) -> Path:
+        """The pieces of a marker, to the state `last`, whose blanks are a fragment's."""
+        names = self.builder.literals(role, texts)
+        for name in names[:-1]:
+            self.step(name, self.builder.state("WAITING_FOR_TOOL_MARKER", "held"))
+        for name in names[-1:]:
+            self.builder.blanks()
+            self.step(name, last, blanks=False).symbols.append("_ws")
+        return self
+
     def blanks(self) -> None:
         """Blanks may stand here."""
-        self.draft.loop_blanks(*self.states)
+        self.builder.loop_blanks(*self.states)
         self.symbols.append("_ws")
 
     def fork(self) -> Path:
         """Another path from here, its symbols its own."""
-        return Path(self.draft, list(self.states))
+        return Path(self.builder, list(self.states))
 
     def text(self) -> str:
         """The symbols as part of a rule."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from toolgram.derive.comparing import common_prefix, compare, first_marker, markers_of, mirrors
+from toolgram.derive.comparing import common_prefix, compare, first_marker, markers_of, mirror_of, mirrors
 from toolgram.derive.conversation import (
     CALLS,
     CONTENT,
@@ -25,6 +25,7 @@ from toolgram.derive.conversation import (
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.result import ReasoningMode
 
+_ROLE = re.compile(r"assistant|model|bot\b", re.IGNORECASE)
 UNSET, ON, OFF = "unset", "on", "off"
 
 
@@ -140,7 +141,9 @@ def _from_turn(talk: Conversation, body: str, before_call: Sequence[str], prompt
     if known and known in middle and not end.strip():
         end = middle[: middle.index(known) + len(known)]
     if not end.strip():
-        talk.report.warn("the template prints reasoning without any mark of where it ends; it is taken for content")
+        talk.report.leave_unexplained(
+            "the template prints reasoning without any mark of where it ends; it is taken for content"
+        )
         return Reasoning(ReasoningMode.NONE)
     return Reasoning(ReasoningMode.TAG_BASED, start, end)
 
@@ -184,6 +187,8 @@ def _from_prompt_alone(talk: Conversation, prompt: tuple[str, str], opened: Mapp
     if not end.strip():
         end = _from_empty_block(talk, start)
     if not end.strip():
+        end = _from_mirror(talk, start)
+    if not end.strip():
         talk.report.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
         return Reasoning(ReasoningMode.NONE)
     return Reasoning(ReasoningMode.FORCED_OPEN, start, end)
@@ -210,6 +215,18 @@ def _from_empty_block(talk: Conversation, start: str) -> str:
     rest = before[before.index(start.strip()) + len(start.strip()) :] if start.strip() in before else before
     end = first_marker(rest)
     return end if mirrors(start, end) else ""
+
+
+def _from_mirror(talk: Conversation, start: str) -> str:
+    """The marker that by its shape closes what the prompt opens. No rendering shows it, so it is said in the report."""
+    markers = markers_of(start)
+    if not markers or (not talk.header.strip() and _ROLE.search(start)):
+        return ""  # a role header that no turn has is no thought
+    end = mirror_of(markers[-1])
+    if end:
+        talk.report.found("R2", f"reasoning ends at {end!r}", f"it is the counterpart of {start.strip()!r}", start)
+        talk.report.warn(f"the prompt opens {start.strip()!r} and no turn shows its end; it is taken to be {end!r}")
+    return end
 
 
 def _mode(found: Reasoning, opened: Mapping[str, str]) -> ReasoningMode:

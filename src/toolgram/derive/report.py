@@ -1,10 +1,20 @@
-"""What derivation says of itself: what was found, what was chosen and why, and what came back of the probes."""
+"""What derivation says of itself: what was found, how sure that is, what was chosen and why, and what came back.
+
+Strategy: a report is `ok` only if nothing is left open.  Whatever derivation could not explain, was refused, took from
+what is merely told, or did not read back is listed under `unexplained` or `failed`, in words for whoever checks it.
+`str(report)` is for eyes, `to_dict` for programs; the analysis with its renderings is beside them, for `toolgram derive
+--report`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from toolgram.derive.result import DiffAnalysisResult
+
+_LONGEST = 200  # characters of what a template wrote, in a line for eyes
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +31,26 @@ class Probe:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found out about a template, in the words of `toolgram.derive.result`; `markers` by their names."""
+
+    reasoning: str = "none"
+    content: str = "plain"
+    calls: str = "none"
+    arguments: str = ""
+    call_id: str = "none"
+    switch: str = ""
+    markers: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class DeriveReport:
     """How a format was derived. `shipped` names the shipped format that was chosen, where one was, and `why` says why.
 
-    `analysis` has every finding with the renderings that show it; it is None where the format came from a cache on
-    disk. `seconds` is what the derivation took.
+    `found` is what was found out, `unexplained` what was not. `analysis` has every finding with the renderings that
+    show it; it is None where the format came from a cache on disk or from a process of its own. `seconds` is what the
+    derivation took.
     """
 
     analysis: DiffAnalysisResult | None
@@ -34,6 +58,8 @@ class DeriveReport:
     why: str = ""
     probes: list[Probe] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
+    found: Found = Found()
     seconds: float = 0.0
 
     @property
@@ -43,5 +69,59 @@ class DeriveReport:
 
     @property
     def ok(self) -> bool:
-        """Every probe came back."""
-        return not self.failed
+        """Every probe came back, and nothing is unexplained: what is written as the template does it is read right."""
+        return not self.failed and not self.unexplained
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON-able data, without the analysis."""
+        return {
+            "ok": self.ok,
+            "shipped": self.shipped,
+            "why": self.why,
+            "found": {**asdict(self.found), "markers": dict(self.found.markers)},
+            "unexplained": list(self.unexplained),
+            "warnings": list(self.warnings),
+            "probes": [asdict(probe) for probe in self.probes],
+            "seconds": self.seconds,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        found, markers = self.found, self.found.markers
+        origin = f"the shipped format {self.shipped}: {self.why}" if self.shipped else "derived from the template"
+        yield f"{'ok' if self.ok else 'not ok'}, {origin}"
+        yield f"reasoning  {_between(found.reasoning, markers, 'reasoning')}"
+        yield f"content    {_between(found.content, markers, 'content')}"
+        yield f"calls      {_between(found.calls, markers, 'tool_section')}"
+        yield f"probes     {len(self.probes) - len(self.failed)} of {len(self.probes)} came back"
+        listed = [("unexplained", each) for each in self.unexplained]
+        listed += [("failed", f"{each.case} ({each.prompt}): {each.problem}") for each in self.failed]
+        told = {text for _, text in listed}
+        listed += [("warning", each) for each in self.warnings if each not in told]
+        for kind, text in listed:
+            yield f"{kind + ':':<13}{_short(text)}"
+
+
+def _between(mode: str, markers: Mapping[str, str], part: str) -> str:
+    pair = [markers.get(f"{part}_start", ""), markers.get(f"{part}_end", "")]
+    return f"{mode}, {_short(repr(pair[0]))} ... {_short(repr(pair[1]))}" if any(pair) else mode
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
+
+
+def found_of(result: DiffAnalysisResult) -> Found:
+    """What an analysis found out."""
+    return Found(
+        result.reasoning_mode.value,
+        result.content_mode.value,
+        result.tool_format.value,
+        result.calls.arguments.style.value if result.calls else "",
+        result.call_id_position.value,
+        result.switch,
+        dict(result.markers.items()),
+    )

@@ -255,11 +255,13 @@ class GenerationPrompt:
 class MessageForm:
     """How messages must be given to this template, as found by trying."""
 
-    empty_content: Any = ""  # what stands for no content: "", None, or "absent"
+    empty_content: Any = ""  # what stands for no content: "", None, "absent", or a text that is taken out again
     reasoning_keys: tuple[str, ...] = ()
     content_in_blocks: bool = False  # content is a list of blocks of the type "text"
     reasoning_in_blocks: bool = False  # content is a list of blocks, one of them of the type "thinking"
     arguments_as_string: bool = False
+    ids: str = ""  # the kind of call ids that are given, one of `conversation.IDS`
+    with_results: bool = False  # the results of calls are given behind them
     tools: str = "typed"  # tools are declared with "typed" parameters, with "text" parameters only, or "none"
     with_system: bool = False
     variables: Mapping[str, Any] = field(default_factory=dict)  # variables that the template needs to be defined
@@ -291,6 +293,13 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     failed: list[FailedProbe] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
+
+    def leave_unexplained(self, what: str) -> None:
+        """Record something that the analysis saw and does not explain. It is a warning as well."""
+        self.warn(what)
+        if what not in self.unexplained:
+            self.unexplained.append(what)
 
     def found(self, phase: str, found: str, rule: str, *evidence: str) -> None:
         """Record a finding."""
@@ -339,5 +348,6 @@ class DiffAnalysisResult:
     instructions: Mapping[str, str]  # what the prompt says of "tools" or "thinking", where no turn shows it
     hinted_reasoning: tuple[str, str] | None  # markers that those instructions show, never used for anything else
     hinted_content: tuple[str, str] | None
+    prints_calls: str  # "yes", "no", or "refused" where it refused every message with calls
     report: Report
     renders: int = 0

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from toolgram.derive.drafts import RECOVERING, START, Draft
-from toolgram.derive.paths import Path, class_of, each_optional, pieces
+from toolgram.composition import START
+from toolgram.derive.format_builder import TEXTS, FormatBuilder
+from toolgram.derive.paths import Path, add_closers, class_of, pieces, whole
 from toolgram.derive.rebuilding import NotExpressible
-from toolgram.derive.result import ArgumentsStyle, CallsFormat, DiffAnalysisResult, Pattern, Slot
+from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.value_skeleton import Arguments
 
 Item: TypeAlias = str | Slot
@@ -25,12 +26,11 @@ _ROLES: dict[Slot, tuple[str, ...]] = {
 }
 
 
-def add_tag_calls(draft: Draft, result: DiffAnalysisResult, entries: Sequence[str]) -> list[str]:
-    """Add the calls. `entries` are the states of free text; returns the states behind a call, which text leaves."""
-    assert result.calls is not None
-    if result.calls.arguments.style is ArgumentsStyle.JSON_STRING:
+def add_tag_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
+    """Add the calls. Returns the states behind a call, which text leaves."""
+    if calls.arguments.style is ArgumentsStyle.JSON_STRING:
         raise NotExpressible("the arguments are a JSON string outside of any JSON object")
-    return _TagSkeleton(draft, result.calls, entries).build()
+    return _TagSkeleton(builder, calls).build()
 
 
 def items_of(pattern: Pattern) -> list[Item]:
@@ -42,8 +42,8 @@ def items_of(pattern: Pattern) -> list[Item]:
 
 
 class _TagSkeleton:
-    def __init__(self, draft: Draft, calls: CallsFormat, entries: Sequence[str]) -> None:
-        self.draft, self.calls, self.entries = draft, calls, list(entries)
+    def __init__(self, builder: FormatBuilder, calls: CallsFormat) -> None:
+        self.builder, self.calls = builder, calls
         items = items_of(calls.pattern)
         if calls.name_in_id:
             items = [Slot.NAME if item is Slot.ID else item for item in items]
@@ -63,70 +63,53 @@ class _TagSkeleton:
         if not self.distinct and not self.section:
             raise NotExpressible("nothing stands before the name of a call, by which its beginning could be told")
         tagged = calls.arguments.style is ArgumentsStyle.TAGGED
-        self.arguments = Arguments(draft, calls.arguments) if tagged else None
+        self.arguments = Arguments(builder, calls.arguments) if tagged else None
         self.name = ""
 
     def build(self) -> list[str]:
         """All of it: section, calls, what closes them, what separates them."""
-        draft = self.draft
-        self.recovering = draft.state(RECOVERING, "malformed")
+        builder = self.builder
         self._whole_markers()
-        self.closed = [draft.state("TOOL_COMPLETE", "content") for _ in self._stops()]
+        self.closed = [builder.closed("TOOL_COMPLETE") for _ in self._stops()]
         self.open_ended = self.arguments is not None and not self.after
         if self.open_ended and not isinstance(next(reversed(self.between), None), str):
             raise NotExpressible("nothing closes a call, nor the name of one")
-        texts = [*self.entries, self.recovering]
         if Slot.NAME not in self.after:
             self._rest(0 if self.arguments is None else min(1, len(self.after)))  # what closes comes before what begins
-        starts = [*texts, *self.closed] if self.distinct else [*self.closed]
+        starts = list(TEXTS if self.distinct else self.closed)
         rule: list[str] = []
         if self.section:
-            opened = Path(draft, [*texts, *self.closed] if self.distinct else texts)
-            for name in draft.literals("TOOL_CALLS", self.section):
-                opened.step(name, draft.state("WAITING_FOR_TOOL_CALL", "held"))
+            opened = Path(builder, list(TEXTS))
+            for name in builder.literals("TOOL_CALLS", self.section):
+                opened.step(name, builder.state("WAITING_FOR_TOOL_CALL", "held"))
             rule.append(f"({opened.text()})?" if self.distinct else opened.text())
             starts += opened.states
         one = "open_call" if self.open_ended else "call"
         rule.append(one)
         if self.separator:
-            name = draft.literal("SEPARATOR", self.separator)
-            waiting = draft.state("WAITING_FOR_NEXT_TOOL", "held")
-            draft.to(name, self.closed, waiting)
-            draft.loop_blanks(waiting)
+            name = builder.literal("SEPARATOR", self.separator)
+            waiting = builder.state("WAITING_FOR_NEXT_TOOL", "held")
+            builder.to(name, self.closed, waiting)
+            builder.loop_blanks(waiting)
             starts.append(waiting)
             rule.append(f"({name} _ws {one})*" if self.distinct else f"(({name} _ws)? {one})*")
         elif not self.distinct:
             rule.append(f"{one}*")
-        body = self._one(Path(draft, starts))
-        leaving = self._section_end(rule)
-        draft.rules += [f"calls.3: {' '.join(rule)}", f"{one}: {body}"]
+        body = self._one(Path(builder, starts))
+        leaving = list(self.closed)
+        rule.append(add_closers(builder, "TOOL_CALLS_END", self.section_end, self.closed, leaving))
+        builder.rules += [f"calls.3: {' '.join(rule)}", f"{one}: {body}"]
         if self.arguments is not None:
-            draft.rules += self.arguments.rules
+            builder.rules += self.arguments.rules
         else:
-            draft.imports.append(".common.json (arguments)")
+            builder.take("json", "arguments")
         return leaving
 
     def _whole_markers(self) -> None:
         """Markers stay whole where their first piece means something else in free text."""
         for items, text in ((self.section, self.calls.section_start), (self.before, self.calls.pattern[0])):
-            first = items[0] if items else None
-            if isinstance(first, str) and isinstance(text, str) and self.draft.has(first):
-                count = len(pieces(text))
-                items[:count] = [text.strip()]
-
-    def _section_end(self, rule: list[str]) -> list[str]:
-        draft = self.draft
-        leaving = list(self.closed)
-        names = draft.literals("TOOL_CALLS_END", self.section_end)
-        sources = self.closed
-        for name in names:
-            done = draft.state("CALLS_COMPLETE", "content")
-            draft.to(name, sources, done)
-            draft.to(name, self.recovering, done)
-            leaving.append(done)
-            sources = [done]
-        rule.append(each_optional(names))
-        return leaving
+            if items and isinstance(items[0], str) and isinstance(text, str):
+                items[: len(pieces(text))] = whole(self.builder, text)
 
     def _stops(self) -> list[int]:
         """How many items of what closes a call there are at each place where it may be left: behind every marker."""
@@ -155,60 +138,61 @@ class _TagSkeleton:
 
     def _named(self, path: Path) -> None:
         """From the beginning of a call to the end of its name."""
-        draft = self.draft
+        builder = self.builder
         for at, item in enumerate(self.before):
             following = self.before[at + 1] if at + 1 < len(self.before) else Slot.NAME
             trigger, actions = self._symbol("TOOL_CALL", item, following)
-            path.step(trigger, draft.state(*_expecting(following)), *actions)
+            path.step(trigger, builder.state(*_expecting(following)), *actions)
         in_id = self.calls.name_in_id
         first = class_of("<" + self._after_name() + (_COUNTER if in_id else ""))
-        self.name = draft.run("NAME", first, first, 256)
+        self.name = builder.run("NAME", first, first, 256)
         if in_id:
-            space = draft.literal("NAMESPACE", _NAMESPACE)
-            draft.to(space, path.states, path.states[0])
+            space = builder.literal("NAMESPACE", _NAMESPACE)
+            builder.to(space, path.states, path.states[0])
             path.symbols.append(f"({space} _ws)*")
-        path.step(self.name, draft.state("PARSING_NAME_COMPLETED", "held"), "name")
+        path.step(self.name, builder.state("PARSING_NAME_COMPLETED", "held"), "name")
         if in_id:
-            index = draft.run("INDEX", "[0-9]", "[0-9]", 8)
-            counted = path.fork().step(draft.literal("COUNTER", _COUNTER), draft.state(*_ROLES[Slot.INDEX]))
-            counted.step(index, draft.state("PARSING_NAME_COMPLETED", "held"))
+            index = builder.run("INDEX", "[0-9]", "[0-9]", 8)
+            counted = path.fork().step(builder.literal("COUNTER", _COUNTER), builder.state(*_ROLES[Slot.INDEX]))
+            counted.step(index, builder.state("PARSING_NAME_COMPLETED", "held"))
             path.symbols.append(f"({counted.text()})?")
             path.states = [*path.states, *counted.states]
 
     def _at_once(self, path: Path, tail: int) -> str:
         """A call without arguments that goes on with marker number `tail` of what closes a call."""
-        trigger = self.draft.literal("CALL_END", str(self.after[tail]))
-        self.draft.to(trigger, path.states, self._stop(tail + 1), "start_call", "no_arguments", "end_call")
+        trigger = self.builder.literal("CALL_END", str(self.after[tail]))
+        self.builder.to(trigger, path.states, self._stop(tail + 1), "start_call", "no_arguments", "end_call")
         return f"{trigger} {self._rest(tail + 1)}"
 
     def _open_ended(self, path: Path) -> str:
         """A call that nothing closes: what follows its name makes it certain, and the next thing that comes ends it."""
         assert self.arguments is not None
+        builder = self.builder
         self._follow(path, self.between[:-1])
-        trigger = self.draft.literal("NAME_END", str(self.between[-1]))
+        trigger = builder.literal("NAME_END", str(self.between[-1]))
         path.step(trigger, self.closed[0], "start_call", "open_arguments", blanks=False)
         texts = [*self.section_end[:1], *self.before[:1], *([self.separator] if self.separator else [])]
         arguments = self.arguments.build(path, [text for text in texts if isinstance(text, str)], self.closed[0])
-        self.draft.to("recovered", self.recovering, START)  # no argument can follow: the call has failed
+        builder.recovered = START  # no argument can follow: the call has failed
         return f"{path.text()} _ws {arguments}"
 
     def _symbol(self, role: str, item: Item, following: Item | None) -> tuple[str, tuple[str, ...]]:
         """The terminal of a marker or slot, and what becomes of its text."""
         if isinstance(item, str):
-            return self.draft.literal(role, item), ()
+            return self.builder.literal(role, item), ()
         if item is Slot.NAME and self.name:
             return self.name, ()  # once more
         if item is Slot.INDEX:
-            return self.draft.run("INDEX", "[0-9]", "[0-9]", 8), ()
+            return self.builder.run("INDEX", "[0-9]", "[0-9]", 8), ()
         if item is Slot.ID:
             edge = following[0] if isinstance(following, str) and not following[0].isalnum() else ""
             first = class_of("<" + edge)
-            return self.draft.run("ID", first, first, 256), ("call_id",)
+            return self.builder.run("ID", first, first, 256), ("call_id",)
         raise NotExpressible("the name of a call stands in two places before its arguments")
 
     def _follow(self, path: Path, items: Sequence[Item]) -> None:
         """From the name to the arguments. An id or a counter may be missing, with the marker in front of it."""
-        draft = self.draft
+        builder = self.builder
         at = 0
         while at < len(items):
             item = items[at]
@@ -216,14 +200,14 @@ class _TagSkeleton:
             closing = items[at + 2] if at + 2 < len(items) else None
             if isinstance(item, str) and slot in (Slot.ID, Slot.INDEX) and isinstance(closing, str):
                 trigger, actions = self._symbol("", slot, closing)
-                aside = path.fork().step(draft.literal("CALL_ID", item), draft.state(*_ROLES[slot]))
-                aside.step(trigger, draft.state("PARSING_CALL_ID_COMPLETED", "held"), *actions)
+                aside = path.fork().step(builder.literal("CALL_ID", item), builder.state(*_ROLES[slot]))
+                aside.step(trigger, builder.state("PARSING_CALL_ID_COMPLETED", "held"), *actions)
                 path.symbols.append(f"({aside.text()})?")
                 path.states = [*path.states, *aside.states]
                 item, at = closing, at + 2
             following = items[at + 1] if at + 1 < len(items) else None
             trigger, actions = self._symbol("NAME_END", item, following)
-            path.step(trigger, draft.state(*_expecting(following)), *actions)
+            path.step(trigger, builder.state(*_expecting(following)), *actions)
             at += 1
 
     def _after_name(self) -> str:
@@ -257,22 +241,25 @@ class _TagSkeleton:
 
     def _arguments(self, path: Path) -> str:
         """The arguments and what closes the call; returns their rule."""
-        draft = self.draft
+        builder = self.builder
+        builder.recovered = self.closed[-1]
         if self.arguments is None:
-            parsing = draft.state("PARSING_ARGUMENTS", "arguments")
-            draft.to("object_start", path.states, parsing, "start_call")
-            draft.to("object_end", parsing, self._stop(0), "end_call")
-            draft.to("recovered", self.recovering, self.closed[-1])
+            parsing = builder.state("PARSING_ARGUMENTS", "arguments")
+            builder.to("object_start", path.states, parsing, "start_call")
+            builder.to("object_end", parsing, self._stop(0), "end_call")
+            names = {"WAITING_FOR_ARGUMENTS_START": path.states[0], "TOOL_COMPLETE": self._stop(0)}
+            builder.fold("object_arguments", names)
             return f"arguments {self._rest(0)}"
-        draft.to("recovered", self.recovering, self.closed[-1])
         held = list(path.states)
         closers = [str(item) for item in self.after[:1]]
         body = self.arguments.build(path, closers)
-        first = draft.literal("CALL_END", closers[0])
+        first = builder.literal("CALL_END", closers[0])
         dest = self._stop(1)
-        draft.to(first, held, dest, "start_call", "no_arguments", "end_call")
-        draft.to(first, path.states, dest, "close_arguments", "end_call")
-        draft.to(first, self.recovering, dest)
+        builder.to(first, held, dest, "start_call", "no_arguments", "end_call")
+        builder.to(first, path.states, dest, "close_arguments", "end_call")
+        builder.to(first, "malformed", dest)
+        names = {"WAITING_FOR_ARGUMENTS_START": held[0], "CALL_END": first, "CALL_COMPLETE": dest}
+        self.arguments.fold(names)
         return f"{body} {first} {self._rest(1)}"
 
     # --- what closes a call ---------------------------------------------------------------------------------------
@@ -285,14 +272,14 @@ class _TagSkeleton:
         following = self.after[count]
         role = "PARSING_CLOSING_NAME" if following is Slot.NAME else "WAITING_FOR_CLOSING"
         known = f"{role}_{count}"
-        if known not in self.draft.states:
-            self.draft.state(known, "held")
-            self.draft.loop_blanks(known)
+        if known not in self.builder.states:
+            self.builder.state(known, "held")
+            self.builder.loop_blanks(known)
         return known
 
     def _rest(self, count: int) -> str:
         """The rule of what closes a call behind its first `count` items; adds its transitions."""
-        draft, state = self.draft, self._stop(count)
+        builder, state = self.builder, self._stop(count)
         last = count == len(self.after)
         blanks = "_ws" if self._matters() else ""
         if last:
@@ -301,16 +288,16 @@ class _TagSkeleton:
         if not self._begins(item):
             blanks = "_ws"
         if isinstance(item, str):
-            trigger = draft.literal("CALL_END", item)
+            trigger = builder.literal("CALL_END", item)
         elif item is Slot.NAME:
             trigger = self.name
         else:
             following = self.after[count + 1] if count + 1 < len(self.after) else None
             trigger, _ = self._symbol("", item, following)
         dest = self._stop(count + 1)
-        draft.to(trigger, state, dest)
+        builder.to(trigger, state, dest)
         if isinstance(item, str):
-            draft.to(trigger, self.recovering, dest)
+            builder.to(trigger, "malformed", dest)
         if state in self.closed:
             return f"{blanks} ({trigger} {self._rest(count + 1)})?"
         return f"_ws {trigger} {self._rest(count + 1)}"

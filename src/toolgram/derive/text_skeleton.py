@@ -8,90 +8,66 @@ never closed.  Text that follows a call leads back to content.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from toolgram.composition import START
 from toolgram.derive.comparing import markers_of
-from toolgram.derive.drafts import BLANK, FINAL, RECOVERING, START, Draft
+from toolgram.derive.format_builder import TEXTS, FormatBuilder, sources_of
 from toolgram.derive.result import ContentMode, DiffAnalysisResult, Part, ReasoningMode
-from toolgram.spec import END, TEXT, Literal
+from toolgram.spec import Literal
 
-BEGIN = "WAITING_FOR_CONTENT"
+BEGIN = "WAITING_FOR_CONTENT"  # where a turn begins, and behind a thought: one that ends there again means nothing
 _WORDY = re.compile(r"[\w\s.,:;!?-]*\Z")
 
 
 class TextSkeleton:
-    """Adds the text states to a draft; `finish` joins them with the calls that were added in between."""
+    """Adds the text states to a format; `finish` joins them with the calls that were added in between."""
 
-    def __init__(self, draft: Draft, result: DiffAnalysisResult, eos_token: str) -> None:
-        self.draft = draft
-        self.states = [draft.state(START, "content")]
-        self.alternatives = ["text"]
-        self.last: list[str] = []
-        self.closing = ""  # the terminal that ends a thought
-        self.leaving: list[str] = []  # states that text leaves
-        self.ends: list[str] = []  # terminals that end a turn
-        self.rules: list[str] = []
-        draft.to(TEXT, START, START)
-        self._reasoning(result)
-        self._content(result)
+    def __init__(self, builder: FormatBuilder, result: DiffAnalysisResult, eos_token: str) -> None:
+        self.builder = builder
+        self.think = ""  # the terminals that begin a thought, and that end one
+        self.think_ends: list[str] = []
+        self.answer: list[str] = []  # those around content, where there are any
+        self.ends: list[str] = []  # those that end a turn
+        self.breaks: dict[str, None] = {}  # those that mean nothing between two parts of a turn
+        wrapped = result.content_mode is not ContentMode.PLAIN and bool(result.markers.content_start.strip())
+        self._reasoning(result, wrapped)
+        if wrapped:
+            self._content(result)
         self._ends(result, eos_token)
 
-    def _reasoning(self, result: DiffAnalysisResult) -> None:
+    def _reasoning(self, result: DiffAnalysisResult, wrapped: bool) -> None:
         start, end = result.markers.reasoning_start.strip(), result.markers.reasoning_end.strip()
         if not start and result.reasoning_mode is ReasoningMode.FORCED_OPEN:
             opened = [prompt.opened.strip() for prompt in result.prompts.values()]
             start = next((text for text in opened if text and end not in text), "")
         if result.reasoning_mode is ReasoningMode.NONE or not end:
             return
-        draft = self.draft
-        closing = draft.literal("THINK_END", end)
+        builder = self.builder
+        closing = builder.literal("THINK_END", end)
+        self.think_ends = [closing]
         if not start:
-            draft.to(closing, START, START)
-            self.alternatives.append(closing)
             return
-        opening = draft.literal("THINK", start)
-        state = draft.state("REASONING", "reasoning")
-        self.states.append(state)
-        draft.to(TEXT, state, state)
-        draft.to(opening, START, state)
-        self.alternatives.append("reasoning")
-        self.last.append("_open_reasoning")
-        draft.to(closing, state, self._before_content(closing))
-        self.rules += [
-            f"reasoning: {opening} THOUGHT* ({closing} _closed_again*%s)",
-            f"_open_reasoning: {opening} THOUGHT*",
-        ]
-
-    def _before_content(self, closing: str) -> str:
-        """The state in which a turn begins, and that follows a thought: one that ends there again means nothing."""
-        draft = self.draft
-        begin = draft.state(BEGIN, "content")
-        draft.to(closing, begin, begin)
-        draft.initial = begin
-        self.leaving.append(begin)
-        self.closing = closing
-        self.rules += ["_closed_again: _close | _close_blank", f"_close.3: {closing}"]
-        self.rules.append(f"_close_blank.-9: {draft.blanks()}")
-        return begin
+        self.think = builder.literal("THINK", start)
+        builder.blanks()
+        builder.begin(BEGIN)
+        if wrapped:  # a thought begins in content, and not in an answer
+            builder.state("REASONING", "reasoning")
+            builder.closed(BEGIN)
+            builder.to(closing, "REASONING", BEGIN)
+        else:
+            builder.use("reasoning", {"OPEN": self.think, "CLOSE": closing, START: BEGIN})
+        builder.to(closing, BEGIN, "=")
 
     def _content(self, result: DiffAnalysisResult) -> None:
         start, end = result.markers.content_start.strip(), result.markers.content_end.strip()
-        if result.content_mode is ContentMode.PLAIN or not start:
-            return
-        draft = self.draft
-        opening = draft.literal("CONTENT_START", start)
-        state = draft.state("ANSWER", "content")
-        self.states.append(state)
-        draft.to(TEXT, state, state)
-        draft.to(opening, START, state)
-        self.alternatives.append("answer")
-        self.last.append("_open_answer")
-        ending = ""
+        builder = self.builder
+        self.answer = [builder.literal("CONTENT_START", start)]
+        builder.state("ANSWER", "content")
         if end:
-            closing = draft.literal("CONTENT_END", end)
-            draft.to(closing, state, START)
-            ending = closing
-        self.rules += [f"answer: {opening} text* ({ending}%s)", f"_open_answer: {opening} text*"]
+            self.answer.append(builder.literal("CONTENT_END", end))
+            builder.to(self.answer[1], "ANSWER", START)
 
     def _ends(self, result: DiffAnalysisResult, eos_token: str) -> None:
         """The tokens that end a turn, where the output still has them: dropped wherever text may stand."""
@@ -101,12 +77,12 @@ class TextSkeleton:
             texts += found[:1]
             blanks = end[: len(end) - len(end.lstrip())]
             if blanks and found and end is result.turn_end:
-                self.draft.about["turn_end"] = blanks
+                self.builder.about["turn_end"] = blanks
         self._breaks(result)
-        taken = {shape.text for shape in self.draft.terminals.values() if isinstance(shape, Literal)}
+        taken = {shape.text for shape in self.builder.terminals.values() if isinstance(shape, Literal)}
         for text in dict.fromkeys(text.strip() for text in texts):
             if text and not _WORDY.match(text) and text not in taken:
-                self._end(text)
+                self.ends.append(self.builder.literal("TURN_END", text))
 
     def _breaks(self, result: DiffAnalysisResult) -> None:
         """What a template writes between two parts of one turn and no marker accounts for: dropped in text."""
@@ -123,61 +99,67 @@ class TextSkeleton:
 
     def _break(self, text: str, part: Part) -> None:
         """What stands behind a thought and its end means that end, and nothing in other text."""
-        draft = self.draft
-        if part is not Part.REASONING or "REASONING" not in draft.states:
-            self._end(text)
-        elif not draft.has(text):
-            name = draft.literal("THINK_BREAK", text)
-            draft.to(name, "REASONING", BEGIN)
-            self.rules = [
-                rule.replace(f"({self.closing} _closed_again*", f"(({self.closing} | {name}) _closed_again*")
-                for rule in self.rules
+        builder = self.builder
+        if part is not Part.REASONING or not self.think:
+            name = builder.literal("TURN_BREAK", text)
+            self.breaks |= {name: None}
+            builder.to(name, TEXTS if name not in self.think_ends else ("content", "malformed"), START)
+        elif not builder.has(text):
+            self.think_ends.append(builder.literal("THINK_BREAK", text))
+            builder.to(self.think_ends[-1], "REASONING", BEGIN)
+
+    def finish(self, leaving: Sequence[str], calls: bool) -> Mapping[str, Any]:
+        """Join text and calls, and return the whole machine. `leaving` are the states behind a call, which text leaves;
+        `calls`: there is a rule."""
+        builder = self.builder
+        if self.ends:
+            builder.about["stop"] = self.ends
+        spoken: Sequence[str] = ["content"]
+        if self.answer:
+            spoken = [START, *([BEGIN] if self.think else []), *leaving]
+            builder.to(self.think, spoken if self.think else (), "REASONING")
+            builder.to(self.answer[0], spoken, "ANSWER")
+        if self.think_ends and not self.think:
+            builder.to(self.think_ends[0], spoken, START)
+        machine = builder.composed()
+        builder.end_open_calls(machine)
+        builder.rules[:0] = self._rules(machine, calls)
+        builder.texts["TEXT"] = builder.anything_but([START, "ANSWER"], machine)
+        if self.think:
+            builder.texts["THOUGHT"] = builder.anything_but(["REASONING"], machine)
+        values = [state["name"] for state in machine["states"] if "value" in state.get("tags", ())]
+        if any(rule.endswith("VALUE?") for rule in builder.rules):
+            builder.texts["VALUE"] = builder.anything_but(values, machine)
+        return machine
+
+    def _rules(self, machine: Mapping[str, Any], calls: bool) -> list[str]:
+        others = [*self.breaks, *self.ends, *(["calls"] if calls else [])]
+        loop, last, rules, again = ["text"], [], [], ""
+        if self.think_ends and not self.think:
+            loop.append(self.think_ends[0])
+        if self.think:
+            closing = self.think_ends[0]
+            if not any(row["trigger"] == closing and START in sources_of(row) for row in machine["transitions"]):
+                again = "_closed_again*"  # elsewhere it is dropped wherever text may stand
+                rules = ["_closed_again: _close | _close_blank", f"_close.3: {closing}", "_close_blank.-9: WS"]
+            loop.append("reasoning")
+            last.append("_open_reasoning")
+            rules += [
+                f"reasoning: {self.think} THOUGHT* {_any([f'{_any(self.think_ends)} {again}', *others])}",
+                f"_open_reasoning: {self.think} THOUGHT*",
             ]
+        if self.answer:
+            loop.append("answer")
+            last.append("_open_answer")
+            rules += [
+                f"answer: {self.answer[0]} text* {_any([*self.answer[1:], *others])}",
+                f"_open_answer: {self.answer[0]} text*",
+            ]
+        end = f" {_any(last)}?" if last else ""
+        return [f"start: {again} {_any([*loop, *others])}*{end}", *rules, "text.-5: TEXT"]
 
-    def _end(self, text: str) -> None:
-        name = self.draft.literal("TURN_END", text)
-        if name not in self.ends:
-            self.ends.append(name)
-            self.draft.to(name, self.states, START)
 
-    def finish(self, leaving: Sequence[str], calls: bool) -> None:
-        """Join text and calls. `leaving` are the states behind a call, which text leaves; `calls`: there is a rule."""
-        draft = self.draft
-        for state in (*self.leaving, *leaving):
-            for (source, trigger), (dest, actions) in list(draft.rows.items()):
-                if source == START and trigger != TEXT:
-                    draft.to(trigger, state, dest, *actions)
-            draft.to(TEXT, state, START)
-            draft.to(END, state, FINAL)
-        for state, inside in draft.open_ended.items():
-            for (source, trigger), (dest, actions) in list(draft.rows.items()):
-                if source == state and trigger not in inside and trigger != BLANK:
-                    draft.rows[source, trigger] = (dest, ("close_arguments", "end_call", *actions))
-        for name, tags in draft.states.items():
-            if "held" in tags:
-                continue
-            draft.to(END, name, FINAL)
-            if not {"content", "reasoning", "malformed"} & set(tags):
-                draft.to("malformed", name, RECOVERING, "fail_call")
-        if RECOVERING in draft.states:
-            for name in self.ends:
-                draft.to(name, RECOVERING, START)
-        others = " | calls" if calls else ""
-        others += "".join(f" | {name}" for name in self.ends)
-        alternatives = [*self.alternatives, *self.ends, *(["calls"] if calls else [])]
-        loop = " | ".join(alternatives)
-        last = f" ({' | '.join(self.last)})?" if self.last else ""
-        rules = [rule % others if "%s" in rule else rule for rule in self.rules]
-        again = "_closed_again* " if BEGIN in draft.states else ""
-        if (START, self.closing) in draft.rows:  # it is dropped wherever text may stand
-            again = ""
-            rules = [rule.replace(" _closed_again*", "") for rule in rules if not rule.startswith("_close")]
-        rules = [rule.replace("( | ", "(") for rule in rules]
-        draft.rules[:0] = [f"start: {again}({loop})*{last}", *rules, "text.-5: TEXT"]
-        self._text_terminals()
-
-    def _text_terminals(self) -> None:
-        draft = self.draft
-        draft.texts["TEXT"] = draft.anything_but([state for state in self.states if state != "REASONING"])
-        if "REASONING" in draft.states:
-            draft.texts["THOUGHT"] = draft.anything_but(["REASONING"])
+def _any(alternatives: Sequence[str]) -> str:
+    """A rule's part that is one of these."""
+    one = " | ".join(alternatives)
+    return one if one.strip().isidentifier() else one and f"({one})"

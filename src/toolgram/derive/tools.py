@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 from toolgram.derive.arguments import dumps, find_object, json_style_of, learn_values, style_of
 from toolgram.derive.comparing import common_suffix, find_slots, markers_of, mirrors, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
-from toolgram.derive.conversation import CALLS, CONTENT, NOTHING, REASONING, TYPED, Call, Conversation
+from toolgram.derive.conversation import CALLS, CONTENT, FILLER, IDS, NOTHING, REASONING, TYPED, Call, Conversation
 from toolgram.derive.reading import Reading, find_counters, read_calls, widened, with_counters
 from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.rebuilding import framed, write_call
@@ -47,30 +47,54 @@ class Calls:
 
 
 def settle_calls(talk: Conversation) -> ArgumentsStyle | None:
-    """Find the form in which the template prints calls, and the style of their arguments. None if it prints none."""
+    """Find the form in which the template prints calls, and the style of their arguments. None if it prints none.
+
+    Where it refuses them in every form, they are tried with ids of other kinds, and with results behind them.
+    """
+    plain = talk.form
+    for ids, with_results in product(IDS, (False, True)):
+        talk.form = replace(plain, ids=ids, with_results=with_results)
+        style, refused = _settle(talk)
+        if not refused:
+            if talk.form.ids or talk.form.with_results:
+                how = f"ids like {talk.given_id(CALLS[0])!r}" if talk.form.ids else "results behind them"
+                talk.report.found("T1", f"calls are given with {how}", "in any other form they are refused")
+            return style
+    talk.form = plain
+    return None
+
+
+def _settle(talk: Conversation) -> tuple[ArgumentsStyle | None, bool]:
+    """The same for one kind of ids; and whether every form was refused."""
     fallback: tuple[int, ArgumentsStyle] | None = None
+    refused = True
     forms = [
         replace(talk.form, arguments_as_string=as_string, empty_content=empty)
         for as_string in (False, True)
-        for empty in ("", None, "absent")
+        for empty in ("", None, "absent", FILLER)
     ]
     for at, form in enumerate(forms):
         talk.form = form
         turn = talk.turn(None, None, CALLS[:1])
+        refused = refused and turn is None
         if turn is None or not (CALLS[0].name in turn or CALLS[0].id in turn):
             continue
+        if form.empty_content is None and "None" in turn:
+            continue  # the template takes null for a text
         style = style_of(turn, CALLS[0].arguments)
         if style in _READABLE and (style is not ArgumentsStyle.JSON_STRING or not form.arguments_as_string):
-            return _settled(talk, style, turn)
+            return _settled(talk, style, turn), False
         if style is not None and fallback is None:
             fallback = at, style
     talk.form = forms[fallback[0] if fallback else 0]
-    return fallback[1] if fallback else None
+    return fallback[1] if fallback else None, refused
 
 
 def _settled(talk: Conversation, style: ArgumentsStyle, turn: str) -> ArgumentsStyle:
     if talk.form.arguments_as_string:
         talk.report.found("T1", "arguments are given as a JSON string", "as an object they are refused or not JSON")
+    if talk.form.empty_content == FILLER:
+        talk.report.found("T1", "calls are printed beside content only", "without content they are refused", turn)
     if talk.form.empty_content == "":
         empty, talk.form = talk.form, replace(talk.form, empty_content=None)
         shorter = talk.turn(None, None, CALLS[:1])

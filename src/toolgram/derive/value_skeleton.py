@@ -8,20 +8,16 @@ itself.  Blanks beside raw text belong to its markers where the template writes 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from toolgram.derive.drafts import Draft
+from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.paths import Path, class_of, pieces
 from toolgram.derive.rebuilding import NotExpressible, framed
 from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, ValueEncoding
 
 _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
 _LITERAL = {*_JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR}
-_BODIES = {
-    "json_value": "value",
-    "notated_value": "notated_object | notated_list | NOTATED_STRING | STRING | NUMBER | TRUE | FALSE | NULL",
-}
 _UNWRITTEN = {ValueEncoding.OMITTED, ValueEncoding.EMPTY, ValueEncoding.UNKNOWN}
 
 
@@ -51,8 +47,8 @@ class Frame:
 class Arguments:
     """The arguments of one call, as a part of its path."""
 
-    def __init__(self, draft: Draft, form: ArgumentsFormat) -> None:
-        self.draft, self.form = draft, form
+    def __init__(self, builder: FormatBuilder, form: ArgumentsFormat) -> None:
+        self.builder, self.form = builder, form
         at = form.pattern.index(ArgumentSlot.KEY)
         prefix = form.pattern[0] if at and isinstance(form.pattern[0], str) else ""
         self.prefix = pieces(prefix)
@@ -60,6 +56,7 @@ class Arguments:
         self.frames = _frames(form)
         last = [frame.after for frame in self.frames]
         self.key = ""
+        self.names: dict[str, str] = {}  # markers of the shared fragments: those of the first frame
         self.rules: list[str] = []
         self.on_lines = "\n" in form.separator or any(after[len(after.rstrip()) :].count("\n") for after in last)
 
@@ -73,52 +70,58 @@ class Arguments:
         `closers` are the texts that may follow. Where nothing closes a call, free text may follow as well, and
         `waiting` is the state in which the arguments begin and go on.
         """
-        draft = self.draft
+        builder = self.builder
         leaving = bool(waiting)
         held = [] if leaving else path.states
-        waiting = waiting or draft.state("WAITING_FOR_ARGUMENT_KEY")
+        waiting = waiting or builder.state("WAITING_FOR_ARGUMENT_KEY")
         sources = [waiting]
         separator = ""
         if self.separator:
-            name = draft.literal("ARGUMENT_SEPARATOR", self.separator)
-            after = draft.state("WAITING_FOR_ARGUMENT_KEY")
-            draft.to(name, waiting, after)
-            draft.loop_blanks(after)
+            name = builder.literal("ARGUMENT_SEPARATOR", self.separator)
+            after = builder.state("WAITING_FOR_ARGUMENT_KEY")
+            builder.to(name, waiting, after)
+            builder.loop_blanks(after)
             sources.append(after)
             separator = f"({name} _ws)? "
         if not leaving:
-            draft.loop_blanks(waiting)
+            builder.loop_blanks(waiting)
         self._argument(held, sources, waiting, closers)
         path.states = [waiting]
         if leaving:
             begins = [shape for shape in [*self.prefix[:1], self.separator] if shape]
-            draft.open_ended[waiting] = {draft.literal("ARGUMENT", text) for text in begins} | {self.key}
+            builder.open_ended[waiting] = {builder.literal("ARGUMENT", text) for text in begins} | {self.key}
         return f"(argument _ws ({separator}argument _ws)*)?"
 
+    def fold(self, names: Mapping[str, str]) -> None:
+        """Put the fragment of the shipped formats in the place of what it says, where it says that."""
+        for fragment in ("tagged_lines", "tagged_arguments", "tagged_keys"):
+            if self.builder.fold(fragment, {**self.names, **names}):
+                return
+
     def _argument(self, held: Sequence[str], sources: Sequence[str], waiting: str, closers: Sequence[str]) -> None:
-        draft = self.draft
+        builder = self.builder
         certain = ("start_call", "open_arguments")
-        key_state = draft.state("PARSING_ARGUMENT_KEY", "argument_key")
         unsure = bool(not self.prefix and not held)  # a key that begins like free text
-        key_done = draft.state("PARSING_ARGUMENT_KEY_COMPLETED", *(["held"] if unsure else []))
+        key_done = builder.state("PARSING_ARGUMENT_KEY_COMPLETED", *(["held"] if unsure else []))
         self.key = key = self._key(closers)
-        prefix = draft.literals("ARGUMENT", self.prefix)
+        prefix = builder.literals("ARGUMENT", self.prefix)
+        self.names |= {"KEY": key, "ARGUMENT": prefix[0] if prefix else ""}
         symbols: list[str] = []
-        opened = key_state
+        opened = key_done
         if prefix:
-            opened = key_state if len(prefix) == 1 else draft.state("PARSING_ARGUMENT_START")
-            draft.to(prefix[0], held, opened, *certain)
-            draft.to(prefix[0], sources, opened)
-            path = Path(draft, [opened], [prefix[0]])
+            key_state = builder.state("PARSING_ARGUMENT_KEY", "argument_key")
+            opened = key_state if len(prefix) == 1 else builder.state("PARSING_ARGUMENT_START")
+            builder.to(prefix[0], held, opened, *certain)
+            builder.to(prefix[0], sources, opened)
+            path = Path(builder, [opened], [prefix[0]])
             path.blanks()
             for at, name in enumerate(prefix[1:], 2):
-                path.step(name, key_state if at == len(prefix) else draft.state("PARSING_ARGUMENT_START"))
+                path.step(name, key_state if at == len(prefix) else builder.state("PARSING_ARGUMENT_START"))
             symbols = path.symbols
-            draft.to(key, key_state, key_done, "argument_key")
+            builder.to(key, key_state, key_done, "argument_key")
         else:
-            del draft.states[key_state]
-            draft.to(key, held, key_done, *certain, "argument_key")
-            draft.to(key, sources, key_done, "argument_key")
+            builder.to(key, held, key_done, *certain, "argument_key")
+            builder.to(key, sources, key_done, "argument_key")
         self._values(key, key_done, waiting, symbols, opened)
 
     def _key(self, closers: Sequence[str]) -> str:
@@ -129,66 +132,58 @@ class Arguments:
             raise NotExpressible("a word stands right behind the key of an argument")
         others = "" if self.prefix else "".join(text[0] for text in [*closers, self.separator] if text)
         others = "".join(char for char in others if not char.isalnum())
-        return self.draft.run("KEY", class_of(excluded + others), class_of(excluded, blanks=not spaced), 256)
+        return self.builder.run("KEY", class_of(excluded + others), class_of(excluded, blanks=not spaced), 256)
 
     def _values(self, key: str, key_done: str, waiting: str, symbols: list[str], opened: str) -> None:
-        draft = self.draft
+        builder = self.builder
         blank = any(not pieces(frame.before) for frame in self.frames)
         if not blank:
-            draft.loop_blanks(key_done)
+            builder.loop_blanks(key_done)
         spaces = "" if blank else " _ws"
         branches: dict[tuple[str, ...], str] = {(): key_done}
         closed: list[str] = []
         unclosed = ""
         for frame in self.frames:
             lead, state = self._lead(frame, branches)
-            value = draft.state("PARSING_ARGUMENT_VALUE", "value", *frame.traits)
+            value = builder.state("PARSING_ARGUMENT_VALUE", "value", *frame.traits)
             opening = self._opening(frame, state, value)
             body = f"{lead}{opening} {frame.rule}"
             closed.append(f"{body} {self._ending(frame, value, waiting, key)}")
             if frame.raw and self.on_lines and self.prefix and not frame.echo and not unclosed:
-                following = draft.literal("NEXT_ARGUMENT", f"\n{self.prefix[0]}")
-                draft.to(following, value, opened, "unclosed_value")
+                following = builder.literal("NEXT_ARGUMENT", f"\n{self.prefix[0]}")
+                builder.to(following, value, opened, "unclosed_value")
+                self.names["NEXT_ARGUMENT"] = following
                 between = " ".join(symbols[1:])
                 unclosed = f"({key}{spaces} {body} {following} {between})* "
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
-        self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}".replace("  ", " ")]
-        for rule in dict.fromkeys(frame.rule for frame in self.frames):
-            self.rules.append(f"{rule}: {_BODIES.get(rule, 'VALUE?')}")
+        self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}"]
+        rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule != "notated_value")
+        self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
         notated = notation_of(self.form)
         if notated is not None:
             self._notation(*notated)
-        if any(not frame.alone for frame in self.frames):
-            reading = [state for state, tags in draft.states.items() if "value" in tags]
-            draft.texts["VALUE"] = draft.anything_but(reading)
         if any(frame.rule == "json_value" for frame in self.frames):
-            draft.imports.append(".common.json (value)")
+            builder.take("json", "value")
 
     def _notation(self, opening: str, closing: str) -> None:
-        draft = self.draft
-        draft.about["notation"] = [opening, closing]
-        draft.imports.append(".common.json (STRING, NUMBER, TRUE, FALSE, NULL)")
-        self.rules += [
-            'notated_object: "{" [_notated_member ("," _notated_member)*] "}"',
-            '_notated_member: (NOTATED_STRING | NOTATED_KEY | STRING) ":" notated_value',
-            'notated_list: "[" [notated_value ("," notated_value)*] "]"',
-        ]
+        builder = self.builder
+        builder.about["notation"] = [opening, closing]
+        builder.take("notated", "notated_value", "NOTATED_STRING")
         inside = f"(?:(?!{re.escape(closing)})[\\s\\S])*"
-        draft.texts["NOTATED_STRING"] = f"{re.escape(opening)}{inside}{re.escape(closing)}"
-        draft.texts["NOTATED_KEY"] = r"[^:,{}\[\]\"\s<]+"
+        builder.texts["NOTATED_STRING"] = f"{re.escape(opening)}{inside}{re.escape(closing)}"
 
     def _lead(self, frame: Frame, branches: dict[tuple[str, ...], str]) -> tuple[str, str]:
         """The markers between key and value, but for the last: shared by frames as far as they are the same."""
-        draft = self.draft
+        builder = self.builder
         cut = self._before(frame)[:-1]
         text, state = "", branches[()]
         for at in range(len(cut)):
-            name = draft.literal("KEY_END", cut[at])
+            name = builder.literal("KEY_END", cut[at])
             branch = tuple(cut[: at + 1])
             if branch not in branches:
-                branches[branch] = draft.state("WAITING_FOR_ARGUMENT_VALUE")
-                draft.to(name, state, branches[branch])
-                draft.loop_blanks(branches[branch])
+                branches[branch] = builder.state("WAITING_FOR_ARGUMENT_VALUE")
+                builder.to(name, state, branches[branch])
+                builder.loop_blanks(branches[branch])
             state = branches[branch]
             text += f"{name} _ws "
         return text, state
@@ -202,65 +197,72 @@ class Arguments:
         return pieces(frame.before)
 
     def _opening(self, frame: Frame, state: str, value: str) -> str:
-        draft = self.draft
+        builder = self.builder
         cut = self._before(frame)
         last = cut[-1] if cut else frame.before
         if not last:
             raise NotExpressible("nothing stands between the key and the value of an argument")
         role = "VALUE_START" if len(cut) > 1 else "KEY_END"
-        names = [draft.literal(role, last)]
+        names = [builder.literal(role, last)]
         blanks = frame.before[len(frame.before.rstrip()) :] if frame.raw and cut else ""
         if blanks:
-            names.insert(0, draft.literal(f"{role}_LINE", last + blanks))
+            names.insert(0, builder.literal(f"{role}_LINE", last + blanks))
         for name in names:
-            draft.to(name, state, value)
+            builder.to(name, state, value)
+        self._mark("KEY_END", names)
         return names[0] if len(names) == 1 else f"({' | '.join(names)})"
 
     def _ending(self, frame: Frame, value: str, waiting: str, key: str) -> str:
-        draft = self.draft
+        builder = self.builder
         cut = pieces(frame.after)
         if frame.echo is not None:
             return self._echo(frame, value, waiting, key)
         if frame.alone:
             if not cut:
-                draft.to("value_end", value, waiting)
+                builder.to("value_end", value, waiting)
                 return ""
-            done = draft.state("PARSING_ARGUMENT_VALUE_COMPLETED")
-            draft.to("value_end", value, done)
-            path = Path(draft, [done])
+            done = builder.state("PARSING_ARGUMENT_VALUE_COMPLETED")
+            builder.to("value_end", value, done)
+            path = Path(builder, [done])
             path.blanks()
             rest = cut
         else:
             first = cut[0] if cut else frame.after
             if not first:
                 raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
-            names = [draft.literal("VALUE_END", first)]
+            names = [builder.literal("VALUE_END", first)]
             blanks = frame.after[: len(frame.after) - len(frame.after.lstrip())] if frame.raw and cut else ""
             if blanks:
-                names.insert(0, draft.literal("VALUE_END_LINE", blanks + first))
+                names.insert(0, builder.literal("VALUE_END_LINE", blanks + first))
             rest = cut[1:]
-            done = draft.state("PARSING_ARGUMENT_VALUE_COMPLETED") if rest else waiting
+            done = builder.state("PARSING_ARGUMENT_VALUE_COMPLETED") if rest else waiting
             for name in names:
-                draft.to(name, value, done)
-            path = Path(draft, [done], [names[0] if len(names) == 1 else f"({' | '.join(names)})"])
+                builder.to(name, value, done)
+            self._mark("VALUE_END", names)
+            path = Path(builder, [done], [names[0] if len(names) == 1 else f"({' | '.join(names)})"])
             if rest:
                 path.blanks()
         for at, piece in enumerate(rest, 1):
             last = at == len(rest)
-            dest = waiting if last else draft.state("PARSING_ARGUMENT_VALUE_COMPLETED")
-            path.step(draft.literal("VALUE_END", piece), dest, blanks=not last)
+            dest = waiting if last else builder.state("PARSING_ARGUMENT_VALUE_COMPLETED")
+            path.step(builder.literal("VALUE_END", piece), dest, blanks=not last)
         return path.text()
+
+    def _mark(self, role: str, names: Sequence[str]) -> None:
+        """The marker without the blanks beside it, and the one with them."""
+        for name, mark in zip(reversed(names), (role, f"{role}_LINE"), strict=False):
+            self.names.setdefault(mark, name)
 
     def _echo(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         """A closing marker that repeats the key: `</key>`."""
-        draft = self.draft
-        opening = draft.literal("VALUE_END", frame.after.strip())
-        again = draft.state("PARSING_CLOSING_KEY")
-        after = draft.state("PARSING_CLOSING_KEY_COMPLETED")
-        draft.to(opening, value, again)
-        draft.to(key, again, after)
-        closing = draft.literal("VALUE_CLOSE", (frame.echo or "").strip())
-        draft.to(closing, after, waiting)
+        builder = self.builder
+        opening = builder.literal("VALUE_END", frame.after.strip())
+        again = builder.state("PARSING_CLOSING_KEY")
+        after = builder.state("PARSING_CLOSING_KEY_COMPLETED")
+        builder.to(opening, value, again)
+        builder.to(key, again, after)
+        closing = builder.literal("VALUE_CLOSE", (frame.echo or "").strip())
+        builder.to(closing, after, waiting)
         return f"{opening} {key} {closing}"
 
 

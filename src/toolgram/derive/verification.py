@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolgram.derive.budget import look
 from toolgram.derive.comparing import markers_of
 from toolgram.derive.conversation import Call, json_type, tool_of
 from toolgram.derive.rebuilding import NotExpressible, continuation
@@ -77,6 +78,7 @@ def probe(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
     """Write and read all messages that the template can print. Costs a few milliseconds."""
     found: list[Probe] = []
     for case, prompt in _cases(result):
+        look(f"probing the derived format ({case.name})")
         case = _as_written(result, case)
         try:
             output = _cut(result, continuation(result, case.content, case.reasoning, case.calls, prompt), case)

@@ -18,6 +18,7 @@ from toolgram.export.observed_paths import state_after
 from toolgram.export.schemas import Tool, check_schema, explicit, tools_of
 from toolgram.export.targets import TARGETS, ExportTarget, Note
 from toolgram.spec import Literal
+from toolgram.tools import read_tools
 
 if TYPE_CHECKING:
     from toolgram.formats import Format
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 def export(
     fmt: Format,
     target: str,
-    tools: Sequence[Mapping[str, Any]] | None = None,
+    tools: Sequence[Any] | None = None,
     tool_choice: str | Mapping[str, Any] = "auto",
     parallel_tool_calls: bool = True,
     reasoning: bool | None = None,
@@ -40,6 +41,8 @@ def export(
     chosen = TARGETS[target]
     notes: dict[str, None] = {}
     tokens = _tokens(fmt, target, special_tokens or (), notes.setdefault)
+    if server := [tool.name or str(tool.definition.get("type")) for tool in read_tools(tools) if not tool.is_function]:
+        notes.setdefault(f"tools without parameters of their own are left to the server: {', '.join(server)}")
     request = export_request(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
     text = chosen.write(root, notes.setdefault)
@@ -114,7 +117,7 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
 
 
 def export_request(
-    tools: Sequence[Mapping[str, Any]] | None = None,
+    tools: Sequence[Any] | None = None,
     tool_choice: str | Mapping[str, Any] = "auto",
     parallel_tool_calls: bool = True,
     reasoning: bool | None = None,

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolgram.runtime.stream import TraceStep
+from toolgram.runtime.stream import REJECTED, TraceStep
 from toolgram.spec import END, TEXT, Literal, Spec, is_json_trigger
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _SKIPPED = re.compile(r"[\s,:]*")
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]+', re.DOTALL)
 _BRACKETS = {"start_map": "{", "end_map": "}", "start_array": "[", "end_array": "]"}
-_REJECTED = "refuted"
 BEGIN = "begin"  # the trigger of the state in which an output begins
 
 
@@ -135,7 +134,7 @@ def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
     """The steps without those of rejected candidate calls."""
     kept: list[_Seen] = []
     for step in steps:
-        if step.trigger == _REJECTED:
+        if step.trigger == REJECTED:
             while kept and spec.states[kept[-1].dest].held:
                 kept.pop()
         else:

@@ -29,7 +29,7 @@ from toolgram.export.expressions import (
     seq,
     star,
 )
-from toolgram.export.schemas import resolve
+from toolgram.parameters import resolve
 
 Note = Callable[[str], object]
 

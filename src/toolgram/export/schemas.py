@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from toolgram.errors import ToolgramError
+from toolgram.parameters import resolve
+from toolgram.tools import DeclaredTool, read_tools
 
 _TYPES = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
 _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _MOST_DEPTH = 64
+_MOST_PARTS = 200_000
 _UNICODE_CLASS = re.compile(r"\\[pP]\{[^}]*\}").sub  # JSON Schema has these, and Python does not
 PLAIN_OBJECT = frozenset({"type", "properties", "required", "additionalProperties", "$defs", "definitions"})
 ANNOTATIONS = frozenset(
@@ -35,30 +39,27 @@ class Tool:
     schema: Mapping[str, Any]
 
 
-def tools_of(tools: Sequence[Any] | None) -> list[Tool]:
+def tools_of(tools: Iterable[Any] | None) -> list[Tool]:
     """The tools of a request. Raises ToolgramError for one that cannot be exported."""
     found: dict[str, Tool] = {}
-    for at, tool in enumerate(tools or ()):
-        function = tool.get("function") if isinstance(tool, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if not isinstance(function, Mapping) or not isinstance(name, str) or not name:
-            raise ToolgramError(
-                f"tools[{at}] has no name: give OpenAI tool dicts, with `function: {{name, parameters}}`"
-            )
+    for at, tool in enumerate(read_tools(tools)):
+        name = tool.name
+        if not tool.is_function:
+            continue
         if not name.isascii() and any("\ud800" <= char <= "\udfff" for char in name):
             raise ToolgramError(f"tools[{at}]: the name {name!r} holds half a character (a lone surrogate)")
         if name in found:
             raise ToolgramError(f"tools[{at}]: the function {name!r} is declared twice")
-        found[name] = Tool(name, _arguments(function, f"the parameters of {name!r}"))
+        found[name] = Tool(name, _arguments(tool, f"the parameters of {name!r}"))
     return list(found.values())
 
 
-def _arguments(function: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    schema = function.get("parameters")
-    if function.get("strict") is False or schema is None:
+def _arguments(tool: DeclaredTool, where: str) -> Mapping[str, Any]:
+    schema = tool.parameters
+    if tool.strict is False or schema is None:
         check_schema(schema or {}, where)
         return {"type": "object", "additionalProperties": True}
-    checked = explicit(check_schema(schema, where), function.get("strict") is True)
+    checked = explicit(check_schema(schema, where), tool.strict is True)
     if checked.get("type", "object") != "object":
         raise ToolgramError(f"{where} are not an object: `type` is {checked.get('type')!r}")
     return {"type": "object", **checked}
@@ -66,8 +67,8 @@ def _arguments(function: Mapping[str, Any], where: str) -> Mapping[str, Any]:
 
 def check_schema(schema: Any, where: str) -> Mapping[str, Any]:
     """The schema, if it is valid. Raises ToolgramError that says where it is not."""
-    if _nests_too_deep(schema):
-        raise ToolgramError(f"{where}: not a JSON Schema: it nests deeper than {2 * _MOST_DEPTH} lists and objects")
+    if too_large := _too_large(schema):
+        raise ToolgramError(f"{where}: not a JSON Schema: {too_large}")
     try:
         json.dumps(schema, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -79,19 +80,24 @@ def check_schema(schema: Any, where: str) -> Mapping[str, Any]:
     return schema
 
 
-def _nests_too_deep(value: Any) -> bool:
-    """Whether anything in a schema (also a constant) nests deeper than the limit."""
-    level = [value]
+def _too_large(value: Any) -> str:
+    """Why a schema is not worked through, "" where it is: a constant counts as any other part, and a part that is
+    shared as often as it stands there."""
+    level, parts = [value], 1
     for _ in range(2 * _MOST_DEPTH):
-        level = [
-            inner
+        inner = (
+            part
             for each in level
             if isinstance(each, Mapping | list)
-            for inner in (each.values() if isinstance(each, Mapping) else each)
-        ]
+            for part in (each.values() if isinstance(each, Mapping) else each)
+        )
+        level = list(islice(inner, _MOST_PARTS + 1))
+        parts += len(level)
+        if parts > _MOST_PARTS:
+            return f"it has more than {_MOST_PARTS:,} parts"
         if not level:
-            return False
-    return True
+            return ""
+    return f"it nests deeper than {2 * _MOST_DEPTH} lists and objects"
 
 
 def _problems(schema: Any, root: Mapping[str, Any], path: str, depth: int) -> Iterator[str]:
@@ -156,24 +162,6 @@ def _is_circle(reference: str, root: Mapping[str, Any]) -> bool:
         pending += [each for each in further if each not in seen]
         seen.update(further)
     return False
-
-
-def resolve(reference: Any, root: Mapping[str, Any]) -> Any:
-    """The target of a reference into the same schema; None where there is none."""
-    if reference == "#":
-        return root
-    if not isinstance(reference, str) or not reference.startswith("#/"):
-        return None
-    here: Any = root
-    for step in reference[2:].split("/"):
-        step = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(here, Mapping):
-            here = here.get(step)
-        elif isinstance(here, list) and step.isdigit() and int(step) < len(here):
-            here = here[int(step)]
-        else:
-            return None
-    return here
 
 
 def explicit(schema: Any, strict: bool) -> Any:

@@ -133,10 +133,7 @@ class Served:
 
     def default_prefix(self) -> str:
         """What the template's own generation prompt writes for the model, for a server that does not say the prompt."""
-        report = self.fmt.report if self.fmt else None
-        analysis = report.analysis if report else None
-        prompt = analysis.prompts.get("unset") if analysis else None
-        return prompt.opened if prompt else ""
+        return self.fmt.generation_prompt if self.fmt else ""
 
     def reasoning_after(self, prompt: Sequence[int]) -> str:
         """ "open" where the prompt leaves the model inside reasoning, "closed" where it has closed it, else ""."""
@@ -207,7 +204,7 @@ class Session:
     def __init__(
         self,
         served: Served,
-        tools: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
+        tools: Callable[[], Sequence[Any]] = tuple,
         calls: bool = True,
     ) -> None:
         self.served = served
@@ -227,11 +224,6 @@ class Session:
         other = Session(self.served, self.tools, self.calls)
         other.prefix, other.call_ids, other.left = self.prefix, self.call_ids, self.left
         return other
-
-    @property
-    def in_reasoning(self) -> bool:
-        """Whether the model is inside reasoning."""
-        return self._parser is not None and self._parser.state in self.served.reasoning_states
 
     def feed(self, text: str, token_ids: Sequence[int] | None) -> list[Event]:
         """The events of a delta. Where anything fails, which nothing should, text passes through from there on."""
@@ -308,7 +300,7 @@ class TokenCounter:
             if inside:
                 if number in ends:
                     inside = False
-                else:
+                elif number not in starts:
                     count += 1
             elif number in starts:
                 inside = True
@@ -457,6 +449,10 @@ def _is_reasoning(state: StateProgram) -> bool:
     return state.meaning == "reasoning"
 
 
+def _is_content(state: StateProgram) -> bool:
+    return state.meaning == "content"
+
+
 def _crossing(states: list[StateProgram], inwards: bool) -> set[str]:
     """The triggers on which a machine goes into reasoning, or out of it."""
     return {
@@ -470,14 +466,14 @@ def _crossing(states: list[StateProgram], inwards: bool) -> set[str]:
 def _only_about_reasoning(trigger: str, states: list[StateProgram], initial: StateProgram | None) -> bool:
     """Whether a marker does nothing but open reasoning, from where an output begins, or close it.
 
-    Outside reasoning a closing marker may be dropped, which changes nothing: the state stays.
+    Outside reasoning a closing marker may be dropped, and inside reasoning an opening one: both change nothing.
     """
     rows = [(state, state.row[trigger]) for state in states if trigger in state.row]
-    opens = all(_is_reasoning(move.dest) and not _is_reasoning(state) for state, move in rows)
+    opens = all(_is_reasoning(move.dest) for _, move in rows)
     begins = initial is not None and trigger in initial.row
     inside = [move.dest for state, move in rows if _is_reasoning(state)]
     closes = bool(inside) and all(dest.is_text and not _is_reasoning(dest) for dest in inside)
-    dropped = all(state.is_text and move.dest is state for state, move in rows if not _is_reasoning(state))
+    dropped = all(state.is_text and _is_content(move.dest) for state, move in rows if not _is_reasoning(state))
     return bool(rows) and ((opens and begins) or (closes and dropped))
 
 

@@ -353,9 +353,9 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self._passes: bool | None = None
         self._plain: PlainThought | None = None
 
-    def _declared(self) -> list[dict[str, Any]]:
-        """The tools as OpenAI tool dicts, from vLLM's two shapes."""
-        return [_tool_dict(tool) for tool in self.tools]
+    def _declared(self) -> list[Any]:
+        """The tools, in either of vLLM's two shapes."""
+        return list(self.tools)
 
     def see_prompt(self, token_ids: Sequence[int]) -> None:
         """Keep what the prompt has already written, where no reasoning parser does."""
@@ -482,7 +482,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         return delta_of(events) if events else None
 
     def _is_plain(self, request: Any) -> bool:
-        """Whether an answer passes as it stands: there is no format, or no tools and nobody to take reasoning out."""
+        """Whether an answer passes as it stands: there is no format, or neither tools nor a parser of reasoning."""
         return self.served.fmt is None or (self.skip_reasoning_parsing and _passes(request, self.tools))
 
     def _text_session(self) -> Session:
@@ -514,12 +514,6 @@ def keep_special_tokens(request: Any, served: Served) -> None:
     request.skip_special_tokens = False
     if getattr(request, "spaces_between_special_tokens", None):
         request.spaces_between_special_tokens = False  # slow tokenizers would put blanks between them
-
-
-def _tool_dict(tool: Any) -> dict[str, Any]:
-    function = getattr(tool, "function", tool)
-    fields = {name: getattr(function, name, None) for name in ("name", "description", "parameters")}
-    return {"type": "function", "function": {name: value for name, value in fields.items() if value is not None}}
 
 
 def _choice(request: Any) -> Any:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 TESTED = "0.33.0"
-OLDEST = "0.24"  # before it nobody calls `finish_streaming`, and the end of an answer would be lost
+OLDEST = "0.24"  # before it vLLM does not call `finish_streaming`, and the end of an answer would be lost
 
 _PROTOCOL = (
     "vllm.entrypoints.generate.base.protocol",  # since 0.29

@@ -13,8 +13,8 @@ One island may hold another: an envelope holds the scanner of its arguments.
 * `notated_values`: JSON with quotes and keys of its own,
 * `error_recovery`: how far a broken value reaches.
 
-A new kind of value is a module here, its name in this file (the table, `value_kind`, `value_island`), a tag in the
-vocabulary of machine files, and its name in the reference parser. What is no value needs a reader besides.
+A new kind of value is a module here, its name in this file (the two tables), and a tag in the vocabulary of machine
+files. In a grammar, the rule of the value is the tag with `_value` behind it. What is no value needs a reader besides.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ _ISLANDS = {  # loaded when first needed: most formats need one or two
     "notated": "notated_values.NotatedScanner",
     "recovery": "error_recovery.ErrorRecovery",
 }
+_KINDS = {"notated": "notated"}  # by the tag of the state, where a value ends by itself; all others are JSON
 _NAMES = {path.partition(".")[2]: name for name, path in _ISLANDS.items()}
 
 
@@ -92,7 +93,7 @@ def island_class(name: str) -> Any:
 
 def value_kind(typed: str, alone: bool) -> str:
     """The name of the island for a value: by its state's tag, and whether it ends by itself or else by a marker."""
-    return ("notated" if typed == "notated" else "json_value") if alone else "tagged"
+    return _KINDS.get(typed, "json_value") if alone else "tagged"
 
 
 def value_island(kind: str, types: Types, quotes: tuple[str, ...]) -> Value:

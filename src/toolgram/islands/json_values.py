@@ -403,7 +403,7 @@ def _innermost(state: int) -> str:
 
 
 class JsonValue:
-    """One JSON value of any kind that no marker ends: read as the item of a list that nobody closes."""
+    """One JSON value of any kind that no marker ends: read as the item of a list that is never closed."""
 
     __slots__ = ("_scanner", "broken", "done", "out")
 

@@ -131,7 +131,7 @@ def transcode(stream: Stream, envelope: Envelope, state: int, character: str) ->
     envelope.python.read("".join(known), 0)
     envelope.skip = len("".join(written)) - len(envelope.python.out)
     envelope.inner = stream.reader
-    stream.events.note("python_quotes", character)
+    stream.events.note("repaired_json", character)
     stream.source.transcoding = []
     stream.reader = "transcoded"
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolgram.call_ids import CallIds
 from toolgram.events import Dropped, Status, ToolCallDelta, ToolCallEnd, ToolCallStart
-from toolgram.message import tool_names
 from toolgram.runtime.event_buffer import EventBuffer
 
 if TYPE_CHECKING:
-    from toolgram.parameters import Parameters, Types
+    from toolgram.parameters import DeclaredParameters, Parameters, Types
+    from toolgram.tools import Tools
 
 _MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
 
@@ -40,11 +39,11 @@ class Calls:
         "tools",
     )
 
-    def __init__(self, events: EventBuffer, ids: CallIds, tools: Sequence[Mapping[str, Any]] | None) -> None:
+    def __init__(self, events: EventBuffer, ids: CallIds, tools: Tools) -> None:
         self._events = events
         self.ids = ids
         self.tools = tools
-        self._parameters: dict[str, Parameters] | None = None  # of the tools, once a tagged argument asks for them
+        self._parameters: DeclaredParameters | None = None  # of the tools, once a tagged argument asks for them
         self.count = 0
         self.index: int | None = None
         self.start: ToolCallStart | None = None
@@ -53,7 +52,7 @@ class Calls:
         self.keys: dict[str, None] | None = None
         self.key = ""
         self.read_on = False  # the value that is being read goes on behind what may have been meant to close it
-        self.names = tool_names(tools) if tools else frozenset()
+        self.names = tools.names
 
     def begin_name(self, name: str, source: str) -> None:
         """The name of a call that is not certain yet."""
@@ -138,8 +137,8 @@ class Calls:
     def _declared(self) -> Parameters | None:
         """The parameters of the function that is called; None where it is not declared."""
         if self._parameters is None:
-            from toolgram.parameters import parameters_of
+            from toolgram.parameters import DeclaredParameters
 
-            self._parameters = parameters_of(self.tools or ())
+            self._parameters = DeclaredParameters(self.tools)
         start = self.start if self.name is None else self.name
         return self._parameters.get(start.name) if start is not None else None

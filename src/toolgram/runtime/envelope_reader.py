@@ -79,7 +79,7 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
                 stream.unexpected_input()
                 return pos
             scanner.state = ITEM
-            stream.events.note("missing_comma", text[pos])
+            stream.events.note("repaired_json", text[pos])
         if (
             scanner.state == AFTER_ITEM
             and scanner.stack == ["["]

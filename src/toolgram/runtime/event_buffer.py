@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta
+from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, ToolCallDelta
 from toolgram.islands.held_text import add_piece, take_pieces
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
 _MOST_TAIL = 64  # characters of text in which its last brackets are looked for
 _may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
-_NOWHERE: list[Event] = []  # until the first delta has a list of its own
+_NOWHERE: list[BufferedEvent] = []  # until the first delta has a list of its own
 
 
 class HeldRegion:
@@ -35,17 +35,17 @@ class HeldRegion:
     Adjacent arguments become one event, and so do adjacent separators: a held character costs what its text does.
     """
 
-    __slots__ = ("_events", "_payload", "_source", "call", "origin", "outer")
+    __slots__ = ("_events", "_payload", "_source", "call", "notes", "origin", "outer")
 
     def __init__(self, origin: StateProgram, outer: ErrorRecovery | None = None) -> None:
         self.origin = origin
         self.outer = outer
         self.call: int | None = None
-        self._events: list[Event] = []
+        self._events: list[BufferedEvent] = []
         self._payload: list[str] = []  # what the last event is to have besides what it has,
         self._source: list[str] = []  # and its source
 
-    def put(self, event: Event) -> None:
+    def put(self, event: BufferedEvent) -> None:
         """Add an event, or what it says to the last one."""
         last = self._events[-1] if self._events else None
         if isinstance(event, ToolCallDelta) and isinstance(last, ToolCallDelta):
@@ -59,7 +59,7 @@ class HeldRegion:
         add_piece(self._source, event.source)
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[BufferedEvent]:
         """The events so far. Costs as much as the last of them is long."""
         self._settle()
         return self._events
@@ -76,17 +76,14 @@ class HeldRegion:
 
 
 class EventBuffer:
-    """The events of the current delta (`out`), the open blank run, the held region, and deviations not yet reported."""
+    """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
 
-    __slots__ = (
-        "behind_call", "blanks", "deviations", "fresh", "gap", "has", "held", "out", "seam", "tail",
-    )  # fmt: skip
+    __slots__ = ("behind_call", "blanks", "fresh", "gap", "has", "held", "out", "seam", "tail")
 
     def __init__(self) -> None:
-        self.out: list[Event] = _NOWHERE
+        self.out: list[BufferedEvent] = _NOWHERE
         self.held: HeldRegion | None = None
         self.blanks: list[str] = []
-        self.deviations: list[tuple[str, str]] | None = None  # from the format, and tolerated: kind, text
         self.fresh = True  # the next text begins a segment
         self.seam = False  # a marker or a call was last, so blanks that follow are dropped
         self.has = 0  # some was sent, of CONTENT, of REASONING, or of both
@@ -138,7 +135,7 @@ class EventBuffer:
         if blanks:
             self.out.append(Dropped(blanks, SEAM, blanks))
 
-    def put(self, event: Event) -> None:
+    def put(self, event: BufferedEvent) -> None:
         """An event that is not text: into the held region, or out, which makes a seam."""
         if self.held is not None:
             self.held.put(event)
@@ -153,10 +150,12 @@ class EventBuffer:
             self.put(Dropped(text, why, text))
 
     def note(self, kind: str, text: str) -> None:
-        """A deviation from the format that is tolerated."""
-        if self.deviations is None:
-            self.deviations = []
-        self.deviations.append((kind, text))
+        """An anomaly of this kind (see `anomalies.KINDS`), at this place. In a held region it is held as well."""
+        note = Note(kind, text)
+        if self.held is not None:
+            self.held.put(note)
+        else:
+            self.out.append(note)
 
     def make_seam(self) -> None:
         """What follows is not text: the blanks before it are dropped, and text after it is a new segment."""
@@ -172,6 +171,9 @@ class EventBuffer:
             self.note(UNCLOSED_ENVELOPE, "")
         if held is not None and held.events:
             self.make_seam()
+            self.out.append(
+                Note("opens", "" if held.origin.is_text or held.origin.meaning == "malformed" else "inside")
+            )
             # what a prefix has written is there for the record, without characters, and is not emitted
             self.out.extend(event for event in held.events if event.source or not isinstance(event, Dropped))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, cast
 
+from toolgram.anomalies import Anomaly
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.compile import FindMatch, Program
 from toolgram.errors import ToolgramError
 from toolgram.events import (
+    BufferedEvent,
     Content,
     Dropped,
     Event,
@@ -22,14 +24,16 @@ from toolgram.events import (
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
-from toolgram.message import Anomaly, Message, MessageBuilder
+from toolgram.message import Message, MessageBuilder
+from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
-from toolgram.runtime.event_buffer import UNCLOSED_ENVELOPE
+from toolgram.runtime.event_buffer import REASONING, UNCLOSED_ENVELOPE
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
 from toolgram.runtime.value_readers import end_value
 from toolgram.spec import END, TEXT, UNCLOSED
+from toolgram.tools import read_tools
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
@@ -42,20 +46,6 @@ PROMPT = "prompt"  # what a trace says where a prompt ends whose text is none of
 
 _NOTHING: Mapping[int, str] = {}
 
-_TOLERATED = {
-    "missing_comma": "items of a list of calls without a comma between them",
-    "python_quotes": "a call in Python's spelling where JSON was expected",
-    "undeclared_argument": "no parameter of this name was declared; its value is read as text",
-    "repeated_argument": "an argument of this name came before; both are passed on",
-    "missing_argument": "a required argument was not given",
-    "unexpected_type": "the value of this argument is not of a declared type",
-    "unclosed_value": "this argument has no closing marker; it was closed where something else follows",
-    "unclosed_envelope": "the arguments of this call are closed, and what stands around them is not",
-    "unclosed_arguments": "the closing marker came before these brackets, which were added",
-    "surplus_closer": "this closes nothing; it stands behind a call and was dropped",
-    "unfinished_marker": "the output ended in this closing marker, which was dropped",
-}
-
 
 class Parser:
     """One stream of one format. Make it with `Format.parser`; feed it deltas; close it.
@@ -65,22 +55,24 @@ class Parser:
     """
 
     __slots__ = (
-        "_builder", "_call", "_closed", "_event", "_find", "_floor", "_held", "_pieces", "_python", "_replayed",
+        "_builder", "_call", "_closed", "_event", "_find", "_floor", "_held", "_log", "_pieces", "_python", "_replayed",
         "_rest", "_said", "_scanner", "_special", "_start", "_stream", "_tailed", "_way",
     )  # fmt: skip
 
     def __init__(
         self,
         program: Program,
-        tools: Sequence[Mapping[str, Any]] | None = None,
-        prefix: str = "",
+        tools: Iterable[Any] | None = None,
+        prefix: str | None = None,
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
         trace: Trace | None = None,
         keep_message: bool = True,
     ) -> None:
-        self._stream = Stream(program, call_ids or random_call_ids(), trace, tools)
-        self._builder = MessageBuilder(tools, keep_message)
+        declared = read_tools(tools)
+        self._stream = Stream(program, call_ids or random_call_ids(), trace, declared)
+        self._builder = MessageBuilder(program.closing, keep_message)
+        self._log = AnomalyLog(declared.names, keep_message)
         self._special = _triggers_by_id(program, special_tokens) if special_tokens else _NOTHING
         self._way = _LONG
         # What the short ways need, laid out by `_choose_way`.
@@ -97,8 +89,11 @@ class Parser:
         self._python: PythonScanner
         self._pieces: list[str]  # and, where they are transcoded, what has produced nothing yet
         self._closed = False
-        self._replayed: Sequence[Event] = ()  # of the call that a prefix has begun, to be emitted first
-        if prefix:
+        self._replayed: Sequence[BufferedEvent] = ()  # of the call that a prefix has begun, to be emitted first
+        if prefix is None and program.generation_prompt:
+            self._skip(program.generation_prompt)
+            self._stream.assumed = self._stream.state.meaning == "reasoning"
+        elif prefix:
             self._skip(prefix)
 
     @property
@@ -108,13 +103,15 @@ class Parser:
 
     @property
     def message(self) -> Message:
-        """The message so far. Costs as much as the message is long."""
-        return self._builder.message()
+        """The message so far; final after `close`. Costs as much as the message is long."""
+        return self._builder.message(self._log.all())
 
-    @property
-    def deviations(self) -> int:
-        """How many deviations were tolerated so far, of those that no event shows."""
-        return self._builder.deviations
+    def take_anomalies(self) -> list[Anomaly]:
+        """The anomalies since this was last called, in order. The message has them all the same.
+
+        Without a message, the last 256 that were not taken are kept, and no more.
+        """
+        return self._log.take()
 
     def feed(self, delta: str, token_ids: Sequence[int] | None = None) -> list[Event]:
         """The events that `delta`, the next characters of the output, makes certain.
@@ -143,15 +140,20 @@ class Parser:
                 if self._tailed or body[-1] in "([{`" or "`" in body:
                     self._tailed = self._stream.events.remember(body)
                 self._said(body)
+                self._log.offset += len(body)
                 return [self._event(body, body)]
         elif way == _JSON and delta:
             scanner = self._scanner
             if scanner.state <= KEY_STRING and not leaves_string(delta):
                 self._said(delta)
+                self._log.offset += len(delta)
                 return [ToolCallDelta(self._call, delta, delta)]
             if scanner.run(delta, 0, self._floor):
                 out = scanner.out
+                if out != delta:
+                    self._builder.written_as(delta)
                 self._said(out)
+                self._log.offset += len(delta)
                 return [ToolCallDelta(self._call, out, delta)]
             stream = self._stream
             stream.events.out = []
@@ -160,6 +162,7 @@ class Parser:
             python, pieces = self._python, self._pieces
             if not pieces and python.passes(delta):
                 self._said(delta)
+                self._log.offset += len(delta)
                 return [ToolCallDelta(self._call, delta, delta)]
             if python.run(delta):
                 out, mark = python.out, python.mark
@@ -171,7 +174,10 @@ class Parser:
                     source = take_pieces(pieces) + source
                 if mark < len(delta):
                     pieces.append(delta[mark:])
+                if out != source:
+                    self._builder.written_as(source)
                 self._said(out)
+                self._log.offset += len(source)
                 return [ToolCallDelta(self._call, out, source)]
             stream = self._stream
             stream.events.out = []
@@ -180,7 +186,10 @@ class Parser:
             text = self._cut(delta) if self._rest or self._start(delta) else delta
             if text:
                 out = encode_basestring(text)[1:-1]
+                if out != text:
+                    self._builder.written_as(text)
                 self._said(out)
+                self._log.offset += len(text)
                 return [ToolCallDelta(self._call, out, text)]
         return self._feed(delta)
 
@@ -211,12 +220,12 @@ class Parser:
         stream = self._stream
         _read(stream, text, pos, False)
         out = stream.events.out
+        events: list[Event] = []
         if out:
-            self._builder.add(out)
-        if stream.events.deviations:
-            self._note()
+            self._builder.add(out, self._log.offset)
+            events = self._log.read(out)
         self._choose_way()
-        return out
+        return events
 
     def _choose_way(self) -> None:
         """See which way the next delta may take, and lay out what it will need there."""
@@ -268,15 +277,17 @@ class Parser:
         self._closed = True
         self._take_long_way()
         stream = self._stream
-        stream.events.out = out = [*self._replayed]
+        out: list[BufferedEvent] = [*self._replayed]
+        stream.events.out = out
         stream.closing = finish_reason or ""
         text, stream.buffer = stream.buffer, ""
         _read(stream, text, 0, True)
         _end(stream)
-        self._builder.add(out)
-        self._note()
+        if stream.assumed and stream.events.has & REASONING:
+            stream.events.note("assumed_reasoning", "")
+        self._builder.add(out, self._log.offset)
         self._builder.finish(finish_reason)
-        return out
+        return self._log.read(out)
 
     def snapshot(self) -> dict[str, Any]:
         """The stream as JSON-able data, as small as what is held back; `Format.restore` goes on from there.
@@ -285,35 +296,38 @@ class Parser:
         """
         self._take_long_way()
         replayed = [event_to_dict(event) for event in self._replayed]
-        return {**dump_stream(self._stream), "closed": self._closed, "replayed": replayed}
+        return {**dump_stream(self._stream), "closed": self._closed, "replayed": replayed, "offset": self._log.offset}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `snapshot` was taken. Used by `Format.restore`, which says what is raised."""
-        self._closed, self._replayed = load_stream(self._stream, state)
+        self._closed, self._replayed, self._log.offset = load_stream(self._stream, state)
         start = self._stream.calls.start
         if start is not None and not self._replayed:
-            self._builder.add([start])
+            self._builder.add([start], self._log.offset)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickled parser goes on exactly, message and all. `trace` stays behind; `call_ids` must pickle."""
         stream = self._stream
         calls = stream.calls
-        return _resumed, (stream.program, calls.tools, calls.ids, self._special, self.snapshot(), self._builder)
+        return _resumed, (
+            stream.program,
+            calls.tools,
+            calls.ids,
+            self._special,
+            self.snapshot(),
+            self._builder,
+            self._log,
+        )
 
     def trace_to(self, trace: Trace | None) -> None:
         """Call `trace` at every transition from here on; a restored parser has none."""
         self._stream.trace = trace
 
-    def _note(self) -> None:
-        for kind, text in self._stream.events.deviations or ():
-            self._builder.note(Anomaly(kind, text, _TOLERATED[kind]))
-        self._stream.events.deviations = None
-
     def _skip(self, prefix: str) -> None:
         """Move through what the prompt has already written; its events are not emitted."""
         stream = self._stream
         calls = stream.calls
-        events: list[Event] = []
+        events: list[BufferedEvent] = []
         stream.events.out = events
         _read(stream, prefix, 0, False)
         initial = stream.program.initial
@@ -332,7 +346,6 @@ class Parser:
         for event in held.events if held is not None else ():
             if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
                 event.index = calls.count
-        stream.events.deviations = None
 
 
 def _resumed(
@@ -342,11 +355,12 @@ def _resumed(
     special: dict[int, str],
     state: Mapping[str, Any],
     builder: MessageBuilder,
+    log: AnomalyLog,
 ) -> Parser:
     """A parser that was pickled."""
     parser = Parser(program, tools, "", call_ids)
     parser.restore(state)
-    parser._special, parser._builder = special, builder
+    parser._special, parser._builder, parser._log = special, builder, log
     return parser
 
 
@@ -411,9 +425,9 @@ def _forget_sources(stream: Stream) -> None:
         stream.island.source = ""
 
 
-def _begun(events: list[Event], index: int) -> list[Event]:
+def _begun(events: list[BufferedEvent], index: int) -> list[BufferedEvent]:
     """The open call of a prefix, emitted again: its start, and its arguments so far, for no characters."""
-    begun: list[Event] = []
+    begun: list[BufferedEvent] = []
     for event in events:
         if isinstance(event, ToolCallStart) and event.index == index:
             begun.append(ToolCallStart(0, event.id, event.name, ""))

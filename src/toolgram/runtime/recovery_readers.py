@@ -64,7 +64,7 @@ def read_rejected_json(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _read(stream: Stream, recovery: ErrorRecovery, text: str, pos: int, final: bool, meaning: str, why: str) -> int:
-    recovery.pattern = stream.state.wreck
+    recovery.pattern = stream.state.brackets
     end = recovery.read(text, pos, final)
     begin = stream.source.skip_prefix(pos, end)
     if end > begin:

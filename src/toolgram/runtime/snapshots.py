@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgram.compile import StateProgram
-from toolgram.events import Event, ToolCallDelta, ToolCallStart, event_from_dict, event_to_dict
+from toolgram.events import BufferedEvent, ToolCallDelta, ToolCallStart, event_from_dict, event_to_dict
 from toolgram.islands import checked, dump_island, island_class, load_island, value_kind
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
@@ -38,6 +38,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "state": stream.state.name,
         "reader": stream.reader,
         "buffer": stream.buffer,
+        "assumed": stream.assumed,
         "unmatched_ids": stream.unmatched_ids and {**stream.unmatched_ids},
         "island": dump_island(stream.island),
         "rejected": [*rejected] if rejected else None,
@@ -75,12 +76,12 @@ def _open_call(calls: Calls, held: HeldRegion | None) -> int | None:
     return held.call if calls.index is None and held is not None else calls.index
 
 
-def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Event]]:
+def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[BufferedEvent], int]:
     """The inverse of `dump_stream`, into a fresh stream of the same format; and what the parser adds to it.
 
     Raises ValueError or KeyError for what is no snapshot of this format.
     """
-    (stream.buffer,) = _fields(data, ("buffer",), str)
+    stream.buffer, stream.assumed = _fields(data, ("buffer", "assumed"), str, bool)
     stream.state = stream.program.states[_fields(data, ("state",), str)[0]]
     (stream.reader,) = _fields(data, ("reader",), tuple(READERS))
     stream.unmatched_ids = _loaded_ids(data["unmatched_ids"])
@@ -90,13 +91,13 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Eve
     _load_source(stream.source, data)
     _load_events(stream.events, stream.program.states, data)
     _load_calls(stream.calls, stream.events.held, data)
-    closed, replayed = _fields(data, ("closed", "replayed"), bool, list)
+    closed, replayed, offset = _fields(data, ("closed", "replayed", "offset"), bool, list, _COUNT)
     events = [_loaded_event(event) for event in replayed]
     if not all(type(event) is (ToolCallDelta if at else ToolCallStart) for at, event in enumerate(events)):
         raise ValueError("what is replayed is no beginning of a call")
     _check_state(stream, closed)
     _check_reader(stream)
-    return closed, events
+    return closed, events, offset
 
 
 def _fields(data: Mapping[str, Any], names: tuple[str, ...], *kinds: Any) -> list[Any]:
@@ -110,7 +111,7 @@ def _loaded_ids(data: Any) -> dict[str, int] | None:
     return {**data}
 
 
-def _loaded_event(data: Any) -> Event:
+def _loaded_event(data: Any) -> BufferedEvent:
     if type(data) is not dict:
         raise ValueError("no event")
     event = event_from_dict(data)
@@ -161,7 +162,7 @@ def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) 
         raise ValueError("the open call is the last one")
 
 
-def _start(event: Event | None) -> ToolCallStart:
+def _start(event: BufferedEvent | None) -> ToolCallStart:
     if not isinstance(event, ToolCallStart):
         raise ValueError("no start of a call")
     return event

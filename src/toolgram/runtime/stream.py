@@ -20,7 +20,7 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from toolgram.call_ids import CallIds
 from toolgram.compile import Move, Program, StateProgram, Symbol
@@ -33,8 +33,9 @@ from toolgram.runtime.calls import Calls
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, EventBuffer, HeldRegion
 from toolgram.runtime.source import Source
 from toolgram.spec import TEXT, UNCLOSED
+from toolgram.tools import NO_TOOLS, Tools
 
-REJECTED = "refuted"  # the trigger that a trace gives where a held region turns out to be text
+REJECTED: Final = "refuted"  # the trigger that a trace gives where a held region turns out to be text
 _UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
@@ -70,18 +71,17 @@ class Stream:
     """The machine's position, the parts that hold what it must remember, and the moves that it can make."""
 
     __slots__ = (
-        "buffer", "calls", "closing", "events", "island", "program", "reader", "rejected", "source", "state", "trace",
-        "unfinished", "unmatched_ids",
+        "assumed", "buffer", "calls", "closing", "events", "island", "program", "reader", "rejected", "source", "state",
+        "trace", "unfinished", "unmatched_ids",
     )  # fmt: skip
 
-    def __init__(
-        self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Sequence[Mapping[str, Any]] | None = None
-    ) -> None:
+    def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
         self.program = program
         self.trace = trace
         self.state = program.initial
         self.reader = reader_of(program.initial)
         self.buffer = ""  # the prefix of a token that may still grow
+        self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
         self.calls = Calls(self.events, call_ids, tools)
@@ -121,6 +121,8 @@ class Stream:
             self._act(move, text, why, text if value is None else value)
         elif text:
             events.drop(text, why)
+        if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
+            self.assumed = trigger in self.program.stop or self.calls.count > 0
         self.state = dest
         if events.held is not None and not dest.held:
             events.commit()
@@ -153,6 +155,8 @@ class Stream:
                 text = ""
             elif action == "call_id":
                 calls.id = value or None
+            elif action == "late_call_id":
+                self.events.note("model_id", value)
             elif action == "no_arguments":
                 calls.delta("{}", text)
                 text = ""
@@ -167,6 +171,11 @@ class Stream:
                     self.events.note(UNCLOSED_ENVELOPE, "")
             elif action == "unclosed_arguments":
                 self._close_arguments()
+            elif action == "unopened_reasoning":
+                self.events.note(action, value)
+                self.assumed = False
+            elif action == "unusual_form":
+                self.events.note(action, value)
             else:
                 drop(text, why)
                 text = ""

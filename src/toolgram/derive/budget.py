@@ -1,0 +1,87 @@
+"""One deadline and one memory budget for all that derivation does with a template: rendering, comparing, synthesis,
+compiling, probing.
+
+Strategy: a budget is the context in which derivation runs.  Whatever goes through a template's own texts calls `look`,
+which costs a fraction of a microsecond, and raises once the time is over; whatever keeps a text says how long it is.
+Steps that cannot look (one regular expression, one `json.dumps`) are given bounded texts.
+Time is that of the processor, so that a busy machine makes no template too costly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from toolgram.derive.errors import CostlyTemplate, OutOfBudget
+
+SECONDS = 3.0
+CLOCK = time.thread_time
+MOST_KEPT = 20_000_000  # characters of renderings
+
+
+class Budget:
+    """How long a derivation may take, what it may keep, and what it is doing."""
+
+    __slots__ = ("deadline", "doing", "kept", "seconds")
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.deadline = CLOCK() + seconds
+        self.doing = "compiling the template"
+        self.kept = 0
+
+
+_current: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[Budget]:
+    """Run with a budget; inside another one, with that. `look` raises OutOfBudget when it is used up."""
+    outer = _current.get()
+    if outer is not None:
+        yield outer
+        return
+    budget = Budget(seconds)
+    token = _current.set(budget)
+    try:
+        yield budget
+    finally:
+        _current.reset(token)
+
+
+def look(doing: str = "") -> None:
+    """Raise OutOfBudget if the time is over; say what is done from here on."""
+    budget = _current.get()
+    if budget is None:
+        return
+    if CLOCK() > budget.deadline:
+        raise OutOfBudget(
+            f"derivation took longer than {budget.seconds:g} s of the processor, and was stopped while {budget.doing}"
+        )
+    if doing:
+        budget.doing = doing
+
+
+def keep(characters: int) -> None:
+    """A text of this length is kept. Raises OutOfBudget where all texts together are too long."""
+    budget = _current.get()
+    if budget is None:
+        return
+    budget.kept += characters
+    if budget.kept > MOST_KEPT:
+        raise OutOfBudget(f"derivation kept more than {MOST_KEPT} characters, and was stopped while {budget.doing}")
+
+
+def stop(error: CostlyTemplate) -> None:
+    """A template was about to cost too much: where there is a budget, that ends the derivation."""
+    look()
+    if _current.get() is not None:
+        raise OutOfBudget(error.problem, error.line)
+
+
+def time_left() -> float:
+    """The seconds that are left, or endless time without a budget."""
+    budget = _current.get()
+    return float("inf") if budget is None else budget.deadline - CLOCK()

@@ -1,0 +1,300 @@
+"""A format being written: fragments, terminals, states, transitions and rules, and the two files that they make.
+
+Strategy: skeletons choose fragments and fill in their markers, and add by role only what is particular to a template;
+the builder keeps names unique and one terminal per text.  The machine that it writes is the source, as of a shipped
+format; whatever follows from fragments and tags is added by `composition`, and read from the result where it is needed
+here.  The specification is made from the same data without reading the files again, which would cost more than all of
+the analysis; that both are the same is a test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolgram.composition import MALFORMED, START, compose, fragment_loader, names_in
+from toolgram.formats import grammar_home
+from toolgram.machine_file import MachineFile
+from toolgram.machine_text import machine_text
+from toolgram.spec import END, RECOVERY_TRIGGERS, TEXT, Literal, Run, Spec
+from toolgram.spec_building import build_spec
+
+BLANK = "WS"
+TEXTS = ("content", "reasoning", "malformed")  # the tags of the states in which a call may begin
+_FOLLOWING = (TEXT, END, *RECOVERY_TRIGGERS)  # triggers of the rows that follow from states
+_BLANK_CLASS = "[ \t\r\n]"
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    tags: tuple[str, ...]
+    text: str  # the state to which free text leads; "" for the state itself
+
+
+@dataclass(slots=True)
+class FormatBuilder:
+    """The parts of a format in the order in which they will be written."""
+
+    name: str
+    title: str
+    about: dict[str, Any] = field(default_factory=dict)
+    comment: str = ""
+    initial: str = START
+    fragments: list[dict[str, str]] = field(default_factory=list)
+    recovered: str = ""  # the state behind what is left of a broken call, where no fragment says
+    terminals: dict[str, Literal | Run] = field(default_factory=dict)
+    states: dict[str, _State] = field(default_factory=dict)
+    rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    rules: list[str] = field(default_factory=list)
+    imports: dict[str, list[str]] = field(default_factory=dict)  # what the grammar imports: module -> names
+    texts: dict[str, str] = field(default_factory=dict)  # terminals of free text: name -> regular expression
+    taken: set[str] = field(default_factory=lambda: {START})  # names of states, those of fragments included
+    open_ended: dict[str, set[str]] = field(default_factory=dict)  # states of a call that anything but these ends
+
+    # --- parts ----------------------------------------------------------------------------------------------------
+
+    def use(self, fragment: str, names: Mapping[str, str]) -> None:
+        """Import a fragment. `names` are its markers, and new names for its states, exits and JSON paths."""
+        given = {key: value for key, value in names.items() if key != value}
+        self.fragments.append({"fragment": fragment, **given})
+        load = _load()
+        self.taken |= {given.get(name, name) for name in names_in(load(fragment), load)}
+
+    def fold(self, fragment: str, names: Mapping[str, str]) -> bool:
+        """Import a fragment in place of states and rows, where they say all that it says. Returns whether they do."""
+        load = _load()
+        known = names_in(load(fragment), load)
+        given = {key: value for key, value in names.items() if key != value and key in known}
+        entry = {"fragment": fragment, **given}
+        said = compose(MachineFile("", {"format": {}, "machine": {"import": [entry]}}, {}), load).data["machine"]
+        rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
+        for row in said["transitions"]:
+            for source in sources_of(row):
+                rows["malformed" if source == MALFORMED else source, row["trigger"]] = row["dest"], _actions(row)
+        recovered = rows[next(key for key in rows if key[1] == "recovered")][0]
+        rows = {key: row for key, row in rows.items() if key[1] not in _FOLLOWING}
+        if any(self.rows.get(key) != row for key, row in rows.items()):
+            return False
+        self.fragments.append(entry)
+        self.rows = {key: row for key, row in self.rows.items() if key not in rows}
+        tags = {state["name"]: tuple(state.get("tags", ())) for state in said["states"] if state["name"] != START}
+        self.states = {name: state for name, state in self.states.items() if tags.get(name) != state.tags}
+        self.recovered = "" if self.recovered == recovered else self.recovered
+        return True
+
+    def literal(self, role: str, text: str) -> str:
+        """The terminal that is `text`, named by its role unless it has a name already."""
+        for name, shape in self.terminals.items():
+            if isinstance(shape, Literal) and shape.text == text:
+                return name
+        name = self._free(role)
+        self.terminals[name] = Literal(name, text)
+        return name
+
+    def has(self, text: str) -> bool:
+        """Whether there is a terminal that is `text`."""
+        return any(isinstance(shape, Literal) and shape.text == text for shape in self.terminals.values())
+
+    def literals(self, role: str, texts: Iterable[str]) -> list[str]:
+        """Terminals for the pieces of one marker."""
+        return [self.literal(role, text) for text in texts]
+
+    def run(self, role: str, first: str, rest: str, most: int) -> str:
+        """A terminal that is a run: a character of `first`, and up to `most` - 1 of `rest`."""
+        pattern = f"{first}{{1,{most}}}" if first == rest else f"{first}{rest}{{0,{most - 1}}}"
+        known = self.terminals.get(role)
+        if isinstance(known, Run) and known.pattern == pattern:
+            return role
+        name = self._free(role)
+        self.terminals[name] = Run(name, pattern, first, most)
+        return name
+
+    def blanks(self) -> str:
+        """The terminal of a run of blanks."""
+        if BLANK not in self.terminals:
+            self.terminals[BLANK] = Run(BLANK, f"{_BLANK_CLASS}{{1,64}}", _BLANK_CLASS, 64)
+        return BLANK
+
+    def state(self, role: str, *tags: str, text: str = "") -> str:
+        """A new state, named by its role. Text leads from it to `text`, or stays in it."""
+        name = _numbered(role, self.taken)
+        self.taken.add(name)
+        self.states[name] = _State(tags, text)
+        return name
+
+    def begin(self, initial: str) -> None:
+        """An output begins in `initial`; text leads from there to the state of content."""
+        self.initial = initial
+        self.states[START] = _State(("content",), "")
+
+    def closed(self, role: str) -> str:
+        """A new state of content behind a call, which text leaves."""
+        return self.state(role, "content", text=START)
+
+    def to(self, trigger: str, sources: str | Iterable[str], dest: str, *actions: str) -> None:
+        """A transition from each source (a state, or a tag for all that have it), "=" to itself; the first one that is
+        given stays."""
+        for source in [sources] if isinstance(sources, str) else sources:
+            self.rows.setdefault((source, trigger), (dest, actions))
+
+    def loop_blanks(self, *states: str) -> None:
+        """Blanks may stand in these states."""
+        self.to(self.blanks(), states, "=")
+
+    def take(self, module: str, *names: str) -> None:
+        """Import rules or terminals of a grammar beside the shipped ones."""
+        known = self.imports.setdefault(module, [])
+        known += dict.fromkeys(name for name in names if name not in known)
+
+    def _free(self, role: str) -> str:
+        return _numbered(role, {*self.terminals, *self.texts})
+
+    # --- what the parts make --------------------------------------------------------------------------------------
+
+    def composed(self) -> Mapping[str, Any]:
+        """The machine with its fragments put in, and with the rows that follow from the states."""
+        machine: Mapping[str, Any] = compose(self._machine_file(), _load()).data["machine"]
+        return machine
+
+    def end_open_calls(self, machine: Mapping[str, Any]) -> None:
+        """What nothing closes is closed by whatever leads on from its state."""
+        for row in machine["transitions"]:
+            for state in set(sources_of(row)) & set(self.open_ended):
+                if row["trigger"] not in (BLANK, *self.open_ended[state]):
+                    self.rows[state, row["trigger"]] = row["dest"], ("close_arguments", "end_call", *_actions(row))
+
+    def anything_but(self, states: Iterable[str], machine: Mapping[str, Any]) -> str:
+        """A regular expression of text in which no marker of these states of the composed machine begins."""
+        found: list[str] = []
+        for row in machine["transitions"]:
+            shape = self.terminals.get(row["trigger"])
+            if isinstance(shape, Literal) and shape.text not in found and set(sources_of(row)) & set(states):
+                found.append(shape.text)
+        if not found:
+            return r"[\s\S]+"
+        return f"(?:(?!{'|'.join(re.escape(text) for text in found)})[\\s\\S])+"
+
+    # --- the files ------------------------------------------------------------------------------------------------
+
+    def grammar(self) -> str:
+        """The text of the .lark file."""
+        about = [f"// {line}".rstrip() for line in self.comment.splitlines()]
+        imports = [f"%import .common.{module} ({', '.join(names)})" for module, names in self.imports.items()]
+        rules = [*self.rules, f"_ws: {BLANK}*"] if any("_ws" in rule for rule in self.rules) else self.rules
+        known = {name for names in self.imports.values() for name in names}
+        terminals = [
+            f"{name}: {quoted(shape.text) if isinstance(shape, Literal) else f'/{slashed(shape.pattern)}/'}"
+            for name, shape in self.terminals.items()
+            if name not in known
+        ]
+        for name, pattern in self.texts.items():
+            terminals.append(f"{'%override ' if name in known else ''}{name}: /{slashed(pattern)}/")
+        parts = [about, imports, [" ".join(rule.split()) for rule in rules], terminals]
+        return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+    def machine(self) -> str:
+        """The text of the .yaml file."""
+        return machine_text(self.machine_dict(), self.comment.partition("\n")[0])
+
+    def machine_dict(self) -> dict[str, Any]:
+        """What the .yaml file says, as data."""
+        machine: dict[str, Any] = {
+            "name": self.name if Path(f"{self.name}.yaml").stem != self.name else "",
+            "initial": self.initial if self.initial != START else "",
+            "home": START if self.initial != START else "",
+            "recovered": self.recovered,
+            "import": self.fragments,
+            "states": list(self._state_entries()),
+            "transitions": list(self._row_entries()),
+        }
+        about = {"title": self.title, "parser": "earley", "longest_match": True, **self.about}
+        return {"format": about, "machine": {key: value for key, value in machine.items() if value}}
+
+    def _machine_file(self) -> MachineFile:
+        return MachineFile(f"{self.name}.yaml", self.machine_dict(), {})
+
+    def _state_entries(self) -> Iterator[dict[str, Any]]:
+        """The states, those that are alike in one entry."""
+        alike: dict[_State, list[str]] = {}
+        for name, state in self.states.items():
+            alike.setdefault(state, []).append(name)
+        for state, names in alike.items():
+            entry: dict[str, Any] = {"name": names[0]} if len(names) == 1 else {"names": names}
+            if state.tags:
+                entry["tags"] = list(state.tags)
+            if state.text:
+                entry["text"] = state.text
+            yield entry
+
+    def _row_entries(self) -> Iterator[dict[str, Any]]:
+        """The transitions, those that differ in nothing but their source, or their trigger, in one entry."""
+        by_trigger: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+        for (source, trigger), (dest, actions) in self.rows.items():
+            by_trigger.setdefault((trigger, source if dest == "=" else dest, actions), []).append(source)
+        for (trigger, dest, actions), sources in list(by_trigger.items()):
+            if sources == [dest]:
+                by_trigger.setdefault((trigger, "=", actions), []).append(dest)
+                del by_trigger[trigger, dest, actions]
+        alike: dict[tuple[tuple[str, ...], str, tuple[str, ...]], list[str]] = {}
+        for (trigger, dest, actions), sources in by_trigger.items():
+            alike.setdefault((tuple(sources), dest, actions), []).append(trigger)
+        for (leaving, dest, actions), triggers in alike.items():
+            entry = {"trigger": _one_or_all(triggers), "source": _one_or_all(leaving), "dest": dest}
+            yield {**entry, "after": _one_or_all(actions)} if actions else entry
+
+    def spec(self) -> Spec:
+        """The specification, as reading the two files would give it. Raises FormatError where it cannot run."""
+        known = {**dict.fromkeys(self.texts), **self.terminals}
+        shapes = {name: lambda shape=shape: shape for name, shape in known.items()}
+        return build_spec(self._machine_file(), shapes, self.grammar(), f"{self.name}.lark", (str(grammar_home()),))
+
+
+def sources_of(row: Mapping[str, Any]) -> list[str]:
+    """The states that a row of a composed machine leaves."""
+    return [row["source"]] if isinstance(row["source"], str) else row["source"]
+
+
+def _actions(row: Mapping[str, Any]) -> tuple[str, ...]:
+    after = row.get("after", ())
+    return (after,) if isinstance(after, str) else tuple(after)
+
+
+def _load() -> Any:
+    return fragment_loader([grammar_home().parent / "machines"])
+
+
+def _one_or_all(names: Sequence[str]) -> str | list[str]:
+    return names[0] if len(names) == 1 else list(names)
+
+
+def _numbered(role: str, taken: Iterable[str]) -> str:
+    """The name, with a number where it is taken."""
+    name, number = role, 2
+    while name in taken:
+        name, number = f"{role}_{number}", number + 1
+    return name
+
+
+def quoted(text: str) -> str:
+    """A text as a Lark string."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(_SHORT.get(char, char) if char.isprintable() else _code(char) for char in escaped) + '"'
+
+
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def _code(character: str) -> str:
+    if character in _SHORT:
+        return _SHORT[character]
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def slashed(pattern: str) -> str:
+    """A regular expression as it stands between slashes in a Lark file."""
+    pattern = re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern)
+    return re.sub(r"\\?([\n\t\r])", lambda match: _SHORT[match.group(1)], pattern)

@@ -1,0 +1,147 @@
+"""Derivation in a process of its own, which cannot cost more than its limits whatever a template does.
+
+Strategy: a child process derives one template after another; starting one costs some tenths of a second, so that it is
+kept for the next.  The system limits its memory and, for each template, its processor time; where the system cannot,
+the child is ended from here when it does not answer.  A child that was ended is replaced.  Only JSON goes between the
+two, and a format that comes from the child is checked as any other.  The child has no more rights than its parent: this
+is a bound on cost, the sandbox is the one on what templates may touch.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from threading import Lock, Timer
+from typing import Any
+
+from toolgram.derive.errors import CostlyTemplate, TemplateError
+
+MEGABYTES = 1024  # of address space, of which much is never touched
+_GRACE = 2.0  # seconds of the processor that a child has beyond its budget
+_PATIENCE = 20.0  # times the budget that an answer may take on a busy machine
+_COMMAND = "from toolgram.derive.isolated import serve; serve()"
+
+
+class _Child:
+    """A process that derives."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        paths = os.pathsep.join(each for each in sys.path if each)
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-B", "-c", _COMMAND],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": paths},
+            text=True,
+            encoding="utf-8",
+        )
+
+    def ask(self, question: Mapping[str, Any], patience: float) -> dict[str, Any] | None:
+        """The answer; None where the process ended before it gave one."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        timer = Timer(patience, self.process.kill)
+        timer.start()
+        try:
+            self.process.stdin.write(json.dumps(question) + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+            return dict(json.loads(answer)) if answer.endswith("\n") else None
+        except (OSError, ValueError):
+            return None
+        finally:
+            timer.cancel()
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        for stream in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):  # it cannot be told any more
+                if stream is not None:
+                    stream.close()
+        self.process.wait()
+
+
+_child: _Child | None = None
+_lock = Lock()
+
+
+def derive_apart(question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """A derived format as data (`keeping`), made by a child process.
+
+    Raises TemplateError as `derive_format` does, and CostlyTemplate where the process had to be ended.
+    """
+    global _child
+    with _lock:
+        if _child is not None and (_child.owner != os.getpid() or _child.process.poll() is not None):
+            _child = None
+        if _child is None:
+            _child = _Child()
+            atexit.register(_child.end)
+        answer = _child.ask({**question, "seconds": seconds}, (seconds + _GRACE) * _PATIENCE)
+        if answer is None:
+            atexit.unregister(_child.end)
+            _child.end()
+            _child = None
+    if answer is None:
+        raise CostlyTemplate(
+            f"the process that derived was ended: it needed more than {seconds + _GRACE:g} s of the processor, or "
+            f"{MEGABYTES} MB"
+        )
+    if "problem" in answer:
+        kind = CostlyTemplate if answer["costly"] else TemplateError
+        raise kind(str(answer["problem"]), int(answer["line"]))
+    return dict(answer["format"])
+
+
+# --- the child ------------------------------------------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Answer questions, one a line, until there are no more."""
+    from toolgram.derive.deriving import derive_now
+
+    _limit_memory()
+    for line in sys.stdin:
+        question = json.loads(line)
+        _limit_time(question["seconds"] + _GRACE)
+        try:
+            answer: dict[str, Any] = {"format": derive_now(**question)}
+        except TemplateError as error:
+            costly = isinstance(error, CostlyTemplate)
+            answer = {"problem": error.problem, "line": error.line, "costly": costly}
+        print(json.dumps(answer), flush=True)
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # a system without limits
+        return
+    for kind, most in ((resource.RLIMIT_AS, MEGABYTES << 20), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0)):
+        _, hard = resource.getrlimit(kind)
+        within = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        try:
+            resource.setrlimit(kind, (within, within))
+        except (OSError, ValueError):
+            continue  # a system that does not limit this
+
+
+def _limit_time(seconds: float) -> None:
+    """End this process when it has used so much more of the processor."""
+    try:
+        import resource
+    except ImportError:
+        return
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    until = int(used.ru_utime + used.ru_stime + seconds) + 1
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if hard == resource.RLIM_INFINITY or until < hard:
+        resource.setrlimit(resource.RLIMIT_CPU, (until, hard))

@@ -1,0 +1,77 @@
+"""A derived format as data: its specification and what its report says, to be kept on disk or sent by another process.
+
+Strategy: plain JSON, read without trust: what is not of the shape that was written is no format.  The analysis with its
+renderings is not kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from toolgram.derive.report import DeriveReport, Found, Probe
+from toolgram.formats import Format, get_format, grammar_home
+from toolgram.spec_cache import readers_hash
+from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
+
+
+def as_data(fmt: Format) -> dict[str, Any]:
+    """A derived format as JSON-able data."""
+    report = fmt.report
+    assert report is not None
+    return {
+        "code": readers_hash(),
+        "spec": dump_spec(fmt.spec) if report.shipped is None else None,
+        "shipped": report.shipped,
+        "generation_prompt": fmt.generation_prompt,
+        "why": report.why,
+        "machine": fmt.machine_text,
+        "probes": [[each.case, each.prompt, each.output, each.problem] for each in report.probes],
+        "warnings": report.warnings,
+        "unexplained": report.unexplained,
+        "found": {**asdict(report.found), "markers": dict(report.found.markers)},
+        "seconds": report.seconds,
+    }
+
+
+def from_data(data: Mapping[str, Any]) -> Format | None:
+    """The format that was written so; None where this version cannot use it."""
+    try:
+        if data["code"] != readers_hash():
+            return None
+        report = DeriveReport(None, data["shipped"], data["why"], [Probe(*each) for each in data["probes"]])
+        report.warnings, report.unexplained = list(data["warnings"]), list(data["unexplained"])
+        report.found, report.seconds = Found(**data["found"]), float(data["seconds"])
+        if report.shipped:
+            return shipped_format(report.shipped, str(data["generation_prompt"]), report)
+        spec = replace(load_spec(data["spec"]), import_paths=(str(grammar_home()),))
+        return Format(spec, data["machine"], report)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def shipped_format(name: str, generation_prompt: str, report: DeriveReport) -> Format:
+    """The shipped format of this name, behind the template's own generation prompt."""
+    return Format(replace(get_format(name).spec, generation_prompt=generation_prompt), report=report)
+
+
+def save(path: Path, fmt: Format) -> None:
+    """Keep a derived format in a file. What cannot be written is not."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}")
+        partial.write_text(sealed(as_data(fmt)), encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        return
+
+
+def load(path: Path) -> Format | None:
+    """The format that was kept there; None where there is none that this version can use."""
+    try:
+        return from_data(unsealed(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError):
+        return None

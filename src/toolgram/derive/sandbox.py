@@ -1,0 +1,557 @@
+"""The environment that chat templates run in: what `transformers` gives them, with bounds on time and memory.
+
+Strategy: jinja2's immutable sandbox keeps a template from the interpreter, but not from time and memory.  A template
+can only get something done at a few kinds of places, and each of them is bounded before it runs:
+
+* Every round of a loop, every call, filter and test pays a *toll*, which counts and looks at the clock.
+* Whatever looks into a value (printing, joining, comparing, hashing, most filters) weighs it first, part by part as
+  often as a part stands there: lists that share themselves are small in memory, and larger than any memory in print.
+* Operations whose result is larger than what goes into them (powers, products, padding, formatting, replacing) are
+  checked by the size that they would have.
+* All text that is printed or captured, and all that operations make, is added up for each rendering.
+
+What a template without such habits renders is unchanged.  An operation that nobody has thought of may still leak; for
+that there is `derive_format(..., isolate=True)`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from types import BuiltinMethodType, MethodType
+from typing import Any, NoReturn
+
+import jinja2
+from jinja2 import nodes
+from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
+from jinja2.parser import Parser
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment, SandboxedFormatter
+from jinja2.utils import Namespace
+from markupsafe import EscapeFormatter, Markup
+
+from toolgram.derive.budget import CLOCK
+from toolgram.derive.errors import CostlyTemplate, TemplateError
+
+MAX_SIZE = 1_000_000  # characters of a text, or items of a list
+MAX_WEIGHT = 3_000_000  # of a value with all that is in it: characters, and for each part ...
+_OF_A_PART = 10  # ... as much as so many
+_OF_A_LIST = 200  # the work of making a list, which takes memory however short it is
+MAX_WORK = 20_000_000  # characters and parts that one rendering may handle
+MAX_TOLLS = 500_000
+MAX_TOKENS = 40_000  # of a template's source
+MAX_WIDTH = 10_000  # of padding, and of other numbers that say how much is to be made
+MAX_BITS = 4_096  # of an integer
+_MOST_SEARCHED = 20_000  # characters that a filter reads which is not linear
+_LOOK_AT_CLOCK = 64  # tolls between two looks
+_LARGE = 10_000  # work that is a reason to look
+_CLOCK = datetime(2025, 6, 15, 12, 0, 0)
+_TOLL, _BOUNDED, _WEIGHED, _SLICE = (
+    " toll",
+    " bounded",
+    " weighed",
+    " slice",
+)  # no template can write a name with a blank
+
+# Filters and tests that look at no more than the surface of a value.
+_SHALLOW_FILTERS = frozenset(
+    {"abs", "attr", "count", "d", "default", "first", "items", "last", "length", "list", "map", "reject", "rejectattr",
+     "reverse", "select", "selectattr"}
+)  # fmt: skip
+_SHALLOW_TESTS = frozenset(
+    {"boolean", "callable", "defined", "false", "filter", "float", "integer", "iterable", "mapping", "none", "number",
+     "odd", "even", "sameas", "sequence", "string", "test", "true", "undefined"}
+)  # fmt: skip
+# Filters that look into every item, for which a generator is made a list before.
+_CONSUMING = frozenset({"join", "sum", "sort", "unique", "min", "max", "groupby"})
+_NOT_LINEAR = frozenset({"pprint", "striptags", "title", "urlize", "wordwrap", "xmlattr"})
+# Filters with numbers that say how much is to be made.
+_COUNTING = frozenset({"batch", "slice", "center", "indent", "round", "truncate", "wordwrap", "tojson"})
+_FROM_THE_END = frozenset({"rfind", "rindex", "rpartition", "rsplit", "strip", "lstrip", "rstrip"})  # n times m
+_PADDING = frozenset({"center", "ljust", "rjust", "zfill", "to_bytes"})
+_HOLDS_ITEMS: Any = (list, tuple, set, frozenset, type({}.keys()), type({}.values()), type({}.items()))
+
+
+class Meter:
+    """What one rendering has used so far."""
+
+    __slots__ = ("deadline", "tolls", "work")
+
+    def __init__(self) -> None:
+        self.tolls = self.work = 0
+        self.deadline = 0.0
+
+    def begin(self, deadline: float) -> None:
+        """A rendering begins."""
+        self.tolls = self.work = 0
+        self.deadline = deadline
+
+    def pay(self, work: int = 1) -> None:
+        """One step, which handles so many characters or parts. Raises CostlyTemplate where that is too much."""
+        self.tolls += 1
+        self.work += work
+        if self.tolls > MAX_TOLLS:
+            raise CostlyTemplate(f"runs through more than {MAX_TOLLS} rounds of loops and calls")
+        if self.work > MAX_WORK:
+            raise CostlyTemplate(f"handles more than {MAX_WORK} characters")
+        if (work > _LARGE or self.tolls % _LOOK_AT_CLOCK == 0) and CLOCK() > self.deadline:
+            raise CostlyTemplate("takes too long to render")
+
+    def paid(self, work: int) -> bool:
+        """The same, as a condition that is always true."""
+        self.pay(work)
+        return True
+
+    def weigh(self, *values: Any) -> int:
+        """Pay for all that is in some values, and say how much it is. Raises CostlyTemplate where it is too much."""
+        total = 0
+        pending = [value for value in values if not _is_small(value)]
+        while pending:
+            value = pending.pop()
+            inner: Iterable[Any] = ()
+            if isinstance(value, (str, bytes)):
+                total += len(value)
+            elif isinstance(value, dict):
+                total += len(value)
+                pending.extend(value)
+                inner = value.values()
+            elif isinstance(value, _HOLDS_ITEMS):
+                inner = value
+            elif isinstance(value, Namespace):
+                inner = object.__getattribute__(value, "_Namespace__attrs").values()
+            elif isinstance(value, int):
+                total += value.bit_length() // 4
+            pending.extend(inner)
+            total += _OF_A_PART
+            if total + len(pending) * _OF_A_PART > MAX_WEIGHT:
+                raise CostlyTemplate(f"handles a value of more than {MAX_WEIGHT // _OF_A_PART} parts")
+        self.pay(total)
+        return total
+
+
+def _is_small(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, float)) or (isinstance(value, str) and len(value) < 64)
+
+
+class _Generation(Extension):
+    """Accepts `{% generation %}...{% endgeneration %}`, which marks the assistant's turn for training, and counts the
+    tokens of the source."""
+
+    tags = {"generation"}  # noqa: RUF012
+
+    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+        for at, token in enumerate(stream):
+            if at > MAX_TOKENS:
+                raise CostlyTemplate(f"has more than {MAX_TOKENS} words and signs", token.lineno)
+            yield token
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+class Environment(ImmutableSandboxedEnvironment):
+    """The sandbox with a meter."""
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def __init__(self) -> None:
+        self.meter = meter = Meter()
+        super().__init__(
+            trim_blocks=True,
+            lstrip_blocks=True,
+            extensions=["jinja2.ext.loopcontrols", _Generation],
+            optimized=False,  # nothing is computed before a rendering begins
+            finalize=jinja2.pass_context(lambda context, value: self._printed(value)),
+        )
+        self.lenient = False
+        self.filters["tojson"] = _tojson
+        self.filters = {name: self._filter(name, each) for name, each in self.filters.items()} | {
+            _TOLL: jinja2.pass_context(lambda context, work: meter.paid(work)),
+            _BOUNDED: self._made,
+            _WEIGHED: self._weighed,
+            _SLICE: slice,
+        }
+        tests: Mapping[str, Any] = self.tests
+        self.tests = {name: self._test(name, each) for name, each in tests.items()}
+        self.globals |= {
+            "raise_exception": _raise_exception,
+            "strftime_now": _strftime_now,
+            "range": _range,
+            "lipsum": _lipsum,
+        }
+
+    # --- values -----------------------------------------------------------------------------------------------------
+
+    def _printed(self, value: Any) -> Any:
+        """What is printed, and so turned into text."""
+        if not _is_small(value):
+            self.meter.weigh(value)
+        else:
+            self.meter.work += 64
+        return value
+
+    def _weighed(self, value: Any) -> Any:
+        """What is compared or joined, and so looked into."""
+        if not _is_small(value):
+            self.meter.weigh(value)
+        return value
+
+    def _made(self, value: Any) -> Any:
+        """What an operation has made: its own size counts, what is in it was made before."""
+        if isinstance(value, (str, bytes, list, tuple, dict)):
+            if len(value) > MAX_SIZE:
+                raise CostlyTemplate(f"builds a text or list longer than {MAX_SIZE}")
+            self.meter.pay(len(value) if isinstance(value, (str, bytes)) else len(value) * _OF_A_PART)
+        elif isinstance(value, int) and value.bit_length() > MAX_BITS:
+            raise CostlyTemplate("computes a number beyond the limit")
+        return value
+
+    # --- operations -------------------------------------------------------------------------------------------------
+
+    def _filter(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A filter that pays, weighs and shows what it made."""
+        skipped = _is_passed(function)
+
+        @functools.wraps(function)  # with the mark that says what jinja2 passes first
+        def bounded(*args: Any, **kwargs: Any) -> Any:
+            given, rest = args[:skipped], list(args[skipped:])
+            self.meter.pay()
+            if name not in _SHALLOW_FILTERS:
+                rest = [self._whole(each) for each in rest] if name in _CONSUMING else rest
+                self.meter.weigh(*rest, *kwargs.values())
+            _check_filter(name, rest, kwargs)
+            return self._made(function(*given, *rest, **kwargs))
+
+        return bounded
+
+    def _test(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def bounded(*args: Any, **kwargs: Any) -> Any:
+            self.meter.pay()
+            if name not in _SHALLOW_TESTS:
+                self.meter.weigh(*islice(args, _is_passed(function), None), *kwargs.values())
+            return function(*args, **kwargs)
+
+        return bounded
+
+    def _whole(self, value: Any) -> Any:
+        """A generator as the list of its items, each of which pays by itself."""
+        if not isinstance(value, Iterator):
+            return value
+        items = []
+        for item in value:
+            items.append(item)
+            self.meter.pay()
+        return items
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
+        meter = __self.meter
+        meter.pay()
+        meter.weigh(*args, *kwargs.values())
+        owner = getattr(__obj, "__self__", None)
+        if isinstance(owner, (str, bytes, int)):
+            method = getattr(__obj, "__name__", "")
+            args = tuple(map(__self._whole, args)) if method == "join" else args
+            _check_method(owner, method, args, kwargs)
+            __obj = __self.wrap_str_format(__obj) or __obj
+        elif isinstance(owner, (list, dict)):
+            meter.weigh(owner)
+            if isinstance(owner, list) and len(owner) + sum(map(_size, args)) > MAX_WIDTH + 1:
+                raise CostlyTemplate("builds a list beyond the limit")
+        return __self._made(super().call(__context, __obj, *args, **kwargs))
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if operator == "*":
+            _check_product(left, right)
+        elif operator == "**":
+            _check_power(left, right)
+        elif operator == "%" and isinstance(left, (str, bytes)):
+            _check_percent(left, right, self.meter.weigh(right))
+        return self._made(super().call_binop(context, operator, left, right))
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        if isinstance(argument, slice):
+            return self._made(obj[argument])
+        if not _is_small(argument):
+            self.meter.weigh(argument)  # it is hashed, and shown where nothing is found
+        return super().getitem(obj, argument)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if self.lenient:
+            return SandboxedEnvironment.is_safe_attribute(self, obj, attr, value)
+        return super().is_safe_attribute(obj, attr, value)
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """`str.format` and `str.format_map` in the sandbox, each field bounded."""
+        if not isinstance(value, (MethodType, BuiltinMethodType)) or value.__name__ not in ("format", "format_map"):
+            return None
+        text = value.__self__
+        if not isinstance(text, str):
+            return None
+        formatter = _BoundedEscapeFormatter(self, text.escape) if isinstance(text, Markup) else _BoundedFormatter(self)
+
+        def wrapper(*args: Any, **kwargs: Any) -> str:
+            if value.__name__ != "format_map":
+                return type(text)(formatter.vformat(text, args, kwargs))
+            (mapping,) = args
+            return type(text)(formatter.vformat(text, (), mapping))
+
+        return wrapper
+
+
+def _is_passed(function: Callable[..., Any]) -> int:
+    """How many arguments jinja2 passes before those of the template."""
+    return int(getattr(function, "jinja_pass_arg", None) is not None)
+
+
+class _BoundedFormatter(SandboxedFormatter):
+    """Formats in the sandbox, and no field wider than its bound."""
+
+    def __init__(self, environment: Environment, **kwargs: Any) -> None:
+        super().__init__(environment, **kwargs)
+        self._meter = environment.meter
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        _check_width(format_spec)
+        self._meter.weigh(value)
+        made: str = super().format_field(value, format_spec)
+        self._meter.pay(len(made))
+        return made
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        self._meter.weigh(value)
+        return super().convert_field(value, conversion)
+
+
+class _BoundedEscapeFormatter(_BoundedFormatter, EscapeFormatter):
+    """The same for text that is marked as safe."""
+
+    def __init__(self, environment: Environment, escape: Callable[[Any], Markup]) -> None:
+        super().__init__(environment, escape=escape)
+
+
+# --- what a rendering may do ----------------------------------------------------------------------------------------
+
+
+def instrument(parts: Sequence[nodes.Node]) -> None:
+    """Make loops, macros and blocks pay for what they print, and weigh what is compared, joined or captured."""
+    for part in parts:
+        if isinstance(part, nodes.For):
+            part.body.insert(0, _pay(part.lineno, part.body))
+            if part.test is not None:
+                part.test = nodes.And(_toll(part.lineno, 1), part.test, lineno=part.lineno)
+        elif isinstance(part, (nodes.Macro, nodes.CallBlock, nodes.Block)):
+            part.body.insert(0, _pay(part.lineno, part.body))
+        elif isinstance(part, (nodes.AssignBlock, nodes.FilterBlock)):
+            part.filter = _filtered(part.filter, _BOUNDED, part.lineno)
+        elif isinstance(part, nodes.Concat):
+            weighed: list[nodes.Expr] = [_filtered(each, _WEIGHED, part.lineno) for each in part.nodes]
+            part.nodes = [_filtered(nodes.Concat(weighed, lineno=part.lineno), _BOUNDED, part.lineno)]
+        elif isinstance(part, nodes.Compare):
+            part.expr = _filtered(part.expr, _WEIGHED, part.lineno)
+            for operand in part.ops:
+                operand.expr = _filtered(operand.expr, _WEIGHED, part.lineno)
+        elif isinstance(part, nodes.Getitem) and isinstance(part.arg, nodes.Slice):
+            part.arg = _as_item(part.arg)
+        elif isinstance(part, nodes.Dict):
+            for pair in part.items:
+                pair.key = _filtered(pair.key, _WEIGHED, part.lineno)
+
+
+def _as_item(part: nodes.Slice) -> nodes.Filter:
+    """A slice as a value: one that is written as a slice does not go through the environment."""
+    start, stop, step = (
+        nodes.Const(None, lineno=part.lineno) if each is None else each for each in (part.start, part.stop, part.step)
+    )
+    return nodes.Filter(start, _SLICE, [stop, step], [], None, None, lineno=part.lineno)
+
+
+def _toll(line: int, work: int) -> nodes.Filter:
+    return nodes.Filter(nodes.Const(work, lineno=line), _TOLL, [], [], None, None, lineno=line)
+
+
+def _pay(line: int, body: Iterable[nodes.Node]) -> nodes.ExprStmt:
+    """A toll for one round, with all constant text in it, and all lists that are written in it."""
+    return nodes.ExprStmt(_toll(line, 1 + sum(map(_work_of, body))), lineno=line)
+
+
+def _work_of(node: nodes.Node) -> int:
+    if isinstance(node, nodes.TemplateData):
+        return len(node.data)
+    if isinstance(node, (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)):
+        return 0  # which pay for their own
+    own = _OF_A_LIST if isinstance(node, (nodes.List, nodes.Tuple, nodes.Dict)) else 0
+    return own + sum(map(_work_of, node.iter_child_nodes()))
+
+
+def _filtered(node: nodes.Expr | None, name: str, line: int) -> Any:
+    if isinstance(node, nodes.Const):
+        return node
+    return nodes.Filter(node, name, [], [], None, None, lineno=line)
+
+
+# --- what an operation would make ------------------------------------------------------------------------------------
+
+
+def _too_long() -> CostlyTemplate:
+    return CostlyTemplate(f"builds a text or list longer than {MAX_SIZE}")
+
+
+def _check_product(left: Any, right: Any) -> None:
+    for value, times in ((left, right), (right, left)):
+        if isinstance(value, (str, bytes, list, tuple)) and isinstance(times, int) and len(value) * times > MAX_SIZE:
+            raise _too_long()
+    if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
+        raise CostlyTemplate("computes a number beyond the limit")
+
+
+def _check_power(left: Any, right: Any) -> None:
+    if not isinstance(right, (int, float)) or abs(right) > 64:
+        raise CostlyTemplate("raises a number to a power beyond the limit")
+    if isinstance(left, int) and left.bit_length() * abs(right) > MAX_BITS:
+        raise CostlyTemplate("computes a number beyond the limit")
+
+
+def _check_width(pattern: str | bytes) -> None:
+    """A format's own numbers: not too large, all together."""
+    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+    numbers = "".join(c if c in "0123456789" else " " for c in text).split()
+    if any(len(digits) > 5 for digits in numbers) or sum(map(int, numbers)) > MAX_SIZE:
+        raise CostlyTemplate("formats to a width beyond the limit")
+
+
+def _check_percent(pattern: str | bytes, values: Any, weight: int) -> None:
+    """`pattern % values`. A width may be among the values, and those of a mapping may be used many times."""
+    _check_width(pattern)
+    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+    given = values if isinstance(values, tuple) else (values,)
+    stars = text.count("*")
+    if stars and any(isinstance(each, int) and abs(each) * stars > MAX_SIZE for each in given):
+        raise CostlyTemplate("formats to a width beyond the limit")
+    if isinstance(values, dict) and text.count("%") * weight > MAX_SIZE:
+        raise _too_long()
+
+
+def _check_filter(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """What a filter would make. Its arguments are weighed, and hold no generators."""
+    value, rest = (args[0] if args else None), [*args[1:], *kwargs.values()]
+    if name in _COUNTING and any(_is_beyond(each) for each in rest):
+        raise CostlyTemplate(f"pads or cuts beyond the limit, with the filter {name!r}")
+    if name in _NOT_LINEAR and _size(value) + sum(map(_size, rest)) > _MOST_SEARCHED:
+        raise CostlyTemplate(f"gives more than {_MOST_SEARCHED} characters to the filter {name!r}")
+    if name == "round" and any(isinstance(each, int) and abs(each) > 300 for each in rest):
+        raise CostlyTemplate("rounds to more digits than there are")
+    if name == "replace" and len(args) > 2:
+        _check_replacement(str(value), args[1], args[2])
+    elif name == "join":
+        _check_join(next((each for each in rest if isinstance(each, str)), ""), value)
+    elif name == "format":
+        _check_percent(str(value), dict(kwargs) or tuple(args[1:]), sum(map(_size, rest)))
+    elif name == "indent":
+        widest = max([4, *(each if isinstance(each, int) else len(each) for each in rest if _is_width(each))])
+        if isinstance(value, str) and value.count("\n") * widest + len(value) > MAX_SIZE:
+            raise _too_long()
+    elif name == "sum" and isinstance(value, Sequence) and any(not isinstance(each, (int, float)) for each in value):
+        if len(value) * sum(map(_size, value)) > 10 * MAX_SIZE:
+            raise _too_long()
+    elif name == "trim" and rest and _size(value) * _size(rest[0]) > 100 * MAX_SIZE:
+        raise CostlyTemplate("searches a text for too much")
+    elif name == "wordwrap" and _size(value) * max(map(_size, rest), default=1) > MAX_SIZE:
+        raise _too_long()
+
+
+def _check_method(owner: str | bytes | int, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """What a method of a text or number would make."""
+    given = [*args, *kwargs.values()]
+    if method in _PADDING and any(_is_beyond(each) for each in given):
+        raise CostlyTemplate("pads a text beyond the limit")
+    if isinstance(owner, int):
+        return
+    if method == "expandtabs":
+        tab = next((each for each in given if isinstance(each, int)), 8)
+        if (owner.count("\t") if isinstance(owner, str) else owner.count(9)) * abs(tab) > MAX_SIZE:
+            raise CostlyTemplate("pads a text beyond the limit")
+    elif method == "replace" and len(given) >= 2:
+        _check_replacement(owner, given[0], given[1])
+    elif method == "join" and given:
+        _check_join(owner, given[0])
+    elif method == "translate" and given and isinstance(given[0], Mapping):
+        if len(owner) * max((_size(each) for each in given[0].values()), default=0) > MAX_SIZE:
+            raise _too_long()
+    elif method in _FROM_THE_END and given and len(owner) * max(map(_size, given)) > 100 * MAX_SIZE:
+        raise CostlyTemplate("searches a text for too much")
+    elif method in ("striptags", "unescape") and len(owner) > _MOST_SEARCHED:
+        raise CostlyTemplate(f"gives more than {_MOST_SEARCHED} characters to {method!r}")
+
+
+def _is_beyond(value: Any) -> bool:
+    return (isinstance(value, int) and abs(value) > MAX_WIDTH) or (isinstance(value, str) and len(value) > MAX_WIDTH)
+
+
+def _is_width(value: Any) -> bool:
+    return isinstance(value, (int, str)) and not isinstance(value, bool)
+
+
+def _size(value: Any) -> int:
+    return len(value) if isinstance(value, (str, bytes, list, tuple, dict)) else 1
+
+
+def _check_replacement(text: Any, old: Any, new: Any) -> None:
+    if not isinstance(old, (str, bytes)) or type(old) not in type(text).__mro__:
+        return
+    if text.count(old) * _size(new) > MAX_SIZE:
+        raise _too_long()
+
+
+def _check_join(separator: str | bytes, items: Any) -> None:
+    if not isinstance(items, (str, bytes, dict)) and not isinstance(items, _HOLDS_ITEMS):
+        return
+    if sum(_size(item) + len(separator) for item in items) > MAX_SIZE:
+        raise _too_long()
+
+
+# --- functions and filters that transformers adds, or that have bounds of their own ---------------------------------
+
+
+def _tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | str | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    spaces = indent if isinstance(indent, int) else _size(indent)
+    if spaces > 32 or any(len(each) > 32 for each in separators or ()):
+        raise CostlyTemplate("lays out JSON beyond the limit")
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+def _raise_exception(message: Any) -> NoReturn:
+    raise TemplateError(str(message))
+
+
+def _strftime_now(pattern: str) -> str:
+    _check_width(pattern)
+    if len(pattern) > 1_000:
+        raise CostlyTemplate("formats the time beyond the limit")
+    return _CLOCK.strftime(pattern)
+
+
+def _range(*numbers: Any) -> range:
+    made = range(*numbers)
+    if any(abs(each) > 10**9 for each in (made.start, made.stop, made.step)) or len(made) > 100_000:
+        raise CostlyTemplate("asks for a range beyond the limit")
+    return made
+
+
+def _lipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
+    if n > 20 or max > 1_000:
+        raise CostlyTemplate("asks for filler text beyond the limit")
+    from jinja2.utils import generate_lorem_ipsum
+
+    return generate_lorem_ipsum(n, html, min, max)

@@ -1,0 +1,81 @@
+"""What an analysis leaves open: everything for which a derived format may read an output wrongly.
+
+Strategy: a report that is `ok` is a promise, so whatever is not known counts against it.  That a template prints no
+calls and tells of none is known; that it refused to print them is not, nor is what it only describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from toolgram.derive.hints import TOOLS
+from toolgram.derive.report import DeriveReport
+from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ToolFormat, ValueEncoding
+
+
+def find_unexplained(result: DiffAnalysisResult, report: DeriveReport) -> list[str]:
+    """What is left open, in words; nothing where all that the template prints is understood and was read again."""
+    found = [*result.report.unexplained, *_calls(result, report), *_values(result), *_opened(result, report)]
+    found += [*_refused(result), *_unproved(result, report)]
+    return list(dict.fromkeys(found))
+
+
+def _calls(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
+    """Calls that are not printed, but refused, or told of."""
+    if result.tool_format is not ToolFormat.NONE:
+        return
+    if report.shipped:
+        yield f"the template prints no calls: that they are those of {report.shipped} is taken from what it tells"
+    elif result.prints_calls == "refused":
+        yield "the template refused every message with calls; how they are written is not known"
+    elif TOOLS in result.instructions:
+        yield "the template tells the model of tools and prints no calls; how they are written is not known"
+
+
+def _values(result: DiffAnalysisResult) -> Iterator[str]:
+    for kind, style in (result.calls.arguments.values if result.calls else {}).items():
+        if style.encoding is ValueEncoding.UNKNOWN:
+            yield f"how an argument of the type {kind} is written was not understood"
+
+
+def _opened(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
+    """What the generation prompt writes for the model, and no marker explains: a shipped format may know it, and where
+    it opens a thought that has no other beginning, it is the beginning."""
+    if report.shipped or (result.reasoning_mode is ReasoningMode.FORCED_OPEN and not result.markers.reasoning_start):
+        return
+    known = sorted((marker.strip() for _, marker in result.markers.items()), key=len, reverse=True)
+    for prompt in result.prompts.values():
+        rest = prompt.opened
+        for marker in known:
+            rest = rest.replace(marker, "") if marker else rest
+        if rest.strip():
+            yield f"the generation prompt ends in {rest.strip()[:80]!r}; the template does not show what that opens"
+
+
+def _refused(result: DiffAnalysisResult) -> Iterator[str]:
+    """Messages that the template prints in no form."""
+    for parts in _combinations(result):
+        if parts not in result.shapes:
+            yield f"the template refused a message of {_named(parts)}"
+
+
+def _combinations(result: DiffAnalysisResult) -> Iterator[Parts]:
+    for content, reasoning, calls in product((True, False), (False, True), (False, True)):
+        given = ((Part.CONTENT, content), (Part.REASONING, reasoning), (Part.CALLS, calls))
+        parts = frozenset(part for part, there in given if there)
+        if (content or calls) and (not calls or result.calls is not None):
+            yield parts
+
+
+def _unproved(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
+    """Messages that were never written and read again, though the template has them."""
+    proved = {probe.case for probe in report.probes}
+    if "content" not in proved:
+        yield "no message of content could be written and read again"
+    if result.calls is not None and not proved & {"one call", "content and a call", "reasoning and a call"}:
+        yield "no message with a call could be written and read again"
+
+
+def _named(parts: Parts) -> str:
+    return " and ".join(sorted(part.value for part in parts))

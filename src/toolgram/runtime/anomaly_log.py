@@ -1,0 +1,87 @@
+"""Anomalies with their places: told from the events of a stream, in order.
+
+Strategy: every character belongs to one event, so the place of anything is the length of all sources before it.  Notes
+stand among the events; here they are taken out of what is emitted and become anomalies.  Those that events themselves
+tell (a call that is not complete, text that could not be read) are found at the same time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, MutableSequence
+
+from toolgram.anomalies import KINDS, Anomaly
+from toolgram.events import BufferedEvent, Event, Malformed, Note, ToolCallEnd, ToolCallStart
+
+_MOST_UNTAKEN = 256  # anomalies of a stream that keeps nothing, and that nobody takes
+
+
+class AnomalyLog:
+    """The anomalies of one stream. `offset` counts the characters that events have accounted for."""
+
+    __slots__ = ("_anomalies", "_call", "_malformed_to", "_name", "_names", "_rest_to", "_taken", "offset")
+
+    def __init__(self, names: frozenset[str], keep: bool) -> None:
+        self._names = names
+        self._name = ""  # of the last call
+        self._anomalies: MutableSequence[Anomaly] = [] if keep else deque(maxlen=_MOST_UNTAKEN)
+        self._taken = 0  # how many were taken, of those that are kept
+        self._call: int | None = None
+        self._malformed_to = -1  # where the malformed text ends that the last anomaly is about
+        self._rest_to = -1  # where the text ends that belongs to the call that has just failed
+        self.offset = 0
+
+    def read(self, events: Iterable[BufferedEvent]) -> list[Event]:
+        """Events in order; returns those to be emitted, which is all but the notes."""
+        emitted: list[Event] = []
+        for event in events:
+            if isinstance(event, Note):
+                if event.kind in KINDS:
+                    self.add(event.kind, event.text)
+                continue
+            emitted.append(event)
+            if isinstance(event, ToolCallStart):
+                self._call, self._name = event.index, event.name
+                if self._names and event.name not in self._names:
+                    self.add("unknown_tool", event.name)
+            elif isinstance(event, ToolCallEnd):
+                if event.status != "complete":
+                    self.add(event.status, self._name)
+                self._rest_to, self._call = (self.offset if event.status == "malformed" else -1), None
+            elif isinstance(event, Malformed):
+                self._add_malformed(event)
+            elif self._rest_to == self.offset and not event.source.strip():
+                self._rest_to += len(event.source)
+            self.offset += len(event.source)
+        return emitted
+
+    def add(self, kind: str, text: str, why: str = "") -> None:
+        """An anomaly at the present place."""
+        self._anomalies.append(Anomaly(kind, self.offset, text, self._call, why or KINDS[kind]))
+
+    def _add_malformed(self, event: Malformed) -> None:
+        last = self._anomalies[-1] if self._anomalies else None
+        if self._rest_to == self.offset:
+            self._rest_to += len(event.source)
+            return
+        text = event.source.lstrip()
+        if last is not None and self._malformed_to == self.offset and last.why == event.why:
+            last.text += event.source
+        elif text:
+            start = self.offset + len(event.source) - len(text)
+            self._anomalies.append(Anomaly("malformed", start, text, None, event.why or KINDS["malformed"]))
+        self._malformed_to = self.offset + len(event.source)
+
+    def take(self) -> list[Anomaly]:
+        """The anomalies since the last time."""
+        if isinstance(self._anomalies, deque):
+            taken = list(self._anomalies)
+            self._anomalies.clear()
+            return taken
+        taken = list(self._anomalies[self._taken :])
+        self._taken = len(self._anomalies)
+        return taken
+
+    def all(self) -> list[Anomaly]:
+        """All anomalies so far, where they are kept."""
+        return list(self._anomalies)

@@ -1,0 +1,228 @@
+"""The tools of a request, in whatever known shape they come: one reader for parsing, typing and exporting.
+
+APIs declare the same three things (a name, a description, a JSON Schema of the arguments) under different keys.  A
+tool that is read by the wrong keys has no schema, and arguments without a schema are typed by guessing.  So there is
+one reader, and what it does not know is an error that says what was found and what is known.
+
+Strategy: `read_tools` looks only at the outer two levels of each tool, because a parser is made for every request.
+Schemas are not walked here, and what a Python function says is read once and kept.  Tools that run on the server (a
+web search, an MCP connector) or take plain text have no parameters: they are known by their `type`, keep their name if
+they have one, and pass.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from toolgram.errors import ToolgramError
+
+KNOWN_SHAPES = (
+    'chat completions {"type": "function", "function": {"name", "parameters"}}; '
+    'Responses {"type": "function", "name", "parameters"}; Anthropic {"name", "input_schema"}; '
+    'MCP {"name", "inputSchema"}; {"name", "parameters"}; an object with these attributes; a pydantic model class; '
+    'a Python function with annotations; a tool that runs on the server, such as {"type": "web_search"}'
+)
+_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
+_KEYS = ("type", "function", "custom", "name", "description", "strict", *_SCHEMA_KEYS)
+# What may stand beside the name of a function that declares no parameters. Any other key may be where they are.
+_BESIDE = frozenset(_KEYS) | {
+    "title", "annotations", "outputSchema", "output_schema", "icons", "_meta", "meta", "execution", "cache_control",
+    "defer_loading", "allowed_callers", "input_examples", "eager_input_streaming",
+}  # fmt: skip
+_SCHEMA_TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
+_CALLABLES = (
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    functools.partial,
+)
+_MISSING: Any = object()
+_LONGEST_SHOWN = 40
+
+
+class DeclaredTool(NamedTuple):
+    """One tool. `name` is empty for a tool of the server that has none; only functions have parameters to be typed."""
+
+    name: str
+    is_function: bool
+    definition: Mapping[str, Any]  # in which the name stands, and whatever else is said beside it
+
+    @property
+    def parameters(self) -> Mapping[str, Any] | None:
+        """The JSON Schema of the arguments, as it was given; None where there is none."""
+        if not self.is_function:
+            return None
+        found = next((given for key in _SCHEMA_KEYS if (given := self.definition.get(key)) is not None), None)
+        return found if found is None or isinstance(found, Mapping) else _dumped(found)
+
+    @property
+    def description(self) -> str | None:
+        """What the function does, in the words of its declaration."""
+        given = self.definition.get("description")
+        return given if isinstance(given, str) else None
+
+    @property
+    def strict(self) -> bool | None:
+        """Whether the arguments have to follow the schema; None where that is not said."""
+        given = self.definition.get("strict")
+        return given if isinstance(given, bool) else None
+
+    def as_chat(self) -> Any:
+        """The tool as chat completions declare it; one that is no function stays as it was given."""
+        if not self.is_function:
+            return self.definition
+        parts = {"description": self.description, "parameters": self.parameters, "strict": self.strict}
+        said = {key: part for key, part in parts.items() if part is not None}
+        return {"type": "function", "function": {"name": self.name, **said}}
+
+
+class Tools:
+    """The tools of a request, read. `names` are those that a model may call."""
+
+    __slots__ = ("_tools", "names")
+
+    def __init__(self, tools: Iterable[DeclaredTool]) -> None:
+        self._tools = tuple(tools)
+        self.names = frozenset([tool.name for tool in self._tools if tool.name])
+
+    def __iter__(self) -> Iterator[DeclaredTool]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+
+NO_TOOLS = Tools(())
+
+
+def read_tools(tools: Any) -> Tools:
+    """The tools of a request, each in any known shape; None is no tools, and what was read already stays as it is.
+
+    Costs under a microsecond for a tool that is a dict. Raises ToolgramError for an unknown shape: it names the index,
+    what was found, and the shapes that are known.
+    """
+    if tools is None:
+        return NO_TOOLS
+    if isinstance(tools, Tools):
+        return tools
+    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
+        raise ToolgramError(f"tools are a list, one item for each tool; this is {_found(tools)}")
+    found = []
+    for at, tool in enumerate(tools):
+        function = tool.get("function", tool) if type(tool) is dict else None
+        if type(function) is dict and type(function.get("parameters")) is dict:  # the usual case, at once
+            name = function.get("name")
+            if type(name) is str and name and "input_schema" not in function and "inputSchema" not in function:
+                found.append(DeclaredTool(name, True, function))
+                continue
+        found.append(_read(tool, at))
+    return Tools(found)
+
+
+def tool_schemas(*tools: Any) -> list[dict[str, Any]]:
+    """Tools as the chat completions API takes them, from Python functions, pydantic model classes, or any known shape.
+
+    A function's name, parameters, defaults and docstring are used. Simple annotations are read as they are, others by
+    pydantic, where it is installed. Raises ToolgramError for what cannot be declared, with the parameter and the
+    reason.
+    """
+    import copy
+
+    return [copy.deepcopy(tool.as_chat()) for tool in read_tools(tools)]
+
+
+def _read(tool: Any, at: int) -> DeclaredTool:
+    """One tool in any shape."""
+    if isinstance(tool, (type, *_CALLABLES)):
+        return _from_python(tool, at)
+    definition = tool if isinstance(tool, Mapping) else _attributes(tool)
+    inner = definition.get("function")
+    if inner is not None:
+        definition = inner if isinstance(inner, Mapping) else _attributes(inner)
+    schemas = [definition[key] for key in _SCHEMA_KEYS if definition.get(key) is not None]
+    kind = definition.get("type")
+    if inner is None and not schemas and isinstance(kind, str) and kind != "function" and kind not in _SCHEMA_TYPES:
+        return _of_the_server(definition, tool, at)
+    name = definition.get("name")
+    if name is None:
+        raise _unknown(tool, at, "it has no name")
+    if not isinstance(name, str) or not name:
+        raise _unknown(tool, at, "its name is empty" if name == "" else f"its name is {_found(name)}, and not text")
+    if len(schemas) > 1 and any(schema != schemas[0] for schema in schemas):
+        raise _unknown(tool, at, f"{name!r} has two schemas that differ")
+    if schemas and not isinstance(schemas[0], Mapping) and _dumped(schemas[0]) is None:
+        raise _unknown(tool, at, f"the parameters of {name!r} are {_found(schemas[0])}, and not a JSON Schema")
+    odd = None if schemas else next((key for key in definition if key not in _BESIDE), None)
+    if odd is not None:
+        raise _unknown(tool, at, f"{name!r} has no parameters, but the unknown key {_short(odd)}")
+    return DeclaredTool(name, True, definition)
+
+
+def _of_the_server(definition: Mapping[str, Any], tool: Any, at: int) -> DeclaredTool:
+    """A tool that is known by its type. What takes plain text may have its name one level down."""
+    if any(isinstance(part, Mapping) and "properties" in part for part in definition.values()):
+        raise _unknown(tool, at, "it has a schema, but under no known key")
+    custom = definition.get("custom")
+    named = custom if isinstance(custom, Mapping) else definition
+    name = named.get("name")
+    return DeclaredTool(name if isinstance(name, str) else "", False, definition)
+
+
+def _from_python(tool: Any, at: int) -> DeclaredTool:
+    """A function or a model class. What it says is kept, so that only the first look at it costs anything."""
+    if isinstance(tool, type) and not callable(getattr(tool, "model_json_schema", None)):
+        raise _unknown(tool, at, "it is no pydantic model")
+    from toolgram.signatures import described
+
+    try:
+        definition = described(tool)
+    except ToolgramError as error:
+        raise ToolgramError(f"tools[{at}]: {error}") from None
+    return DeclaredTool(definition["name"], True, definition)
+
+
+def _attributes(tool: Any) -> Mapping[str, Any]:
+    """The attributes of an object under the keys that are known; none where it has no place for parameters."""
+    found = {key: getattr(tool, key, _MISSING) for key in _KEYS}
+    there = {key: each for key, each in found.items() if each is not _MISSING and each is not None}
+    has_place = any(found[key] is not _MISSING for key in ("function", *_SCHEMA_KEYS))
+    return there if has_place or isinstance(there.get("type"), str) else {}
+
+
+def _dumped(schema: Any) -> Mapping[str, Any] | None:
+    """A schema that is an object or a model class, as a mapping; None where it is neither."""
+    if isinstance(schema, type):
+        from toolgram.signatures import described
+
+        return described(schema)["parameters"] if callable(getattr(schema, "model_json_schema", None)) else None
+    dump = getattr(schema, "model_dump", None)
+    if not callable(dump):
+        return None
+    made = dump(mode="json", by_alias=True, exclude_unset=True)
+    return made if isinstance(made, Mapping) else None
+
+
+def _unknown(tool: Any, at: int, why: str) -> ToolgramError:
+    return ToolgramError(f"tools[{at}]: {why}; this is {_found(tool)}. Known shapes: {KNOWN_SHAPES}")
+
+
+def _found(value: Any) -> str:
+    """What something is, in a few words, however large it is."""
+    if isinstance(value, type):
+        return f"the class {_short(value.__name__)}"
+    if not isinstance(value, Mapping):
+        return "None" if value is None else f"a value of the type {type(value).__name__}"
+    keys = [_short(key) for _, key in zip(range(6), value, strict=False)]
+    more = ", ..." if len(value) > len(keys) else ""
+    kind = f" and the type {_short(value['type'])}" if isinstance(value.get("type"), str) else ""
+    return f"a mapping with the keys {', '.join(keys) or 'none'}{more}{kind}"
+
+
+def _short(value: Any) -> str:
+    """A key or a name, however long it is."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= _LONGEST_SHOWN else value[:_LONGEST_SHOWN] + "...")
+    return f"a {type(value).__name__}"

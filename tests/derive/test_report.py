@@ -1,0 +1,128 @@
+"""What a report says: `ok` only where nothing is left open, and in words and data that can be read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import toolgram
+from toolgram.derive.report import DeriveReport
+
+START, END = "{% for m in messages %}<|{{ m.role }}|>", "{% endfor %}"
+PROMPT = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+CONTENT = "{{ m.content if m.content }}"
+CALLS = "{% for c in m.tool_calls %}<call>{{ c.function|tojson }}</call>{% endfor %}"
+WHOLE = START + CONTENT + CALLS + "<|end|>" + END + PROMPT
+REFUSING = "{% if m.tool_calls %}{{ raise_exception('no calls') }}{% endif %}"
+TOLD = "{% if tools %}Write <tool_call>{{ tools|tojson }}</tool_call>.{% endif %}"
+
+
+def report_of(template: str) -> DeriveReport:
+    report = toolgram.derive_format(template).report
+    assert report is not None
+    return report
+
+
+def test_what_is_understood_is_ok() -> None:
+    report = report_of(WHOLE)
+    assert report.ok
+    assert report.unexplained == []
+    assert toolgram.derive_format(WHOLE, strict=True).report is report
+
+
+def test_a_template_that_has_no_calls_and_tells_of_none_is_ok() -> None:
+    report = report_of(START + CONTENT + "<|end|>" + END + PROMPT)
+    assert report.ok
+    assert any("prints no tool calls" in warning for warning in report.warnings)
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        (START + REFUSING + CONTENT + "<|end|>" + END + PROMPT, "refused every message with calls"),
+        (TOLD + START + CONTENT + "<|end|>" + END + PROMPT, "are those of hermes is taken from what it tells"),
+        (TOLD.replace("tool_call", "x") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
+        (WHOLE.replace("<|assistant|>{% endif", "<|assistant|><|secret|>{% endif"), "ends in '<|secret|>'"),
+        (WHOLE.replace(CONTENT, CONTENT * 2), "is printed twice"),
+        (WHOLE.replace(CONTENT, "{% if m.content and m.tool_calls %}{{ raise_exception('x') }}{% endif %}" + CONTENT),
+         "refused a message of calls and content"),
+    ],
+)  # fmt: skip
+def test_what_is_left_open_is_not_ok(template: str, words: str) -> None:
+    report = report_of(template)
+    assert not report.ok
+    assert any(words in each for each in report.unexplained), report.unexplained
+    with pytest.raises(toolgram.FormatError):
+        toolgram.derive_format(template, strict=True)
+
+
+def test_a_report_can_be_read() -> None:
+    report = report_of(TOLD + START + CONTENT + "<|end|>" + END + PROMPT)
+    lines = str(report).splitlines()
+    assert lines[0].startswith("not ok, the shipped format hermes: ")
+    assert any(line.startswith("unexplained: the template prints no calls") for line in lines)
+    assert len(lines) < 20
+    assert max(map(len, lines)) < 240
+    assert str(report_of(WHOLE)).splitlines()[0] == "ok, derived from the template"
+
+
+def test_a_report_is_data() -> None:
+    data = json.loads(json.dumps(report_of(WHOLE).to_dict()))
+    assert data["ok"] is True
+    assert data["found"]["calls"] == "json_native"
+    assert data["found"]["markers"]["per_call_start"] == "<call>"
+    assert all(probe["problem"] == "" for probe in data["probes"])
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("<think>\n", "</think>"),
+        ("<x:think>", "</x:think>"),
+        ("[THINK]", "[/THINK]"),
+        ("<|think_start|>", "<|think_end|>"),
+        ("<|begin_of_thought|>", "<|end_of_thought|>"),
+        ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ],
+)
+def test_what_the_prompt_opens_and_no_turn_prints_closes_with_its_mirror(opening: str, closing: str) -> None:
+    fmt = toolgram.derive_format(WHOLE.replace("<|assistant|>{% endif", f"<|assistant|>{opening}{{% endif"))
+    text = f'They greet.\n{closing}\n\nHello.<call>{{"name": "f", "arguments": {{}}}}</call>'
+    message = fmt.parse(text, prefix="<|assistant|>" + opening)
+    assert (message.reasoning or "").strip() == "They greet."
+    assert message.content == "Hello."
+    assert [call.name for call in message.tool_calls] == ["f"]
+    assert fmt.report is not None
+    assert any("it is taken to be" in warning for warning in fmt.report.warnings)
+
+
+@pytest.mark.parametrize("opening", ["<|thoughts|>", "<|channel|>x<|message|>"])
+def test_what_the_prompt_opens_and_has_no_mirror_is_not_explained(opening: str) -> None:
+    report = report_of(WHOLE.replace("<|assistant|>{% endif", f"<|assistant|>{opening}{{% endif"))
+    assert not report.ok
+    assert report.found.reasoning == "none"
+
+
+WRONG_ID = "{{ raise_exception('id') }}{% endif %}{% endfor %}"
+REFUSALS = {
+    "calls without content": "{% if m.tool_calls and not m.content|trim %}{{ raise_exception('content') }}{% endif %}",
+    "null for content": "{% if m.tool_calls and m.content is not string %}{{ raise_exception('content') }}{% endif %}",
+    "short ids": "{% for c in m.tool_calls %}{% if c.id|length < 24 %}" + WRONG_ID,
+    "ids of another kind": "{% for c in m.tool_calls %}{% if c.id[:5] != 'call_' %}" + WRONG_ID,
+    "ids without the name": "{% for c in m.tool_calls %}{% if c.function.name not in c.id %}" + WRONG_ID,
+    "calls without results": "{% if m.tool_calls and (loop.last or messages[loop.index].role != 'tool') %}"
+    "{{ raise_exception('results') }}{% endif %}",
+    "a conversation without system": "{% if messages[0].role != 'system' %}{{ raise_exception('system') }}{% endif %}",
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_what_is_refused_is_asked_in_another_form(refusal: str) -> None:
+    fmt = toolgram.derive_format(START + REFUSALS[refusal] + CONTENT + CALLS + "<|end|>" + END + PROMPT)
+    assert fmt.report is not None
+    assert fmt.report.ok, str(fmt.report)
+    text = 'Hello.<call>{"name": "f", "arguments": {"a": 1}}</call><call>{"name": "g", "arguments": {}}</call>'
+    message = fmt.parse(text, prefix="<|assistant|>")
+    assert message.content == "Hello."
+    assert [call.name for call in message.tool_calls] == ["f", "g"]

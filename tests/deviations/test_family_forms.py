@@ -1,0 +1,102 @@
+"""Forms that models of a family write at times: read as calls, noted as `unusual_form`, and text for strict parsers."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolgram
+from tests.streams import assert_same_however_split, calls_of
+
+F = '{"name": "f", "arguments": {"a": 1}}'
+NESTED = '{"type": "function", "function": {"name": "f", "arguments": {"a": 1}}}'
+CALL = ("f", '{"a": 1}', "complete")
+
+FORMS = [
+    ("granite_3", f"<|tool_call|>[{NESTED}, {NESTED}]", None, [CALL, CALL], 2),
+    ("hermes", f"Sure.\n<tool_call>\n{NESTED}\n</tool_call>", "Sure.", [CALL], 1),
+    ("llama3_json", f"Sure. {NESTED}", "Sure.", [CALL], 1),
+    ("mistral_v3", f"[TOOL_CALLS] [{NESTED}, {F}]", None, [CALL, CALL], 1),
+    ("mistral_v3", '[TOOL_CALLS] [{"function": "f", "arguments": {"a": 1}}]', None, [CALL], 1),
+    ("mistral_v3", '[TOOL_CALLS]f[ARGS]{"a": 1}', None, [CALL], 1),
+    ("mistral_v3", '[TOOL_CALLS]f{"a": 1}[TOOL_CALLS] f[ARGS] {"a": 1} ok', "ok", [CALL, CALL], 2),
+    ("mistral_v11", f"Sure.[TOOL_CALLS] [{F}, {F}] ok", "Sure. ok", [CALL, CALL], 1),
+    ("mistral_v11", f"[TOOL_CALLS]{F}", None, [CALL], 1),
+    ("mistral_v11", f"[THINK]Hm.[TOOL_CALLS][{F}]", None, [CALL], 1),
+    ("qwen3_coder", "Sure.\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\nok", "Sure. ok", [CALL], 1),
+    ("qwen3_coder", "<function=f><parameter=a>1</parameter></function></tool_call>", None, [CALL], 1),
+    ("lfm2", f"<|tool_call_start|>[{F}, {F}]<|tool_call_end|>ok", "ok", [CALL, CALL], 2),
+    ("lfm2", f"<|tool_call_start|>[f(a=1), {F},]<|tool_call_end|>", None, [CALL, CALL], 1),
+]
+
+
+def whole(calls: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """The calls, their arguments without blanks."""
+    return [(name, arguments.replace(" ", ""), status) for name, arguments, status in calls]
+
+
+@pytest.mark.parametrize(("name", "text", "content", "calls", "count"), FORMS)
+def test_an_unusual_form(
+    name: str, text: str, content: str | None, calls: list[tuple[str, str, str]], count: int
+) -> None:
+    message = assert_same_however_split(toolgram.get_format(name), text)
+    assert message.content == content
+    assert whole(calls_of(message)) == whole(calls)
+    assert [each.kind for each in message.anomalies] == ["unusual_form"] * count
+
+
+@pytest.mark.parametrize(("name", "text", "content", "calls", "count"), FORMS)
+def test_strict_parsers_do_not_read_it(
+    name: str, text: str, content: str | None, calls: list[tuple[str, str, str]], count: int
+) -> None:
+    message = toolgram.get_format(name).parse(text, strict=True)
+    assert len([call for call in message.tool_calls if call.status == "complete"]) < len(calls)
+    assert "unusual_form" not in [each.kind for each in message.anomalies]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("granite_3", '<|tool_call|>[{"function": {"nme": "f"}}]'),
+        ("hermes", '<tool_call>{"function": 1}</tool_call>'),
+        ("llama3_json", 'Take {"function": {"name": "f", "x": 1}} here'),
+        ("mistral_v3", "[TOOL_CALLS]f is text"),
+        ("mistral_v3", '[TOOL_CALLS] nothing {"a": 1}'),
+        ("mistral_v11", "[TOOL_CALLS] [1] is text"),
+        ("qwen3_coder", "Write <function=f> and </b>"),
+        ("qwen3_coder", "<think>a <function=f></function> b</think>"),
+        ("lfm2", '<|tool_call_start|>[{"name": 1}] text'),
+    ],
+)
+def test_what_is_no_call_leaves_no_such_anomaly(name: str, text: str) -> None:
+    message = assert_same_however_split(toolgram.get_format(name), text)
+    assert not message.tool_calls
+    assert "unusual_form" not in [each.kind for each in message.anomalies]
+
+
+@pytest.mark.parametrize("form", ["Here is my {}:", "Here's my {}:"])
+def test_granite_thinks_in_words(form: str) -> None:
+    fmt = toolgram.get_format("granite_3")
+    begin, end = form.format("thought process"), form.format("response")
+    message = assert_same_however_split(fmt, f"{begin}\nHm.\n\n{end}\nYes.")
+    assert (message.reasoning, message.content) == ("Hm.", "Yes.")
+    assert [each.kind for each in message.anomalies] == ["unusual_form"]
+    message = assert_same_however_split(fmt, f"{begin} Hm. <|tool_call|>[{F}]")
+    assert (message.reasoning, whole(calls_of(message))) == ("Hm.", whole([CALL]))
+    for text in (f"Yes. {begin} Hm. {end} Yes.", f"{end} Yes.", "Here is my tho"):
+        assert fmt.parse(text).content == text
+    assert fmt.parse(f"{begin} Hm.", strict=True).content == f"{begin} Hm."
+
+
+@pytest.mark.parametrize(("name", "text", "content", "calls", "count"), FORMS)
+def test_a_snapshot_keeps_what_counts_when_the_call_is_certain(
+    name: str, text: str, content: str | None, calls: list[tuple[str, str, str]], count: int
+) -> None:
+    fmt = toolgram.get_format(name)
+    for at in range(len(text)):
+        first = fmt.parser()
+        first.feed(text[:at])
+        noted = len(first.message.anomalies)
+        parser = fmt.restore(first.snapshot())
+        parser.feed(text[at:])
+        parser.close()
+        assert noted + len(parser.message.anomalies) == count, text[:at]

@@ -1,0 +1,557 @@
+"""Tools in every known shape are read alike, and what is no known shape is an error that says so."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+import toolgram
+from toolgram.parameters import parameters_of, types_of
+from toolgram.tools import DeclaredTool, read_tools, tool_schemas
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}
+CODER = (
+    "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n"
+    + "<parameter=b>\n4\n</parameter>\n</function>\n</tool_call>"
+)
+
+
+class F(BaseModel):
+    """What f does."""
+
+    a: str
+    b: int = 1
+
+
+F.__name__ = "f"
+
+
+def f(a: str, b: int = 1) -> None:
+    """What f does."""
+
+
+class _Inner(BaseModel):
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class _Outer(BaseModel):
+    type: str = "function"
+    function: _Inner
+
+
+class _Mcp(BaseModel):
+    name: str
+    description: str | None = None
+    inputSchema: dict[str, Any]
+
+
+class _SchemaModel(BaseModel):
+    type: str = "object"
+    properties: dict[str, Any]
+
+
+class _WithSchemaModel(BaseModel):
+    type: str | None = None
+    name: str
+    input_schema: _SchemaModel
+
+
+SHAPES: dict[str, Any] = {
+    "chat": {"type": "function", "function": {"name": "f", "description": "d", "parameters": SCHEMA, "strict": True}},
+    "chat without type": {"function": {"name": "f", "parameters": SCHEMA}},
+    "responses": {"type": "function", "name": "f", "parameters": SCHEMA, "strict": True, "description": "d"},
+    "anthropic": {"name": "f", "description": "d", "input_schema": SCHEMA, "cache_control": {"type": "ephemeral"}},
+    "anthropic, custom": {"type": "custom", "name": "f", "input_schema": SCHEMA},
+    "mcp": {"name": "f", "title": "F", "inputSchema": SCHEMA, "outputSchema": {"type": "object"}},
+    "mcp object": _Mcp(name="f", inputSchema=SCHEMA),
+    "attributes": SimpleNamespace(name="f", description="d", inputSchema=SCHEMA),
+    "bare": {"name": "f", "parameters": SCHEMA},
+    "nested objects": _Outer(function=_Inner(name="f", parameters=SCHEMA)),
+    "a dict that holds an object": {"type": "function", "function": _Inner(name="f", parameters=SCHEMA)},
+    "schema as an object": _WithSchemaModel(name="f", input_schema=_SchemaModel(properties=SCHEMA["properties"])),  # type: ignore[arg-type]
+    "model": F,
+    "model as the schema": {"name": "f", "parameters": F},
+    "function": f,
+    "partial": functools.partial(f),
+}
+SERVER: dict[str, Any] = {
+    "web search": {"type": "web_search"},
+    "dated, with a name": {"type": "web_search_20250305", "name": "web_search", "max_uses": 5},
+    "connector": {"type": "mcp", "server_label": "docs", "server_url": "https://example.org"},
+    "toolset": {"type": "mcp_toolset", "mcp_server_name": "docs"},
+    "custom": {"type": "custom", "name": "code", "format": {"type": "text"}},
+    "custom, chat": {"type": "custom", "custom": {"name": "code"}},
+    "interpreter": {"type": "code_interpreter", "container": {"type": "auto"}},
+    "computer": {"type": "computer_20250124", "name": "computer", "display_width_px": 1024},
+    "object": SimpleNamespace(type="file_search", vector_store_ids=["v"]),
+}  # fmt: skip
+UNKNOWN: list[tuple[Any, str]] = [
+    ({}, "it has no name; this is a mapping with the keys none"),
+    (None, "it has no name; this is None"),
+    ("f", "it has no name; this is a value of the type str"),
+    (3, "it has no name; this is a value of the type int"),
+    ([], "it has no name"),
+    (SCHEMA, "it has no name; this is a mapping with the keys 'type', 'properties', 'required' and the type 'object'"),
+    ({"type": "function"}, "it has no name; this is a mapping with the keys 'type' and the type 'function'"),
+    ({"type": "function", "function": "f"}, "it has no name"),
+    ({"function": {"name": 3}}, "its name is a value of the type int, and not text"),
+    ({"name": "", "parameters": {}}, "its name is empty"),
+    ({"name": "f", "parameters": "{}"}, "the parameters of 'f' are a value of the type str, and not a JSON Schema"),
+    ({"name": "f", "parameters": int}, "the parameters of 'f' are the class 'int', and not a JSON Schema"),
+    ({"name": "f", "args": SCHEMA}, "'f' has no parameters, but the unknown key 'args'"),
+    ({"type": "function", "function": {"name": "f", "params": SCHEMA}}, "but the unknown key 'params'"),
+    ({"type": "tool", "name": "f", "schema": SCHEMA}, "it has a schema, but under no known key"),
+    ({"name": "f", "parameters": SCHEMA, "input_schema": {}}, "'f' has two schemas that differ"),
+    ({"function_declarations": [{"name": "f", "parameters": SCHEMA}]}, "it has no name"),
+    ({"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}}}, "it has no name"),
+    (SimpleNamespace(name="f", args_schema=SCHEMA), "it has no name"),
+    (int, "it is no pydantic model; this is the class 'int'"),
+    ({"k" * 10_000: 1}, "it has no name; this is a mapping with the keys '" + "k" * 40 + "...'"),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_known_shape_types_the_same(shape: str) -> None:
+    message = toolgram.get_format("qwen3_coder").parse(CODER.format("7"), tools=[SHAPES[shape]])
+    assert message.tool_calls[0].arguments == '{"a": "7", "b": 4}'
+    assert not message.anomalies
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_known_shape_exports_the_same_call(shape: str) -> None:
+    made = toolgram.get_format("hermes").export("llguidance", tools=[SHAPES[shape]], tool_choice="required")
+    assert '{\\"name\\": \\"f\\", \\"arguments\\": ' in made.text
+    assert '%json {"type":"string"' in made.text
+    assert '%json {"type":"integer"' in made.text
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_known_shape_has_a_chat_shape_that_reads_alike(shape: str) -> None:
+    (tool,) = read_tools([SHAPES[shape]])
+    (again,) = read_tools([tool.as_chat()])
+    assert (again.name, again.parameters, again.description) == (tool.name, tool.parameters, tool.description)
+    assert isinstance(tool, DeclaredTool)
+    assert tool.is_function
+
+
+@pytest.mark.parametrize("shape", SERVER)
+def test_tools_of_the_server_pass(shape: str) -> None:
+    tools = [SERVER[shape], SHAPES["chat"]]
+    message = toolgram.get_format("qwen3_coder").parse(CODER.format("7"), tools=tools)
+    assert message.tool_calls[0].arguments == '{"a": "7", "b": 4}'
+    assert not message.anomalies
+    assert len(read_tools(tools)) == 2
+    assert next(iter(read_tools(tools))).parameters is None
+    made = toolgram.get_format("hermes").export("llguidance", tools=tools)
+    assert any(note.startswith("tools without parameters of their own") for note in made.notes)
+
+
+def test_a_tool_of_the_server_with_a_name_may_be_called() -> None:
+    text = '<tool_call>\n{"name": "web_search", "arguments": {}}\n</tool_call>'
+    tools = [SERVER["dated, with a name"]]
+    assert not toolgram.get_format("hermes").parse(text, tools=tools).anomalies
+    assert toolgram.get_format("hermes").parse(text, tools=[SHAPES["chat"]]).anomalies[0].kind == "unknown_tool"
+
+
+@pytest.mark.parametrize(("tool", "words"), UNKNOWN)
+def test_an_unknown_shape_is_a_clear_error(tool: Any, words: str) -> None:
+    fmt = toolgram.get_format("qwen3_coder")
+    for ask in (
+        lambda tools: fmt.parser(tools=tools),
+        lambda tools: fmt.parse("", tools=tools),
+        lambda tools: fmt.explain("", tools),
+        lambda tools: fmt.export("gbnf", tools=tools),
+    ):
+        with pytest.raises(toolgram.ToolgramError) as caught:
+            ask([SHAPES["chat"], tool])
+        said = str(caught.value)
+        assert said.startswith("tools[1]: ")
+        assert words in said
+        assert "Known shapes: chat completions" in said
+        assert len(said) < 1_000
+
+
+@pytest.mark.parametrize("tools", [SHAPES["chat"], "f", f, 3, {"tools": []}])
+def test_tools_that_are_no_list_are_an_error(tools: Any) -> None:
+    with pytest.raises(toolgram.ToolgramError, match="tools are a list, one item for each tool; this is "):
+        toolgram.get_format("hermes").parser(tools=tools)
+
+
+def test_the_command_says_which_tool_it_cannot_read(tmp_path: Any) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([SHAPES["mcp"], {"name": "g", "args": {}}]))
+    command = [sys.executable, "-m", "toolgram", "parse", "--format", "hermes", "--tools", str(path)]
+    done = subprocess.run(command, input="hi", capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "tools[1]: 'g' has no parameters" in " ".join(done.stderr.split())
+
+
+# --- bounds -------------------------------------------------------------------------------------------------------
+
+
+def _cyclic() -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    schema["properties"]["a"] = {"anyOf": [schema["properties"], schema, {"allOf": [schema]}]}
+    schema["properties"]["a"]["anyOf"].append(schema["properties"]["a"])
+    schema["allOf"] = [schema, schema]
+    return schema
+
+
+def _shared(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"anyOf": [schema, schema]}
+    return {"type": "object", "properties": {"a": schema}}
+
+
+def _deep(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"allOf": [schema]}
+    return {"type": "object", "properties": {"a": schema}}
+
+
+HOSTILE = {
+    "cyclic": _cyclic(),
+    "shared": _shared(60),
+    "deep": _deep(50_000),
+    "a reference to itself": {"properties": {"a": {"$ref": "#/properties/a"}}},
+    "a reference to the root": {"$ref": "#", "properties": {"a": {"$ref": "#"}}},
+    "a long reference": {"properties": {"a": {"$ref": "#" + "/properties" * 100_000}}},
+    "an index of many digits": {"anyOf": [{}], "properties": {"a": {"$ref": "#/anyOf/" + "9" * 5_000}}},
+    "many parts": {"anyOf": [{"properties": {"a": {"type": "string"}}}] * 100_000},
+    "many types": {"properties": {"a": {"type": ["string"] * 100_000 + [{}]}}},
+    "many values": {"properties": {"a": {"enum": [str(at) for at in range(100_000)]}}},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_schema_costs_little(name: str) -> None:
+    import time
+
+    began = time.process_time()
+    message = toolgram.get_format("qwen3_coder").parse(
+        CODER.format("7"), tools=[{"name": "f", "parameters": HOSTILE[name]}]
+    )
+    assert message.tool_calls[0].status == "complete"
+    assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize("name", ["cyclic", "shared", "deep"])
+def test_a_hostile_schema_is_not_exported(name: str) -> None:
+    with pytest.raises(toolgram.ToolgramError, match=r"nests deeper than 128|more than 200,000 parts"):
+        toolgram.get_format("hermes").export("llguidance", tools=[{"name": "f", "parameters": HOSTILE[name]}])
+
+
+_COMBINING = ("$ref", "anyOf", "allOf", "properties", "additionalProperties", "patternProperties")
+_KEYWORDS = ("type", "enum", "const", "required", "nullable", "a", *_COMBINING)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.sampled_from(["string", "#/a", "#"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_KEYWORDS), inner, max_size=4),
+)
+
+
+@given(_VALUES)
+def test_no_schema_of_any_shape_is_refused_by_a_parser(schema: Any) -> None:
+    found = parameters_of(schema)
+    assert all(types is None or types <= _ALL for types in [*found.types.values(), found.others])
+
+
+_ALL = {"string", "integer", "number", "boolean", "null", "array", "object"}
+
+
+# --- what a schema allows -----------------------------------------------------------------------------------------
+
+DEFS = {"$defs": {"Color": {"enum": ["red", "1"]}, "a/b": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "types"),
+    [
+        ({}, None),
+        (True, None),
+        ({"type": "string"}, "string"),
+        ({"type": ["string", "null"]}, "string null"),
+        ({"type": []}, None),
+        ({"type": "text"}, None),
+        ({"type": ["string", "text"]}, None),
+        ({"type": "str"}, "string"),
+        ({"type": "Integer"}, "integer"),
+        ({"type": "dict"}, "object"),
+        ({"enum": ["a", 1, 2.5, True, None, [], {}]}, "string integer number boolean null array object"),
+        ({"enum": []}, None),
+        ({"const": None}, "null"),
+        ({"type": ["string", "null"], "enum": ["a"]}, "string"),
+        ({"type": "number", "enum": [1, 2]}, "integer"),
+        ({"type": "string", "enum": [1, 2]}, "string"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer null"),
+        ({"oneOf": [{"type": "integer"}, {}]}, None),
+        ({"type": "string", "anyOf": [{"minLength": 1}, {"maxLength": 2}]}, "string"),
+        ({"allOf": [{"type": ["string", "null"]}, {"type": "string"}]}, "string"),
+        ({"allOf": [{"$ref": "#/$defs/Color"}, {"description": "d"}]}, "string"),
+        ({"allOf": [{"type": "number"}, {"type": ["integer", "null"]}]}, "integer"),
+        ({"$ref": "#/$defs/Color"}, "string"),
+        ({"$ref": "#/$defs/a~1b"}, "integer"),
+        ({"$ref": "#/$defs/gone"}, None),
+        ({"$ref": "https://example.org/schema"}, None),
+        ({"type": "string", "nullable": True}, "string null"),
+    ],
+)
+def test_the_types_that_a_schema_allows(schema: Any, types: str | None) -> None:
+    assert types_of(schema, DEFS) == (None if types is None else frozenset(types.split()))
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "undeclared"),
+    [
+        (SCHEMA, "string", "string"),
+        ({**SCHEMA, "additionalProperties": True}, "string", None),
+        ({**SCHEMA, "additionalProperties": {}}, "string", None),
+        ({**SCHEMA, "additionalProperties": {"type": "integer"}}, "string", "integer"),
+        ({**SCHEMA, "additionalProperties": False}, "string", "string"),
+        ({**SCHEMA, "patternProperties": {"^x": {"type": "integer"}}}, "string", "integer string"),
+        ({**SCHEMA, "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False},
+         "string", "integer"),
+        ({"type": "object"}, None, None),
+        ({"$ref": "#/$defs/P", "$defs": {"P": SCHEMA}}, "string", "string"),
+        ({"allOf": [SCHEMA, {"properties": {"a": {"type": "string", "minLength": 1}}}]}, "string", "string"),
+        ({"anyOf": [SCHEMA, {"properties": {"a": {"type": "integer"}}}]}, "integer string", "string"),
+    ],
+)  # fmt: skip
+def test_the_parameters_that_a_schema_declares(schema: Any, given: str | None, undeclared: str | None) -> None:
+    found = parameters_of(schema)
+    for name, types in (("a", given), ("zz", undeclared)):
+        assert found.types_for(name) == (None if types is None else frozenset(types.split()))
+
+
+# --- raw values by the declared schema, in a tagged format --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("schema", "raw", "value"),
+    [
+        ({"type": "string"}, "null", '"null"'),
+        ({"type": "string"}, "3", '"3"'),
+        ({"type": "string"}, '"q"', '"\\"q\\""'),
+        ({"type": "integer"}, "3", "3"),
+        ({"type": "integer"}, "3.0", "3.0"),
+        ({"type": "integer"}, "9007199254740993", "9007199254740993"),
+        ({"type": "integer"}, "abc", '"abc"'),
+        ({"type": "number"}, "1e3", "1e3"),
+        ({"type": "number"}, "5.0", "5.0"),
+        ({"type": "number"}, "9007199254740993.5", "9007199254740993.5"),
+        ({"type": "boolean"}, "true", "true"),
+        ({"type": "boolean"}, "True", "true"),
+        ({"type": "boolean"}, "false", "false"),
+        ({"type": "boolean"}, "yes", '"yes"'),
+        ({"type": "object"}, '{"k": {"n": [1]}}', '{"k": {"n": [1]}}'),
+        ({"type": "object"}, "{'k': True}", '{"k": true}'),
+        ({"type": "array"}, "[1, null]", "[1, null]"),
+        ({"type": "array"}, "['a', None]", '["a", null]'),
+        ({"type": ["string", "null"]}, "null", "null"),
+        ({"type": ["string", "null"]}, "3", '"3"'),
+        ({"type": ["string", "integer"]}, "3", "3"),
+        ({"type": ["string", "integer"]}, "3.0", '"3.0"'),
+        ({"type": ["string", "integer"]}, "null", '"null"'),
+        ({"type": ["boolean", "integer"]}, "true", "true"),
+        ({"type": ["string", "array"]}, "[1]", "[1]"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "null", "null"),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "x", '"x"'),
+        ({"enum": ["1", "2"]}, "1", '"1"'),
+        ({"enum": [1, 2]}, "1", "1"),
+        ({"enum": ["a", None]}, "null", "null"),
+        ({"allOf": [{"type": ["string", "null"]}, {"type": "string"}]}, "null", '"null"'),
+        ({"const": "5"}, "5", '"5"'),
+        ({"$ref": "#/$defs/Size"}, "5", '"5"'),
+        ({}, "3", "3"),
+        ({}, "x", '"x"'),
+    ],
+)
+def test_raw_values_are_typed_by_the_declared_schema(schema: dict[str, Any], raw: str, value: str) -> None:
+    parameters = {"type": "object", "properties": {"a": schema}, "$defs": {"Size": {"enum": ["5", "6"]}}}
+    text = f"<tool_call>\n<function=f>\n<parameter=a>\n{raw}\n</parameter>\n</function>\n</tool_call>"
+    fmt = toolgram.get_format("qwen3_coder")
+    message = fmt.parse(text, tools=[{"name": "f", "input_schema": parameters}])
+    assert message.tool_calls[0].arguments == f'{{"a": {value}}}'
+
+
+def test_an_undeclared_key_is_text_and_a_call_without_tools_is_read_as_literals() -> None:
+    fmt, text = toolgram.get_format("qwen3_coder"), CODER.format("7")
+    (call,) = fmt.parse(
+        text, tools=[{"name": "f", "parameters": {"properties": {"c": {"type": "integer"}}}}]
+    ).tool_calls
+    assert call.arguments == '{"a": "7", "b": "4"}'
+    assert fmt.parse(text).tool_calls[0].arguments == '{"a": 7, "b": 4}'
+
+
+# --- functions and models -----------------------------------------------------------------------------------------
+
+
+class Point(BaseModel):
+    x: int
+    y: int = 0
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Options(TypedDict):
+    deep: bool
+
+
+@dataclass
+class Size:
+    width: float
+
+
+def simple(
+    city: str,
+    days: int = 3,
+    *,
+    units: Literal["C", "F"] = "C",
+    tags: list[str] | None = None,
+    limit: Annotated[float, "At most this"] = 1.5,
+    extra: dict[str, int] | None = None,
+    anything: Any = None,
+) -> str:
+    """Get the weather.
+
+    For some days.
+    """
+    return city
+
+
+def nested(
+    at: Point, colour: Colour, options: Options, size: Size, many: list[Point], count: int = Field(3, ge=1)
+) -> None: ...
+
+
+SIMPLE = {
+    "type": "function",
+    "function": {
+        "name": "simple",
+        "description": "Get the weather.\n\nFor some days.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string"},
+                "days": {"type": "integer", "default": 3},
+                "units": {"enum": ["C", "F"], "type": "string", "default": "C"},
+                "tags": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}], "default": None},
+                "limit": {"type": "number", "description": "At most this", "default": 1.5},
+                "extra": {
+                    "anyOf": [{"type": "object", "additionalProperties": {"type": "integer"}}, {"type": "null"}],
+                    "default": None,
+                },
+                "anything": {"default": None},
+            },
+            "required": ["city"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def test_a_function_with_simple_annotations() -> None:
+    assert tool_schemas(simple) == [SIMPLE]
+    assert toolgram.tool_schemas is tool_schemas
+
+
+def test_simple_annotations_need_no_pydantic(monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolgram.signatures import described
+
+    described.cache_clear()
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    assert tool_schemas(simple) == [SIMPLE]
+    with pytest.raises(toolgram.ToolgramError, match=r"tools\[0\]: .*'at' of 'nested' .* pip install pydantic"):
+        tool_schemas(nested)
+
+
+def test_nested_types_are_read_by_pydantic() -> None:
+    (tool,) = tool_schemas(nested)
+    parameters = tool["function"]["parameters"]
+    assert parameters["required"] == ["at", "colour", "options", "size", "many"]
+    assert parameters["properties"]["at"] == {"$ref": "#/$defs/Point"}
+    assert parameters["properties"]["many"]["items"] == {"$ref": "#/$defs/Point"}
+    assert parameters["properties"]["count"] == {"default": 3, "minimum": 1, "type": "integer"}
+    assert set(parameters["$defs"]) == {"Point", "Colour", "Options", "Size"}
+    types = parameters_of(parameters).types
+    assert types["at"] == frozenset({"object"})
+    assert types["colour"] == frozenset({"string"})
+    assert types["many"] == frozenset({"array"})
+    assert types["count"] == frozenset({"integer"})
+
+
+def test_the_schemas_of_a_function_are_valid_and_its_own() -> None:
+    import jsonschema
+
+    for tool in tool_schemas(simple, nested, F, f):
+        jsonschema.Draft202012Validator.check_schema(tool["function"]["parameters"])
+    first, again = tool_schemas(nested), tool_schemas(nested)
+    first[0]["function"]["parameters"]["properties"].clear()
+    assert again == tool_schemas(nested)
+
+
+def test_a_bound_method_and_a_partial_leave_out_what_they_have() -> None:
+    class Service:
+        def look(self, a: str, b: int) -> None: ...
+
+    (method,) = tool_schemas(Service().look)
+    assert list(method["function"]["parameters"]["properties"]) == ["a", "b"]
+    (partial,) = tool_schemas(functools.partial(Service().look, b=2))
+    assert list(partial["function"]["parameters"]["properties"]) == ["a"]
+
+
+def test_further_arguments_are_open() -> None:
+    def many(a: int, *rest: int, **more: int) -> None: ...
+
+    (tool,) = tool_schemas(many)
+    assert tool["function"]["parameters"]["additionalProperties"] is True
+    assert list(tool["function"]["parameters"]["properties"]) == ["a"]
+
+
+def _positional(a: int, /) -> None: ...
+
+
+def _unreadable(a: subprocess.Popen[str]) -> None: ...
+
+
+def _forward(a: Gone) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (_positional, "the parameter 'a' of '_positional' takes no name"),
+        (_unreadable, "the annotation of the parameter 'a' of '_unreadable' has no JSON Schema: "),
+        (_forward, "the function '_forward' cannot be declared as a tool: name 'Gone' is not defined"),
+        (lambda a: a, "a function that has no name cannot be declared as a tool: <lambda>"),
+    ],
+)
+def test_a_function_that_cannot_be_declared_says_why(function: Any, words: str) -> None:
+    with pytest.raises(toolgram.ToolgramError) as caught:
+        toolgram.get_format("hermes").parser(tools=[function])
+    assert str(caught.value).startswith(f"tools[0]: {words}")
+
+
+def test_twenty_tools_cost_a_parser_little() -> None:
+    import timeit
+
+    tools = [{"type": "function", "function": {"name": f"f{at}", "parameters": SCHEMA}} for at in range(20)]
+    best = min(timeit.repeat(lambda: read_tools(tools), number=200, repeat=20)) / 200
+    assert best < 100e-6  # 9 us on the machine where this was written
