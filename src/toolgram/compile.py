@@ -307,10 +307,10 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
         whole.append(f"{opening}(?={space}(?:{follow}))")
         last.append(rf"{opening}(?={space}(?:{end}))")
     if passed:  # the opener of another call: behind it, no argument of this one can begin
-        for trigger, text, (ahead, _, begun) in _openers_ahead(spec, home):
+        for trigger, text, (way, _, begun_way) in _openers_ahead(spec, home):
             if text[0] in firsts:
-                partials += [partial_pattern([text]), re.escape(text) + begun]
-                passed.append(re.escape(text) + ahead)
+                partials += [partial_pattern([text]), re.escape(text) + begun_way]
+                passed.append(re.escape(text) + way)
                 state.symbols.append(Symbol(trigger, PASSED))
     partial = rf"(?:{'|'.join(filter(None, partials))})\Z" if any(partials) else "(?!)"
     state.find = _over_text(firsts, [partial, *whole, *passed])
@@ -337,7 +337,10 @@ _SPACE_AHEAD = rf"[ \t\r\n]{{0,{_MOST_BLANKS}}}+"
 
 
 def _ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) -> tuple[str, str, str]:
-    whole, final, partial, texts = [], [], [], []
+    whole: list[str] = []
+    final: list[str] = []
+    partial: list[str] = []
+    texts: list[str] = []
     for trigger, move in state.row.items():
         shape, dest = spec.terminals.get(trigger), move.dest
         if not isinstance(shape, Literal) or dest.name in seen:
@@ -363,7 +366,10 @@ def _ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) ->
 def _opener_ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) -> tuple[str, str, str] | None:
     """The way from a held state to the name of a call, and the first character behind the name."""
     space = _SPACE_AHEAD if "WS" in state.row else ""
-    whole, final, partial, texts = [], [], [], []
+    whole: list[str] = []
+    final: list[str] = []
+    partial: list[str] = []
+    texts: list[str] = []
     for trigger, move in state.row.items():
         shape, dest = spec.terminals.get(trigger), move.dest
         if isinstance(shape, Run) and "name" in move.actions:

@@ -31,7 +31,18 @@ from toolgram.islands.tagged_values import TaggedValue
 from toolgram.message import Message, ToolCall
 from toolgram.spec import ACTIONS, Spec
 
-_CALLS = {"call", "repair_call", "repair_tagged", "repair_function", "bare_call", "open_call", "function", "envelope", "bare_envelope", "inner_envelope"}
+_CALLS = {
+    "call",
+    "repair_call",
+    "repair_tagged",
+    "repair_function",
+    "bare_call",
+    "open_call",
+    "function",
+    "envelope",
+    "bare_envelope",
+    "inner_envelope",
+}
 Node = Tree[Token] | Token
 
 

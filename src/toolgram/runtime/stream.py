@@ -109,6 +109,7 @@ class Stream:
         if dest.held and events.held is None:
             if trigger == UNCLOSED:
                 self.hold()
+                assert events.held is not None
                 events.held.call = self.calls.index
             else:
                 if "end_call" in move.actions:  # it is over, whatever becomes of what its end begins
