@@ -328,7 +328,7 @@ class Ahead(NamedTuple):
 
 
 def look_ahead(spec: Spec, state: StateProgram) -> Ahead:
-    """The rest of the closing markers behind `state`, then the end of the turn, or the opener of a call and its name."""
+    """The other closing markers behind `state`, then the end of the turn, or the opener of a call and its name."""
     whole, final, partial = _ahead(spec, state, (), "(?>{})")
     return Ahead(whole, final, partial, re.compile(_ahead(spec, state, (), "({})")[1]))
 

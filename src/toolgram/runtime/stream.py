@@ -108,9 +108,7 @@ class Stream:
         dest = move.dest
         if dest.held and events.held is None:
             if trigger == UNCLOSED:
-                self.hold()
-                assert events.held is not None
-                events.held.call = self.calls.index
+                self.hold(self.calls.index)
             else:
                 if "end_call" in move.actions:  # it is over, whatever becomes of what its end begins
                     self._act(move, "", why, "")
@@ -139,12 +137,13 @@ class Stream:
         assert self.trace is not None
         self.trace(TraceStep(trigger, self.state.name, dest.name, events.held is not None, before, why, rest))
 
-    def hold(self) -> None:
+    def hold(self, unclosed: int | None = None) -> None:
         """From here on, nothing is certain."""
         outer = self.island if isinstance(self.island, ErrorRecovery) else None
         if outer is not None:
             self.island = None
         self.events.held = HeldRegion(self.state, outer)
+        self.events.held.call = unclosed
 
     def _act(self, move: Move, text: str, why: str, value: str) -> None:
         """Perform a transition's actions in order; what no action accounts for is dropped."""

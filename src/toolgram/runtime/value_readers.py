@@ -127,7 +127,7 @@ def _end(stream: Stream, value: TaggedValue, symbol: Symbol, text: str, begin: i
 
 
 def end_value(stream: Stream) -> bool:
-    """The output ends in a value. Whether that closes it: nothing was cut off, and nothing else should have closed it."""
+    """The output ends in a value. Whether that closes it: nothing was cut off, nothing else should have."""
     value = cast("TaggedValue", stream.island)
     if not stream.stopped or stream.calls.read_on:
         return False
