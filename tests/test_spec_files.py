@@ -342,6 +342,10 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENT_KEY", "PARAMETER", "unclosed_value")),
         "no value is read",
     ),
+    "unclosed arguments": (
+        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENT_KEY", "PARAMETER", "unclosed_arguments")),
+        "no arguments are open",
+    ),
     "closed before": (
         lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENTS_START", "PARAMETER", "start_call")),
         "outside of `open_arg",

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from toolgram.errors import FormatError
-from toolgram.spec import END, ISLAND_TRIGGERS, TEXT, Literal, Spec, State, Transition, rows_of
+from toolgram.spec import END, ISLAND_TRIGGERS, TEXT, UNCLOSED, Literal, Spec, State, Transition, rows_of
 
 MOST_STEPS = 1 << 14  # transitions followed, each from each position
 ANY_KEY = "*"
@@ -99,16 +99,20 @@ def _follow(
     source, dest = spec.states[transition.source], spec.states[transition.dest]
     for position in _come(spec, transition, source, dest, before, lists):
         if transition.trigger == END:
-            _end(transition, position)
+            _end(transition, source, position)
             continue
         after = position
         for action in transition.actions:
             after = _act(action, transition, source, after)
+        if transition.trigger == UNCLOSED:
+            listed = after.in_list and bool(after.parents)
+            after = replace(after, parents=() if listed else None, in_list=listed, path="")
         if transition.trigger == "malformed":
             after = replace(after, parents=None, in_list=False, path="")
         after = _enter(transition, source, dest, _loops(rows, dest), after)
         closes = after.parents is None and (
-            transition.trigger == "recovered" or (transition.trigger == "end_map item" and before.parents is not None)
+            transition.trigger in ("recovered", UNCLOSED)
+            or (transition.trigger == "end_map item" and before.parents is not None)
         )
         closing = rows[dest.name].get("end_array") if closes else None
         if closing is None:
@@ -139,7 +143,7 @@ def _come(
         return [Position() if source.held else position]
     if trigger == END:
         return [] if source.held and position.parents is not None else [position]
-    if trigger == "malformed":
+    if trigger in ("malformed", UNCLOSED):
         return [] if source.held else [position]
     if trigger == "recovered":
         listed = [Position(parents=(), in_list=True)] if lists else []
@@ -147,6 +151,8 @@ def _come(
     if trigger in ISLAND_TRIGGERS:
         return _island(trigger, source, position)
     if trigger in spec.terminals:
+        if "unclosed_arguments" in transition.actions and arguments == OPEN:
+            return [replace(position, parents=None, in_list=False, path="")]
         if position.parents is not None or arguments == OPEN:
             return []
         if source.meaning != "value":
@@ -250,6 +256,12 @@ def _act(action: str, transition: Transition, source: State, position: Position)
         if source.meaning != "value":
             raise _Fault("`unclosed_value` where no value is read", "remove `unclosed_value`")
         return position
+    if action == "unclosed_envelope":
+        return position
+    if action == "unclosed_arguments":
+        if position.arguments != OPEN:
+            raise _Fault("`unclosed_arguments` where no arguments are open", "remove `unclosed_arguments`")
+        return replace(position, arguments=DONE, closed_by="")
     if action == "late_call_id":
         if not position.started:
             raise _Fault("`late_call_id` where no call is open", "write `after: call_id`")
@@ -311,19 +323,18 @@ def _take_text(action: str, transition: Transition, position: Position) -> Posit
     return replace(position, named=True) if action == "name" else replace(position, identified=True)
 
 
-def _end(transition: Transition, position: Position) -> None:
+def _end(transition: Transition, source: State, position: Position) -> None:
     """At the end of the output an open call is over, unless the transition says how it ends."""
     if position.started and "end_call" not in transition.actions:
         return
     held = Position() if not position.waits else position
     after = position if position.started else held
+    if source.meaning == "value":  # it ends with the output
+        after = replace(after, arguments=PARTS)
     for action in transition.actions:
-        after = _act(action, transition, _NOWHERE, after)
+        after = _act(action, transition, source, after)
     if after.started or after.waits:
         raise _Fault("the output ends and a call has not", "write `after: [start_call, no_arguments, end_call]`")
-
-
-_NOWHERE = State("", None, False, False, 0)
 
 
 # --- where a transition may lead -----------------------------------------------------------------------------------

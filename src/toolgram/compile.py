@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
 from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
@@ -28,6 +28,7 @@ _NOWHERE: FindMatch = re.compile(r"(?!)").search
 
 # What a symbol found in text is: a terminal of the grammar, the first character of a JSON envelope, or of arguments.
 TERMINAL, ENVELOPE, OBJECT = "terminal", "envelope", "object"
+PASSED = "passed"  # a marker in a value that would close it if something else followed
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +48,7 @@ class Move:
     trigger: str
     dest: StateProgram
     actions: tuple[str, ...]
+    repair: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -77,6 +79,7 @@ class StateProgram:
     any_key: bool = False
     named_key: bool = False  # a key that is a name
     values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
+    looks: dict[str, re.Pattern[str]] = field(default_factory=dict)  # trigger -> what follows where it closes a value
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:
@@ -99,6 +102,7 @@ class Program:
     python_json: bool
     literals: dict[str, str]  # trigger -> text
     special: dict[str, str]  # the same, of the special tokens
+    closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what stands around it, by text
     notation: tuple[str, ...] = ()  # quotes of notated values
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
     generation_prompt: str = ""  # what the prompt has written, where a parser is not told
@@ -107,6 +111,11 @@ class Program:
     strict: bool = False  # nothing is repaired
     closing: frozenset[str] = frozenset()  # texts of the markers that close a call
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
+
+    @property
+    def longest_closer(self) -> int:
+        """The length of the longest closer."""
+        return max(map(len, self.closers), default=0)
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self.spec is not None
@@ -129,10 +138,10 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         for name, state in spec.states.items()
     }
     for transition in spec.transitions:
-        move = Move(transition.trigger, states[transition.dest], transition.actions)
+        move = Move(transition.trigger, states[transition.dest], transition.actions, transition.repair)
         states[transition.source].row[transition.trigger] = move
     for state in states.values():
-        _compile_state(spec, state)
+        _compile_state(spec, state, states[spec.initial])
     _find_bare(spec, states.values())
     literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
     special = {name: literals[name] for name in spec.special_tokens}
@@ -144,6 +153,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         spec.python_json,
         literals,
         special,
+        {} if strict else _closers(spec, states),
         spec.notation,
         spec.turn_end,
         spec.generation_prompt,
@@ -153,6 +163,39 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         _closing(spec, states.values()),
         tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
     )
+
+
+_BRACKETS, FENCE = "}])", "```"
+
+
+def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol]:
+    """What is a surplus closer directly behind a call: brackets, a fence, and the markers that lead out of a call.
+
+    A marker that stands in text everywhere leads out of a call only where it is a special token.
+    """
+    moves = [(name, move) for name, state in states.items() for move in state.row.values()]
+    calls = [move for _, move in moves if "end_call" in move.actions]
+    markers = [
+        (name, move)
+        for name, move in moves
+        if isinstance(spec.terminals.get(move.trigger), Literal)
+        and move.dest.meaning == "content"
+        and move.trigger not in (spec.stop or ())
+        and (move.trigger in spec.special_tokens or move.trigger not in states[spec.initial].row)
+    ]
+    behind: set[str] = set()
+    grown = {move.dest.name for move in calls}
+    while grown - behind:
+        behind |= grown
+        grown = {move.dest.name for name, move in moves if name in behind and move.trigger == "end_array"}
+        inner = [(name, move) for name, move in markers if move.trigger not in states[spec.initial].row]
+        grown |= {move.dest.name for name, move in inner if name in behind}
+    closers = {text: Symbol("", TERMINAL) for text in (*_BRACKETS, FENCE)}
+    for name, move in markers:
+        shape = spec.terminals[move.trigger]
+        if isinstance(shape, Literal) and shape.text not in _BRACKETS and (name in behind or move in calls):
+            closers[shape.text] = Symbol(move.trigger, TERMINAL, move.trigger in spec.special_tokens)
+    return closers
 
 
 def _closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:
@@ -186,7 +229,7 @@ def _find_bare(spec: Spec, states: Iterable[StateProgram]) -> None:
                 found.append(move.dest)
 
 
-def _compile_state(spec: Spec, state: StateProgram) -> None:
+def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
     state.is_text = state.meaning in ("content", "reasoning")
     state.loops = state.is_text and state.row[TEXT].dest is state
     _compile_json(spec, state)
@@ -209,7 +252,7 @@ def _compile_state(spec: Spec, state: StateProgram) -> None:
     if state.loops:
         _compile_text(spec, state, alternatives)
     elif state.meaning == "value":
-        _compile_value(spec, state, alternatives)
+        _compile_value(spec, state, alternatives, home)
     elif state.meaning != "malformed":
         groups = [f"({re.escape(text)})" for text, _ in alternatives]
         for shape in shapes:
@@ -243,7 +286,7 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
     state.find_final = _over_text(firsts, ["(?!)", *whole])
 
 
-def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]]) -> None:
+def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], home: StateProgram) -> None:
     """The expressions of a tagged value: over its text, to the marker that ends it, or what may become one.
 
     Text may contain the marker.  So it counts only where what follows it (blanks aside) is what must follow it there,
@@ -253,9 +296,19 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
     if not firsts:
         return
     state.start = re.compile(f"[{re.escape(firsts)}]").search
-    partials, whole, last = [partial_pattern(state.literals)], [], []
+    partials, whole, last, passed = [partial_pattern(state.literals)], [], [], []
     for text, symbol in symbols:
-        opening, after = re.escape(text), state.row[symbol.trigger].dest
+        opening, move = re.escape(text), state.row[symbol.trigger]
+        after = move.dest
+        if move.repair and "end_call" in move.actions:
+            ahead = look_ahead(spec, after)
+            partials.append(opening + ahead.partial)
+            whole.append(f"{opening}(?={ahead.whole})")
+            last.append(f"{opening}(?={ahead.final})")
+            state.looks[symbol.trigger] = ahead.names
+            passed.append(opening)
+            state.symbols.append(Symbol(symbol.trigger, PASSED, symbol.special))
+            continue
         shapes = [spec.terminals[trigger] for trigger in after.row if trigger in spec.terminals and trigger != "WS"]
         if after.meaning in ("content", "reasoning") or not shapes or state.echo:
             whole.append(opening)
@@ -263,13 +316,122 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
             continue
         space = rf"[ \t\r\n]{{0,{_MOST_BLANKS}}}+" if "WS" in after.row else ""
         texts = [shape.text for shape in shapes if isinstance(shape, Literal)]
-        follow = "|".join([*map(re.escape, texts), *(shape.first for shape in shapes if isinstance(shape, Run))])
-        partials.append(f"{opening}{space}(?:{partial_pattern(texts) or '(?!)'})?")
+        repairs = {
+            shape.text: look_ahead(spec, after.row[shape.name].dest)
+            for shape in shapes
+            if isinstance(shape, Literal) and after.row[shape.name].repair
+        }
+        firm = [re.escape(text) for text in texts if text not in repairs]
+        firm += [shape.first for shape in shapes if isinstance(shape, Run)]
+        follow = "|".join([*firm, *(re.escape(text) + ahead.whole for text, ahead in repairs.items())])
+        end = "|".join([*firm, *(re.escape(text) + ahead.final for text, ahead in repairs.items()), r"\Z"])
+        begun = [partial_pattern(texts), *(re.escape(text) + ahead.partial for text, ahead in repairs.items())]
+        partials.append(f"{opening}{space}(?:{'|'.join(filter(None, begun)) or '(?!)'})?")
         whole.append(f"{opening}(?={space}(?:{follow}))")
-        last.append(rf"{opening}(?={space}(?:{follow}|\Z))")
+        last.append(rf"{opening}(?={space}(?:{end}))")
+    if passed:  # the opener of another call: behind it, no argument of this one can begin
+        for trigger, text, (way, _, begun_way) in _openers_ahead(spec, home):
+            if text[0] in firsts:
+                partials += [partial_pattern([text]), re.escape(text) + begun_way]
+                passed.append(re.escape(text) + way)
+                state.symbols.append(Symbol(trigger, PASSED))
     partial = rf"(?:{'|'.join(filter(None, partials))})\Z" if any(partials) else "(?!)"
-    state.find = _over_text(firsts, [partial, *whole])
-    state.find_final = _over_text(firsts, ["(?!)", *last])
+    state.find = _over_text(firsts, [partial, *whole, *passed])
+    state.find_final = _over_text(firsts, ["(?!)", *last, *passed])
+
+
+class Ahead(NamedTuple):
+    """What must follow a closing marker where it closes a value that has no marker of its own: as the text goes on, at
+    the end of the output, as far as it has come; and once more as an expression whose groups are names."""
+
+    whole: str
+    final: str
+    partial: str
+    names: re.Pattern[str]
+
+
+def look_ahead(spec: Spec, state: StateProgram) -> Ahead:
+    """The other closing markers behind `state`, then the end of the turn, or the opener of a call and its name."""
+    whole, final, partial = _ahead(spec, state, (), "(?>{})")
+    return Ahead(whole, final, partial, re.compile(_ahead(spec, state, (), "({})")[1]))
+
+
+_SPACE_AHEAD = rf"[ \t\r\n]{{0,{_MOST_BLANKS}}}+"
+
+
+def _ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) -> tuple[str, str, str]:
+    whole: list[str] = []
+    final: list[str] = []
+    partial: list[str] = []
+    texts: list[str] = []
+    for trigger, move in state.row.items():
+        shape, dest = spec.terminals.get(trigger), move.dest
+        if not isinstance(shape, Literal) or dest.name in seen:
+            continue
+        text = re.escape(shape.text)
+        if trigger in (spec.stop or ()):
+            found: tuple[str, str, str] | None = ("", "", "")
+        elif dest.held:
+            found = _opener_ahead(spec, dest, (state.name,), name)
+        elif dest.meaning == "content" and dest is not state:
+            found = _ahead(spec, dest, (*seen, state.name), name)
+        else:
+            continue
+        if found is not None:
+            texts.append(shape.text)
+            for way, rest in zip((whole, final, partial), found, strict=True):
+                way.append(text + rest)
+    begun = "|".join(filter(None, [*partial, partial_pattern(texts)]))
+    ends = "|".join([*final, r"\Z"])
+    return f"{_SPACE_AHEAD}(?:{'|'.join(whole) or '(?!)'})", f"{_SPACE_AHEAD}(?:{ends})", f"{_SPACE_AHEAD}(?:{begun})?"
+
+
+def _opener_ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) -> tuple[str, str, str] | None:
+    """The way from a held state to the name of a call, and the first character behind the name."""
+    space = _SPACE_AHEAD if "WS" in state.row else ""
+    whole: list[str] = []
+    final: list[str] = []
+    partial: list[str] = []
+    texts: list[str] = []
+    for trigger, move in state.row.items():
+        shape, dest = spec.terminals.get(trigger), move.dest
+        if isinstance(shape, Run) and "name" in move.actions:
+            behind = "|".join(_firsts(spec, dest))
+            if behind:
+                for way in (whole, final):
+                    way.append(f"{name.format(shape.pattern)}(?={behind})")
+                partial.append(f"(?>{shape.pattern})")
+        elif isinstance(shape, Literal) and dest.held and dest.name not in seen:
+            found = _opener_ahead(spec, dest, (*seen, state.name), name)
+            if found is not None:
+                texts.append(shape.text)
+                for way, rest in zip((whole, final, partial), found, strict=True):
+                    way.append(re.escape(shape.text) + rest)
+    if not whole:
+        return None
+    begun = "|".join(filter(None, [*partial, partial_pattern(texts)]))
+    return f"{space}(?:{'|'.join(whole)})", f"{space}(?:{'|'.join(final)})", f"{space}(?:{begun})?"
+
+
+def _openers_ahead(spec: Spec, home: StateProgram) -> Iterable[tuple[str, str, tuple[str, str, str]]]:
+    """The markers with which a call begins in text, each with the way from it to the name."""
+    for trigger, move in home.row.items():
+        shape = spec.terminals.get(trigger)
+        found = _opener_ahead(spec, move.dest, (home.name,), "(?>{})") if move.dest.held else None
+        if isinstance(shape, Literal) and found is not None:
+            yield trigger, shape.text, found
+
+
+def _firsts(spec: Spec, state: StateProgram) -> Iterable[str]:
+    """The characters with which what a state takes may begin, as expressions."""
+    for trigger in state.row:
+        shape = spec.terminals.get(trigger)
+        if isinstance(shape, Literal):
+            yield re.escape(shape.text[0])
+        elif isinstance(shape, Run):
+            yield shape.first
+        elif trigger in ("object_start", "start_map item"):
+            yield r"[{(]"
 
 
 def _over_text(firsts: str, ends: list[str]) -> FindMatch:

@@ -101,6 +101,7 @@ _WORDS = {
     END: "end of output",
     "malformed": "does not fit",
     "recovered": "fits again",
+    "unclosed": "not closed",
     "value_end": "end of value",
     "map_key": "any other key",
     "start_array": "[",

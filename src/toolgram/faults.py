@@ -8,7 +8,7 @@ from itertools import combinations
 
 from toolgram.call_flow import call_faults
 from toolgram.errors import FormatError
-from toolgram.spec import END, TEXT, Literal, Run, Spec, State, Transition, rows_of
+from toolgram.spec import END, TEXT, UNCLOSED, Literal, Run, Spec, State, Transition, rows_of
 from toolgram.vocabulary import ENDED_BY_A_MARKER, NEVER_ENDED_BY_THEMSELVES
 
 
@@ -109,9 +109,9 @@ def _can_come(spec: Spec, state: State, trigger: str) -> bool:
         return True
     literal, event = isinstance(spec.terminals.get(trigger), Literal), trigger.partition(" ")[0]
     if state.meaning == "arguments":
-        return event in ("object_end", "end_map")
+        return event in ("object_end", "end_map") or literal
     if state.meaning == "ignored":
-        return trigger == "value_end"
+        return trigger in ("value_end", UNCLOSED)
     if state.meaning == "value":
         return literal or trigger == "value_end"
     if state.meaning == "malformed":
@@ -121,7 +121,9 @@ def _can_come(spec: Spec, state: State, trigger: str) -> bool:
         return trigger in ("start_map item", "start_array", "object_start", "object_empty", TEXT, *spec.terminals) and (
             literal or not loops or not _stays(spec, state)
         )
-    return trigger not in ("object_end", "value_end", "recovered") and (trigger != TEXT or state.held)
+    if trigger in (TEXT, UNCLOSED):
+        return state.held == (trigger == TEXT)
+    return trigger not in ("object_end", "value_end", "recovered")
 
 
 def _is_text(state: State) -> bool:

@@ -31,7 +31,18 @@ from toolgram.islands.tagged_values import TaggedValue
 from toolgram.message import Message, ToolCall
 from toolgram.spec import ACTIONS, Spec
 
-_CALLS = {"call", "bare_call", "open_call", "function", "envelope", "bare_envelope", "inner_envelope"}
+_CALLS = {
+    "call",
+    "repair_call",
+    "repair_tagged",
+    "repair_function",
+    "bare_call",
+    "open_call",
+    "function",
+    "envelope",
+    "bare_envelope",
+    "inner_envelope",
+}
 Node = Tree[Token] | Token
 
 
@@ -191,7 +202,7 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
                 call.arguments = "{"
         elif name in ("name_field", "id_field"):
             setattr(call, name.removesuffix("_field"), json.loads(_last(node)))
-        elif name == "argument":
+        elif name in ("argument", "open_argument"):
             members += _members(spec, node, text)
             call.arguments = f"{{{', '.join(members)}{'' if cut else '}'}"
         elif name in ("arguments", "bare_arguments"):

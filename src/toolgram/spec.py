@@ -22,6 +22,7 @@ from typing import Any
 from toolgram import vocabulary
 from toolgram.vocabulary import END as END
 from toolgram.vocabulary import TEXT as TEXT
+from toolgram.vocabulary import UNCLOSED as UNCLOSED
 
 MEANINGS = tuple(vocabulary.MEANINGS)
 VALUE_TYPES = tuple(vocabulary.VALUE_TYPES)

@@ -172,6 +172,8 @@ ACTIONS: Mapping[str, str] = {
     "open_arguments": "Arguments that come one by one begin.",
     "argument_key": "The text is the key of the next argument.",
     "unclosed_value": "The value before has no closing marker.",
+    "unclosed_envelope": "What stands around the arguments is not closed.",
+    "unclosed_arguments": "JSON arguments are closed where they stand.",
     "unopened_reasoning": "The marker closes a thought that nothing has opened.",
     "unusual_form": "What comes is written as models of this family write it at times.",
     "close_arguments": "Arguments that come one by one are over.",
@@ -188,7 +190,8 @@ ISLAND_TRIGGERS: Mapping[str, str] = {
 
 RECOVERY_TRIGGERS: Mapping[str, str] = {
     "malformed": "The text does not fit.",
+    "unclosed": "The text does not fit, and only closers of what stands around whole arguments are missing.",
     "recovered": "What is left of a broken call is over.",
 }
 
-TEXT, END = "TEXT", "end"
+TEXT, END, UNCLOSED = "TEXT", "end", "unclosed"

@@ -36,7 +36,7 @@ def test_all_that_ship_are_proved() -> None:
     status, output = run()
     assert status == 0
     assert "FAIL" not in output
-    assert output.count("proved") == output.count("grammar = machine")
+    assert output.count("proved") == output.count("grammar = machine:")
 
 
 def test_one_by_name_as_json() -> None:

@@ -209,7 +209,7 @@ def test_a_tag_after_broken_arguments_is_a_call() -> None:
 
 
 def test_truncated() -> None:
-    for at in range(F.index('{"a"') + 2, F.rindex("}") + 1):
+    for at in range(F.index('{"a"') + 2, F.rindex("}}") + 1):
         message = assert_same_however_split(fmt(), F[:at])
         assert statuses(message) == [("f", "truncated")]
         assert message.content is None

@@ -475,7 +475,8 @@ def test_truncated_at_every_character(finish_reason: str | None) -> None:
             assert (message.content, message.tool_calls) == (text[:at], []), text[:at]
         else:
             (call,) = message.tool_calls
-            assert (call.name, call.status, message.content) == ("f", "truncated", None), text[:at]
+            status = "truncated" if at < len(text) - 1 else "complete"  # only the brace of the envelope is missing
+            assert (call.name, call.status, message.content) == ("f", status, None), text[:at]
             complete(call.arguments)
             assert text[text.index('{"city') :].startswith(call.arguments)
 

@@ -70,7 +70,9 @@ def check_format(fmt: Format, length: int = LENGTH) -> Report:
         "initial": spec.initial,
         "final": spec.final,
     }
-    findings = [_language(spec)]
+    findings = [_language(spec, "grammar = machine", languages.difference)]
+    if any(row.repair for row in spec.transitions):
+        findings.append(_language(spec, "grammar = machine, without repairs", languages.strict_difference))
     for name, test, detail in _SANITY:
         problems = list(test(spec))
         findings.append(Finding(name, not problems, "\n".join(problems) or detail.format(**facts)))
@@ -79,10 +81,9 @@ def check_format(fmt: Format, length: int = LENGTH) -> Report:
     return Report(fmt.name, findings)
 
 
-def _language(spec: Spec) -> Finding:
-    name = "grammar = machine"
+def _language(spec: Spec, name: str, difference: Callable[[Spec], languages.Difference | None]) -> Finding:
     try:
-        unlike = languages.difference(spec)
+        unlike = difference(spec)
     except FormatError as error:
         return Finding(name, False, str(error))
     if unlike is None:

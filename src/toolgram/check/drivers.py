@@ -78,7 +78,7 @@ def replay(fmt: Format, length: int = 6) -> Replay:
 
 def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
     """What of a snapshot decides the future, and whether there was a call, or more than one: not their ids."""
-    counters = ("calls", "call", "has", "gap", "open_call", "call_id")
+    counters = ("calls", "call", "has", "gap", "open_call", "call_id", "unclosed_call")
     decides = {name: value for name, value in snapshot.items() if name not in counters}
     return {**decides, "calls": min(snapshot["calls"], 2)}
 
@@ -93,6 +93,8 @@ def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text:
     made: list[Step] = []
     for given in _triggers(fmt, rows, state, symbol, text):
         trigger = given if given in rows[state] else _plain(given)
+        if fmt.spec.states[state].meaning == "value" and trigger in rows[state] and rows[state][trigger].repair:
+            return None  # such a marker counts by what follows it
         if trigger not in rows[state] or (trigger == TEXT and fmt.spec.states[state].held):
             return None
         machine.set_state(state)

@@ -23,7 +23,7 @@ from lark.grammar import Rule, Terminal
 
 from toolgram.errors import FormatError
 from toolgram.grammar_file import load_lark, terminal_line
-from toolgram.spec import END, TEXT, Literal, Spec, Transition, rows_of
+from toolgram.spec import END, TEXT, Literal, Spec, Transition, rows_of, without_repairs
 from toolgram.vocabulary import NEVER_ENDED_BY_THEMSELVES, VALUE_TYPES
 
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
@@ -69,10 +69,32 @@ def short_name(name: str) -> str:
 
 def grammar_automaton(spec: Spec) -> Automaton:
     """The automaton of the grammar's envelope. Raises FormatError where it is not regular, naming the rule."""
+    return _automaton_of(spec, _rules(spec))
+
+
+def strict_grammar_automaton(spec: Spec) -> Automaton:
+    """The same without the rules that repair, and what has them as a part."""
+    rules = {
+        name: [rule for rule in group if not any(repairs(symbol.name) for symbol in rule.expansion)]
+        for name, group in _rules(spec).items()
+    }
+    return _automaton_of(spec, rules)
+
+
+def repairs(rule: str) -> bool:
+    """Whether a rule of a grammar is there to repair what a model got wrong, by its name."""
+    return short_name(rule).lstrip("_").startswith("repair_")
+
+
+def _rules(spec: Spec) -> dict[str, list[Rule]]:
     _, rules = load_lark(spec.grammar_text, spec.grammar_path, spec.import_paths)
     by_name: dict[str, list[Rule]] = {}
     for rule in rules:
         by_name.setdefault(rule.origin.name, []).append(rule)
+    return by_name
+
+
+def _automaton_of(spec: Spec, by_name: dict[str, list[Rule]]) -> Automaton:
     automaton = Automaton()
     end = automaton.state()
     automaton.final = {end}
@@ -248,7 +270,15 @@ class Difference:
 
 def difference(spec: Spec) -> Difference | None:
     """The shortest word on which grammar and machine differ; None when they are the same language."""
-    grammar, machine = grammar_automaton(spec), machine_automaton(spec)
+    return _difference(spec, grammar_automaton(spec), machine_automaton(spec))
+
+
+def strict_difference(spec: Spec) -> Difference | None:
+    """The same for what strict parsers read: without the rules and rows that repair."""
+    return _difference(spec, strict_grammar_automaton(spec), machine_automaton(without_repairs(spec)))
+
+
+def _difference(spec: Spec, grammar: Automaton, machine: Automaton) -> Difference | None:
     alphabet = {symbol: chr(0xE000 + at) for at, symbol in enumerate(sorted(grammar.symbols() | machine.symbols()))}
     one, other = _deterministic(grammar, alphabet), _deterministic(machine, alphabet)
     unlike = one.symmetric_difference(other)

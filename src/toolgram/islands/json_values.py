@@ -291,6 +291,15 @@ class JsonScanner:
         """The next character is inside a key."""
         return self.state < START and self.state % 3 == KEY_STRING
 
+    @property
+    def behind_value(self) -> bool:
+        """After a run that broke: whether it broke behind a whole value."""
+        return self.was in (AFTER_ITEM, AFTER_MEMBER) or self.was in _AFTER_NUMBER
+
+    def resume_behind_value(self) -> None:
+        """After such a run: stand behind that value again."""
+        self.state = self.after_value()
+
     def run(self, text: str, pos: int, floor: int) -> bool:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.
 

@@ -9,7 +9,7 @@ from toolgram.islands import island_class
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, JsonScanner
-from toolgram.runtime.stream import WAIT, Stream
+from toolgram.runtime.stream import WAIT, Stream, symbol_why
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
@@ -102,18 +102,43 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
     """The arguments are no JSON: in Python's spelling, or to be repaired, or broken."""
     repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
     if envelope is not None and end < len(text) and may_transcode(stream, envelope, text[end]):
-        if end > scanner.end:  # what waited is decided by this
-            begin, scanner.state = scanner.end, scanner.was
-            scanner.exact()
-            scanner.run(text, begin, floor)
-            stream.calls.delta(scanner.out, stream.source.take(text, begin, scanner.end))
+        _settle(stream, scanner, floor, text, end)
         transcode(stream, envelope, scanner.was, text[end])
+    elif end < len(text) and scanner.behind_value and _may_close_call(stream, text, end):
+        scanner.state, stream.buffer = scanner.was, text[scanner.end :]
+        return WAIT
+    elif end < len(text) and scanner.behind_value and _closes_call(stream, text, end):
+        _settle(stream, scanner, floor, text, end)
+        scanner.resume_behind_value()
+        stream.reader = "unclosed_arguments"
     elif repairs:
         end = scanner.end
         begin_repair(stream, scanner)
     else:
         stream.unexpected_input()
     return end
+
+
+def _settle(stream: Stream, scanner: JsonScanner, floor: int, text: str, end: int) -> None:
+    """What waited before the character at `end` is decided by it."""
+    if end > scanner.end:
+        begin, scanner.state = scanner.end, scanner.was
+        scanner.exact()
+        scanner.run(text, begin, floor)
+        stream.calls.delta(scanner.out, stream.source.take(text, begin, scanner.end))
+
+
+def _may_close_call(stream: Stream, text: str, pos: int) -> bool:
+    """Whether a marker that closes the call may stand at `pos`, in the model's own characters, and is not whole yet."""
+    return stream.closing is None and stream.source.transcoding is None and stream.state.may_become(text, pos)
+
+
+def _closes_call(stream: Stream, text: str, pos: int) -> bool:
+    """Whether a marker that closes the call stands at `pos`, in the model's own characters."""
+    state = stream.state
+    if not state.literals or state.match is None or stream.source.transcoding is not None:
+        return False
+    return state.match(text, pos) is not None
 
 
 def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
@@ -123,6 +148,23 @@ def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
     scanner.repair()
     stream.source.transcoding = []
     stream.reader = "repaired"
+
+
+def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Where JSON does not fit, behind a whole value: the closing marker of the call, or nothing that can be read."""
+    state = stream.state
+    assert state.match is not None
+    match = state.match(text, pos)
+    if match is not None and match.lastindex is not None:
+        symbol = state.symbols[match.lastindex - 1]
+        if not symbol.special or stream.was_emitted(symbol):
+            stream.fire(symbol.trigger, match.group(), symbol_why(symbol))
+            return match.end()
+    elif state.may_become(text, pos) and not final:
+        stream.buffer = text[pos:]
+        return WAIT
+    stream.unexpected_input()
+    return pos
 
 
 # By state: JSON that stands for what has been read, for a scanner of Python to go on behind it, and what that writes.

@@ -23,7 +23,21 @@ class Calls:
     (None where they are of another kind), and `key` names the one that is being read.
     """
 
-    __slots__ = ("_events", "_parameters", "count", "id", "ids", "index", "key", "keys", "name", "start", "tools")
+    __slots__ = (
+        "_events",
+        "_parameters",
+        "count",
+        "id",
+        "ids",
+        "index",
+        "key",
+        "keys",
+        "name",
+        "names",
+        "read_on",
+        "start",
+        "tools",
+    )
 
     def __init__(self, events: EventBuffer, ids: CallIds, tools: Tools) -> None:
         self._events = events
@@ -37,6 +51,8 @@ class Calls:
         self.id: str | None = None
         self.keys: dict[str, None] | None = None
         self.key = ""
+        self.read_on = False  # the value that is being read goes on behind what may have been meant to close it
+        self.names = tools.names
 
     def begin_name(self, name: str, source: str) -> None:
         """The name of a call that is not certain yet."""
@@ -72,6 +88,7 @@ class Calls:
         """The open call has ended, if one is open."""
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
+            self._events.behind_call = status == "complete"
             self.index = self.keys = None
 
     def delta(self, arguments: str, source: str) -> None:
@@ -88,7 +105,7 @@ class Calls:
     def begin_argument(self, key: str, source: str) -> None:
         """The key of a tagged argument, whole."""
         keys = self.keys
-        self.key = key
+        self.key, self.read_on = key, False
         comma = ", " if keys else ""
         self.delta(f"{comma}{json.dumps(key, ensure_ascii=False)}: ", source)
         if keys is None:

@@ -61,6 +61,7 @@ _EXPECTED = {
     AFTER_MEMBER: ",}",
     START: "{[",
 }
+_QUOTES = "\"'"
 _QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # where a string may begin in an envelope
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
 _KINDS = {
@@ -98,6 +99,16 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
                 return pos
             scanner.state = ITEM
             stream.events.note("repaired_json", text[pos])
+        if (
+            scanner.state == AFTER_ITEM
+            and scanner.stack == ["["]
+            and text[pos] in stream.program.closers
+            and text[pos] != "]"
+        ):
+            stream.events.drop(envelope.source + stream.source.take(text, pos, pos + 1), SYNTAX)
+            envelope.source = ""
+            stream.events.note("surplus_closer", text[pos])
+            return pos + 1
         if scanner.repairs:
             if text[pos] == "," and scanner.state in (AFTER_ITEM, AFTER_MEMBER):
                 behind = JSON_BLANKS(text, pos + 1).end()  # type: ignore[union-attr]
@@ -107,7 +118,9 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
                 if text[behind : behind + 1] not in '"{' and behind - pos <= MOST_BLANKS + 1:
                     begin_repair(stream, scanner)
                     return pos
-            elif text[pos] not in _EXPECTED[scanner.state]:
+            elif text[pos] not in _EXPECTED[scanner.state] and (
+                "unclosed" not in stream.state.row or text[pos] in _QUOTES  # else what follows is no JSON any more
+            ):
                 begin_repair(stream, scanner)
                 return pos
         if scanner.state <= MEMBER_VALUE and not _may_stand(stream, envelope, text[pos]):

@@ -7,6 +7,7 @@ order or released as the text they were made from.  All else goes out at once.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, ToolCallDelta
@@ -19,22 +20,27 @@ if TYPE_CHECKING:
 SEAM = "whitespace at a seam"
 MARKER = "marker"
 SYNTAX = "syntax"
+UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
+_MOST_TAIL = 64  # characters of text in which its last brackets are looked for
+_may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
 _NOWHERE: list[BufferedEvent] = []  # until the first delta has a list of its own
 
 
 class HeldRegion:
     """The events of a call that is not certain yet, and where to go back to if it is none.
 
-    `origin` is the state in which the region began, `outer` the error recovery that it interrupts, if it began in one.
+    `origin` is the state in which the region began, `outer` the error recovery that it interrupts, if it began in one,
+    `call` the index of the call that is unclosed if the region is certain, and open if it is not.
     Adjacent arguments become one event, and so do adjacent separators: a held character costs what its text does.
     """
 
-    __slots__ = ("_events", "_payload", "_source", "notes", "origin", "outer")
+    __slots__ = ("_events", "_payload", "_source", "call", "notes", "origin", "outer")
 
     def __init__(self, origin: StateProgram, outer: ErrorRecovery | None = None) -> None:
         self.origin = origin
         self.outer = outer
+        self.call: int | None = None
         self._events: list[BufferedEvent] = []
         self._payload: list[str] = []  # what the last event is to have besides what it has,
         self._source: list[str] = []  # and its source
@@ -72,7 +78,7 @@ class HeldRegion:
 class EventBuffer:
     """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
 
-    __slots__ = ("blanks", "fresh", "gap", "has", "held", "out", "seam")
+    __slots__ = ("behind_call", "blanks", "fresh", "gap", "has", "held", "out", "seam", "tail")
 
     def __init__(self) -> None:
         self.out: list[BufferedEvent] = _NOWHERE
@@ -82,6 +88,8 @@ class EventBuffer:
         self.seam = False  # a marker or a call was last, so blanks that follow are dropped
         self.has = 0  # some was sent, of CONTENT, of REASONING, or of both
         self.gap = 0  # some was sent, then a marker: a blank joins what follows
+        self.behind_call = False  # a complete call was last, and perhaps closers and blanks
+        self.tail = ""  # the end of the last content, where it may open what a call stands in
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
         """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule."""
@@ -103,6 +111,8 @@ class EventBuffer:
         shown = " " + body if self.gap & channel else body
         self.gap &= ~channel
         self.has |= channel
+        self.behind_call = False
+        self.remember(body)
         self.fresh = False
         if meaning == "content":
             self.out.append(Content(shown, body))
@@ -112,6 +122,12 @@ class EventBuffer:
             self.out.append(Malformed(shown, why, body))
         if trailing:
             self.blanks.append(trailing)
+
+    def remember(self, text: str) -> bool:
+        """Text that was said: its end is kept while brackets or a fence may be what it ends in. Whether it is."""
+        tail = (self.tail + text)[-_MOST_TAIL:]
+        self.tail = tail if _may_open(tail) else ""
+        return self.tail != ""
 
     def drop_blanks(self) -> None:
         """The open blank run touches a marker or a call, or nothing at all."""
@@ -151,6 +167,8 @@ class EventBuffer:
     def commit(self) -> None:
         """The held region is certain."""
         held, self.held = self.held, None
+        if held is not None and held.call is not None:
+            self.note(UNCLOSED_ENVELOPE, "")
         if held is not None and held.events:
             self.make_seam()
             self.out.append(

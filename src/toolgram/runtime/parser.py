@@ -27,11 +27,12 @@ from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
 from toolgram.message import Message, MessageBuilder
 from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
-from toolgram.runtime.event_buffer import REASONING
+from toolgram.runtime.event_buffer import REASONING, UNCLOSED_ENVELOPE
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
-from toolgram.spec import END, TEXT
+from toolgram.runtime.value_readers import end_value
+from toolgram.spec import END, TEXT, UNCLOSED
 from toolgram.tools import read_tools
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Parser:
 
     __slots__ = (
         "_builder", "_call", "_closed", "_event", "_find", "_floor", "_held", "_log", "_pieces", "_python", "_replayed",
-        "_rest", "_said", "_scanner", "_special", "_start", "_stream", "_way",
+        "_rest", "_said", "_scanner", "_special", "_start", "_stream", "_tailed", "_way",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +81,7 @@ class Parser:
         self._find: FindMatch  # and does,
         self._event: type[Content] | type[Reasoning]  # what it is,
         self._held: str  # the blanks at its end, which wait for what follows them,
+        self._tailed: bool  # whether the end of the text may open what a call stands in,
         self._rest: str  # and what may become a symbol
         self._scanner: JsonScanner  # arguments: where they are,
         self._floor: int  # the depth at which they end,
@@ -135,6 +137,8 @@ class Parser:
                     self._held = ""
                 if held:
                     body = held + body
+                if self._tailed or body[-1] in "([{`" or "`" in body:
+                    self._tailed = self._stream.events.remember(body)
                 self._said(body)
                 self._log.offset += len(body)
                 return [self._event(body, body)]
@@ -253,6 +257,7 @@ class Parser:
             self._event = stream.state.event
             self._said = (builder.content if self._event is Content else builder.reasoning).append
             self._held = events.blanks.pop() if events.blanks else ""
+            self._tailed = events.tail != ""
         elif index is None:
             return
         elif reader == "value" and _is_text(stream):
@@ -399,7 +404,7 @@ def _end(stream: Stream) -> None:
         source.transcoding = None
     if events.held is not None:
         inside = source.unconfirmed or isinstance(stream.island, Envelope)
-        if END in stream.state.row and not inside and stream.closing != "length":
+        if END in stream.state.row and not inside and (stream.closing != "length" or events.held.call is not None):
             events.drop(stream.leftover(), "cut off")
             stream.fire(END, "")
             if calls.index is None:
@@ -407,12 +412,18 @@ def _end(stream: Stream) -> None:
             return
         stream.reject_candidate()
     meaning = stream.state.meaning
-    events.drop(stream.leftover(), "cut off")
     ending = stream.state.row.get(END)
+    if meaning == "value" and ending is not None and "end_call" in ending.actions and not end_value(stream):
+        events.drop(stream.leftover(), "cut off")
+        calls.end("truncated")
+    events.drop(stream.leftover(), "cut off")
     if calls.index is not None and ending is not None and "end_call" in ending.actions:
         stream.fire(END, "")
         return
-    calls.end("truncated")
+    unclosed = UNCLOSED in stream.state.row
+    if unclosed:
+        events.note(UNCLOSED_ENVELOPE, "")
+    calls.end("complete" if unclosed else "truncated")
     events.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.turn_end)
     if ending is not None:
         stream.fire(END, "")

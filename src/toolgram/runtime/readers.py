@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from toolgram.runtime.argument_readers import read_object, read_python
+from toolgram.runtime.argument_readers import read_object, read_python, read_unclosed_arguments
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS, read_repaired, read_transcoded
 from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
 from toolgram.runtime.stream import Stream
@@ -22,6 +22,7 @@ READERS: dict[str, Reader] = {
     "text": read_text,
     "token": read_token,
     "object": read_object,
+    "unclosed_arguments": read_unclosed_arguments,
     "python": read_python,
     "value": read_value,
     "transcoded": read_transcoded,

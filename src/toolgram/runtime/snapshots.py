@@ -51,20 +51,29 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "transcoding": None if source.transcoding is None else "".join(source.transcoding),
         "calls": calls.count,
         "call": calls.index,
-        "open_call": event_to_dict(calls.start) if calls.index is not None and calls.start else None,
+        "open_call": event_to_dict(calls.start) if _open_call(calls, held) is not None and calls.start else None,
         "call_id": calls.id,
         "name": next((at for at, event in enumerate(held.events if held else ()) if event is calls.name), None),
         "keys": None if calls.keys is None else [*calls.keys],
         "key": calls.key,
+        "read_on": calls.read_on,
         "held": None if held is None else [event_to_dict(event) for event in held.events],
         "origin": None if held is None else held.origin.name,
         "outer": dump_island(held.outer) if held else None,
+        "unclosed_call": held.call if held else None,
         "blanks": "".join(events.blanks),
         "fresh": events.fresh,
         "seam": events.seam,
         "has": events.has,
         "gap": events.gap,
+        "behind_call": events.behind_call,
+        "tail": events.tail,
     }
+
+
+def _open_call(calls: Calls, held: HeldRegion | None) -> int | None:
+    """The call that is open, or is if the held region turns out to be text."""
+    return held.call if calls.index is None and held is not None else calls.index
 
 
 def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[BufferedEvent], int]:
@@ -123,29 +132,33 @@ def _load_source(source: Source, data: Mapping[str, Any]) -> None:
 
 
 def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: Mapping[str, Any]) -> None:
-    names = ("blanks", "fresh", "seam", "has", "gap")
-    kinds = (str, bool, bool, range(4), range(4))
-    blanks, events.fresh, events.seam, events.has, events.gap = _fields(data, names, *kinds)
+    names = ("blanks", "fresh", "seam", "has", "gap", "behind_call", "tail")
+    kinds = (str, bool, bool, range(4), range(4), bool, str)
+    values = _fields(data, names, *kinds)
+    blanks, events.fresh, events.seam, events.has, events.gap, events.behind_call, events.tail = values
     events.blanks = [blanks] if blanks else []
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
+    (unclosed,) = _fields(data, ("unclosed_call",), (_COUNT, None))
     outer = load_island(data["outer"])
     if (held is None) != (origin is None) or (outer is not None and not isinstance(outer, ErrorRecovery)):
         raise ValueError("a held region and its origin go together")
     if held is not None:
         events.held = HeldRegion(states[origin], outer)
         events.held.events.extend(_loaded_event(event) for event in held)
+        events.held.call = unclosed
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
-    names = ("calls", "call", "call_id", "name", "keys", "key")
-    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), str)
-    calls.count, calls.index, calls.id, name, keys, calls.key = _fields(data, names, *kinds)
+    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on")
+    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), str, bool)
+    calls.count, calls.index, calls.id, name, keys, calls.key, calls.read_on = _fields(data, names, *kinds)
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
     if name is not None:
         calls.name = _start(held.events[name] if held is not None else None)
-    if calls.index is not None:
+    is_open = _open_call(calls, held)
+    if is_open is not None:
         calls.start = _start(_loaded_event({**data["open_call"], "source": ""}))
-    if (data["open_call"] is None) != (calls.index is None) or calls.index not in (None, calls.count - 1):
+    if (data["open_call"] is None) != (is_open is None) or is_open not in (None, calls.count - 1):
         raise ValueError("the open call is the last one")
 
 
@@ -180,8 +193,8 @@ def _check_reader(stream: Stream) -> None:
         fits = island is None and reader == reader_of(state) and not unconfirmed
     elif reader == "object":
         fits = island is None and unconfirmed and "object_start" in row
-    elif reader == "arguments":
-        fits = state.meaning == reader and isinstance(island, JsonScanner) and bool(island.stack)
+    elif reader in ("arguments", "unclosed_arguments"):
+        fits = state.meaning == "arguments" and isinstance(island, JsonScanner) and bool(island.stack)
     elif reader == "repaired":
         fits = isinstance(island, JsonScanner) and island.repairer is not None and bool(island.stack)
         fits = fits and state.meaning == "arguments" and stream.source.transcoding is not None
@@ -217,6 +230,6 @@ def _fits_envelope(stream: Stream, envelope: Envelope) -> bool:
         return confirmed and envelope.string is None and state.meaning not in ("arguments", "ignored")
     if reader == "encoded":
         return envelope.string is not None and deeper == 0 and envelope.scanner.state == MEMBER_STRING
-    if reader == "arguments":
-        return state.meaning == reader and deeper > 0 and envelope.string is None
+    if reader in ("arguments", "unclosed_arguments"):
+        return state.meaning == "arguments" and deeper > 0 and envelope.string is None
     return reader == "ignored" and state.meaning == reader and deeper >= 0 and envelope.scanner.state != START

@@ -26,15 +26,17 @@ from toolgram.call_ids import CallIds
 from toolgram.compile import Move, Program, StateProgram, Symbol
 from toolgram.islands import Island, OpenBrackets, value_island, value_kind
 from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.runtime.calls import Calls
-from toolgram.runtime.event_buffer import MARKER, SYNTAX, EventBuffer, HeldRegion
+from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, EventBuffer, HeldRegion
 from toolgram.runtime.source import Source
-from toolgram.spec import TEXT
+from toolgram.spec import TEXT, UNCLOSED
 from toolgram.tools import NO_TOOLS, Tools
 
 REJECTED: Final = "refuted"  # the trigger that a trace gives where a held region turns out to be text
+_UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
 
@@ -70,7 +72,7 @@ class Stream:
 
     __slots__ = (
         "assumed", "buffer", "calls", "closing", "events", "island", "program", "reader", "rejected", "source", "state",
-        "trace", "unmatched_ids",
+        "trace", "unfinished", "unmatched_ids",
     )  # fmt: skip
 
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
@@ -86,6 +88,7 @@ class Stream:
         self.source = Source()
         self.island: Island | None = None  # the embedded value that is open
         self.rejected: RejectedValue | None = None  # what the island belongs to, where it is text
+        self.unfinished: list[str] = []  # of a marker in which the output has ended
         self.unmatched_ids: dict[str, int] | None = None  # special tokens emitted by id, and not yet seen as text
 
     # --- transitions ----------------------------------------------------------------------------------------------
@@ -104,10 +107,13 @@ class Stream:
             text = text[self.source.skip_prefix(0, len(text)) :]
         dest = move.dest
         if dest.held and events.held is None:
-            if "end_call" in move.actions:  # it is over, whatever becomes of what its end begins
-                self._act(move, "", why, "")
-                move = Move(move.trigger, dest, ())
-            self.hold()
+            if trigger == UNCLOSED:
+                self.hold(self.calls.index)
+            else:
+                if "end_call" in move.actions:  # it is over, whatever becomes of what its end begins
+                    self._act(move, "", why, "")
+                    move = Move(move.trigger, dest, ())
+                self.hold()
         if self.trace:
             self._tell(trigger, dest)
         if move.actions:
@@ -131,16 +137,18 @@ class Stream:
         assert self.trace is not None
         self.trace(TraceStep(trigger, self.state.name, dest.name, events.held is not None, before, why, rest))
 
-    def hold(self) -> None:
+    def hold(self, unclosed: int | None = None) -> None:
         """From here on, nothing is certain."""
         outer = self.island if isinstance(self.island, ErrorRecovery) else None
         if outer is not None:
             self.island = None
         self.events.held = HeldRegion(self.state, outer)
+        self.events.held.call = unclosed
 
     def _act(self, move: Move, text: str, why: str, value: str) -> None:
         """Perform a transition's actions in order; what no action accounts for is dropped."""
         calls, drop = self.calls, self.events.drop
+        ended = self.ended or (self.stopped and not _UNCLOSED.isdisjoint(move.actions))
         for action in move.actions:
             if action == "name":
                 calls.begin_name(value, text)
@@ -156,7 +164,13 @@ class Stream:
                 calls.begin_argument(value, text)
                 text = ""
             elif action == "unclosed_value":
-                self.events.note("unclosed_value", calls.key)
+                if ended and calls.index is not None:
+                    self.events.note("unclosed_value", calls.key)
+            elif action == UNCLOSED_ENVELOPE:
+                if ended and calls.index is not None:
+                    self.events.note(UNCLOSED_ENVELOPE, "")
+            elif action == "unclosed_arguments":
+                self._close_arguments()
             elif action == "unopened_reasoning":
                 self.events.note(action, value)
                 self.assumed = False
@@ -170,10 +184,10 @@ class Stream:
                 elif action == "open_arguments":
                     calls.open_arguments()
                 elif action == "close_arguments":
-                    if self.ended:
+                    if ended:
                         calls.close_arguments()
                 else:  # a call that only the end of the output ended is complete only if that says so
-                    calls.end("malformed" if action == "fail_call" else "complete" if self.ended else "truncated")
+                    calls.end("malformed" if action == "fail_call" else "complete" if ended else "truncated")
         if text:
             drop(text, "call id" if "call_id" in move.actions else why)
 
@@ -181,6 +195,11 @@ class Stream:
     def ended(self) -> bool:
         """Nothing says that the output was cut off: it goes on, or the model has stopped by itself."""
         return self.closing is None or self.closing in ("stop", "tool_calls")
+
+    @property
+    def stopped(self) -> bool:
+        """The same where no reason was given: what only lacks its closers is taken as whole."""
+        return self.closing == "" or self.ended
 
     def _begin_value(self) -> None:
         """What comes next is the value of a tagged argument: of the type that the markers say, or that is declared."""
@@ -215,8 +234,37 @@ class Stream:
             self.reject_candidate(json)
         elif TEXT in self.state.row:
             self._leave_for_text()
+        elif UNCLOSED in self.state.row:
+            self._close_envelope()
         else:
             self._fail()
+
+    def _close_envelope(self) -> None:
+        """The arguments are whole, and what stands around them is not closed. In a list, the next call may follow."""
+        text, envelope = self.leftover(), self.island
+        if text.strip(" \t\r\n,"):
+            self._fail(text)
+            return
+        in_list = isinstance(envelope, Envelope) and envelope.in_list and bool(envelope.parents)
+        if isinstance(envelope, Envelope) and in_list:
+            envelope.resume_list()
+        else:
+            self.island = None
+        if not self.state.row[UNCLOSED].dest.held:
+            self.events.note(UNCLOSED_ENVELOPE, "")
+        self.fire(UNCLOSED, text)
+        if not in_list and "end_array" in self.state.row:
+            self.fire("end_array", "")
+
+    def _close_arguments(self) -> None:
+        """The closing marker of a call has come behind a whole value, and brackets of its arguments are open."""
+        island = self.island
+        scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (island, 0)
+        assert isinstance(scanner, JsonScanner)
+        closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack[floor:]))
+        self.events.note("unclosed_arguments", closers)
+        self.calls.delta(closers, "")
+        self.island = None
 
     def reject_candidate(self, json: JsonScanner | None = None) -> None:
         """Release the held region as text of its origin, and go on there."""
@@ -234,6 +282,8 @@ class Stream:
         if marked and origin.meaning == "content":
             rejected = rejected._replace(meaning="malformed")
         self.state = origin
+        if region.call is not None:
+            self.calls.index = region.call
         if origin.meaning == "malformed":
             opened = self.island.open_brackets() if self.island is not None else None
             if region.outer is not None and opened is not None:
@@ -243,6 +293,8 @@ class Stream:
             return
         if not origin.is_text:
             self._fail(text, held.why)
+            if region.call is not None and rest is not None and self.state.is_text:
+                self.island, self.rejected, self.reader = rest, rejected, rest_reader
             return
         if dest is not origin:
             self.state = dest
@@ -281,6 +333,9 @@ class Stream:
         why = why or self.state.why
         opened = self.open_brackets()
         recovery = ErrorRecovery(opened, quotes_count=opened.stack != "<")
+        if UNCLOSED in self.state.row and not self.state.row[UNCLOSED].dest.held and self.calls.index is not None:
+            self.events.note(UNCLOSED_ENVELOPE, "")
+            self.calls.end("complete")
         text += self.leftover()
         self.island = None
         self.fire("malformed", "")
@@ -290,7 +345,7 @@ class Stream:
 
     def leftover(self) -> str:
         """What was taken since the last event, in order."""
-        text = self.source.take_all()
+        text = self.source.take_all() + take_pieces(self.unfinished)
         if isinstance(self.island, Envelope):
             text = self.island.source + text
             self.island.source = ""

@@ -9,12 +9,17 @@ from toolgram.islands import island_class
 from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.runtime.surplus_closers import read_surplus_closer
 
 _BLANKS = re.compile(r"\s*+").match
 
 
 def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Free text: everything up to the next symbol. One match per delta; a possible prefix of a marker waits."""
+    if stream.events.behind_call:
+        behind = read_surplus_closer(stream, text, pos, final)
+        if behind is not None:
+            return behind
     state = stream.state
     find = state.find_final if final else state.find
     start = pos
@@ -41,6 +46,10 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
     """One token; in a state that free text would leave, blanks before it."""
+    if stream.events.behind_call:
+        behind = read_surplus_closer(stream, text, pos, final)
+        if behind is not None:
+            return behind
     state = stream.state
     if state.is_text:
         blank = _BLANKS(text, pos)
@@ -97,6 +106,8 @@ def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int
 
 def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> int:
     if symbol.kind == TERMINAL:
+        if not symbol.most and text[begin:end] not in stream.program.closers:
+            stream.events.behind_call = False
         stream.fire(symbol.trigger, text[begin:end], symbol_why(symbol))
         return end
     if stream.events.held is None:

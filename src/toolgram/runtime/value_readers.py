@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, cast
 
-from toolgram.compile import Symbol
+from toolgram.compile import PASSED, Symbol
 from toolgram.islands import Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.spec import END
 
 if TYPE_CHECKING:
     from toolgram.islands.tagged_values import TaggedValue
@@ -27,8 +29,10 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
             if value.broken:
                 stream.unexpected_input()
                 return pos
-        if symbol is not None and not value.in_string and (not symbol.special or stream.was_emitted(symbol)):
-            return _end(stream, value, symbol, text, begin, end)
+        if symbol is not None and not value.in_string:
+            if symbol.kind != PASSED and _closes(stream, symbol, text, end):
+                return _end(stream, value, symbol, text, begin, end)
+            stream.calls.read_on |= symbol.kind == PASSED or symbol.trigger in state.looks
         if symbol is None and not value.in_string:
             break
         if pos == len(text):
@@ -39,17 +43,39 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
             return pos
     if begin == len(text):
         return begin
+    if final and text[begin:] == "<" and stream.stopped and END in state.row and "end_call" in state.row[END].actions:
+        return _take(stream, value, text, begin, len(text))  # of a value that ends here: no marker begins so short
     if final:  # the beginning of a marker: said as text, it would make the cut-off value another one
-        stream.source.hold(text, begin, len(text))
+        stream.unfinished.append(stream.source.take(text, begin, len(text)))
         return len(text)
     stream.buffer = text[begin:]
     return WAIT
 
 
+def _closes(stream: Stream, symbol: Symbol, text: str, end: int) -> bool:
+    """Whether a marker counts: as a special token that was emitted, and before a call of a function that there is."""
+    look = stream.state.looks.get(symbol.trigger)
+    if look is not None and not _ends_call(stream, look, text, end):
+        return False
+    return not symbol.special or stream.was_emitted(symbol)
+
+
+def _ends_call(stream: Stream, look: re.Pattern[str], text: str, end: int) -> bool:
+    """Whether what follows a closing marker ends the turn, or begins a call with a name that was declared."""
+    match = look.match(text, end)
+    if match is None:
+        return False
+    names, ids = stream.calls.names, stream.unmatched_ids
+    if names and any(name not in names for name in match.groups() if name is not None):
+        return False
+    special = [trigger for trigger, marker in stream.program.special.items() if marker in match.group()]
+    return ids is None or all(ids.get(trigger, 1) for trigger in special)
+
+
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
     """Where the next marker, or what may become one, begins and ends; the symbol only of a whole one."""
     state = stream.state
-    match = (state.find_final if final and stream.ended else state.find)(text, pos)
+    match = (state.find_final if final and stream.stopped else state.find)(text, pos)
     assert match is not None
     group, end = match.lastindex, match.end()
     if final and not group:
@@ -92,16 +118,40 @@ def _say(stream: Stream, written: str, source: str) -> None:
 
 def _end(stream: Stream, value: TaggedValue, symbol: Symbol, text: str, begin: int, end: int) -> int:
     """The closing marker has come."""
-    written = value.finish()
-    if value.broken:
+    unclosed = "unclosed_value" in stream.state.row[symbol.trigger].actions
+    if (unclosed and stream.calls.read_on) or not finish_value(stream, value):
         stream.unexpected_input()
         return begin
+    _leave(stream, symbol.trigger, text[begin:end], symbol_why(symbol))
+    return end
+
+
+def end_value(stream: Stream) -> bool:
+    """The output ends in a value. Whether that closes it: nothing was cut off, nothing else should have."""
+    value = cast("TaggedValue", stream.island)
+    if not stream.stopped or stream.calls.read_on:
+        return False
+    cut = take_pieces(stream.unfinished)
+    if not finish_value(stream, value):
+        return False
+    stream.island = None
+    stream.events.drop(take_pieces(stream.source.pieces), SYNTAX)
+    stream.events.drop(cut, "cut off")
+    if cut.strip():
+        stream.events.note("unfinished_marker", cut)
+    return True
+
+
+def finish_value(stream: Stream, value: TaggedValue) -> bool:
+    """Pass on the rest of a value that is over. Whether it is whole."""
+    written = value.finish()
+    if value.broken:
+        return False
     if value.odd:
         stream.events.note("unexpected_type", stream.calls.key)
     if written:
         _say(stream, written, "")
-    _leave(stream, symbol.trigger, text[begin:end], symbol_why(symbol))
-    return end
+    return True
 
 
 def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:

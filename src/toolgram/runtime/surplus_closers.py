@@ -1,0 +1,73 @@
+"""Closers that close nothing: behind a complete call, a bracket, a fence or a closing marker too many.
+
+Strategy: a complete call sets a mark, and the next text takes it away.  While it stands, the next characters are looked
+up here first, in one table per format (`Program.closers`).  A closer whose opener is the end of the text before the
+call (`See ({...}) ok`) is text, and so is its opener.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolgram.compile import FENCE
+from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.spec import UNCLOSED
+
+_BLANKS = re.compile(r"\s*+").match
+_MOST_BLANKS = 64  # between a call and a closer
+_OPENERS = {"}": "{", "]": "[", ")": "("}
+_OPEN_AT_END = re.compile(r"(?:([({\[])|(```)\w{0,16}|\s)*+\Z")
+
+
+def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int | None:
+    """Drop a surplus closer that stands at `pos`: the position behind it, or WAIT. None where something else does."""
+    events, state, closers = stream.events, stream.state, stream.program.closers
+    if state.held or not closers or stream.source.prefix_characters:
+        return None
+    blank = _BLANKS(text, pos)
+    assert blank is not None
+    begin = blank.end() if state.is_text else pos
+    window = text[begin : begin + stream.program.longest_closer + 1]
+    if not window or (not final and state.may_become(text, begin)):
+        return None
+    if any(text.startswith(marker, begin) for marker in state.literals):
+        if state.is_text and window.startswith(FENCE) and is_open_in_text(events.tail, FENCE):
+            stream.unexpected_input()  # the fence around the call is text, its end as its beginning
+            events.behind_call = False
+            return pos
+        return None
+    closer = max((each for each in closers if window.startswith(each)), key=len, default="")
+    cut = begin + len(window) == len(text) and any(each.startswith(window) and each != window for each in closers)
+    if closer == FENCE:
+        cut = window == FENCE
+        closer = closer if window[3:4].strip() == "" else ""
+    if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(events.tail, closer)):
+        events.behind_call = False
+        return None
+    if closer and closers[closer].trigger and UNCLOSED in state.row:
+        return None  # a marker that closes what is not closed yet
+    if cut and not final:
+        events.say("content", text[pos:begin])
+        stream.buffer = text[begin:]
+        return WAIT
+    if closer and (not closers[closer].special or stream.was_emitted(closers[closer])):
+        events.say("content", text[pos:begin])
+        events.drop(closer, symbol_why(closers[closer]))
+        events.note("surplus_closer", closer)
+        return begin + len(closer)
+    if cut and final and not closer and len(window) > 1:
+        events.say("content", text[pos:begin])
+        events.drop(window, "cut off")
+        events.note("unfinished_marker", window)
+        return len(text)
+    events.behind_call = False
+    return None
+
+
+def is_open_in_text(tail: str, closer: str) -> bool:
+    """Whether the text before the call, which ends in `tail`, has opened what `closer` closes."""
+    found = _OPEN_AT_END.search(tail)
+    opened = found.group().rstrip() if found is not None else ""
+    if closer == FENCE:
+        return FENCE in opened and not opened.endswith(tuple(_OPENERS.values()))
+    return opened[-1:] == _OPENERS.get(closer, " ")
