@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lark import Lark
 
     from toolgram.derive.report import DeriveReport
-    from toolgram.diagrams import Kind
+    from toolgram.diagrams import Kind, Level
     from toolgram.explain import Explanation
     from toolgram.export import Export
     from toolgram.export.observed_paths import ObservedPaths
@@ -120,12 +120,13 @@ class Format:
         """The machine file, as data of your own: `format` says what it is, `machine` is the transitions markup."""
         return self.spec.machine_dict
 
-    def diagram(self, kind: Kind = "mermaid") -> str:
+    def diagram(self, kind: Kind = "mermaid", level: Level = "path") -> str:
         """The state diagram, as `mermaid` or `dot` text or as an `svg` document.
 
-        Raises ToolgramError for another kind, and where `dot` or `svg` need Graphviz and it is not there.
+        `path` has a few boxes, the way that the format's own example outputs take; `whole` has every state.
+        Raises ToolgramError for another kind or level, and where `dot` or `svg` need Graphviz and it is not there.
         """
-        drawn: str = late_import("diagram")(self.spec, kind)
+        drawn: str = late_import("diagram")(self, kind, level)
         return drawn
 
     @cached_property

@@ -43,13 +43,15 @@ class ObservedPaths:
     """What canonical outputs show: `edges` by source, and `texts`, the states in which free text occurred.
 
     `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
-    `pairs` are triggers that follow each other.
+    `pairs` are triggers that follow each other. `outputs` has, for each output, the state in which it begins and its
+    transitions in order.
     """
 
     edges: dict[str, list[Edge]] = field(default_factory=dict)
     texts: set[str] = field(default_factory=set)
     following: dict[tuple[str, str], set[Edge]] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
+    outputs: list[tuple[str, list[Edge]]] = field(default_factory=list)
     python_values: bool = False  # values of arguments are written as Python writes them
     json_words: bool = False  # arguments in Python's notation have JSON's words in them
     ascii_only: bool = False  # JSON is written with `\u` escapes
@@ -65,7 +67,9 @@ def observe_paths(fmt: Format) -> ObservedPaths:
     seen: set[Edge] = set()
     for prefix, output, tools in canonical_outputs(fmt):
         before: Edge | None = None
-        for edge in _walk(fmt, prefix, output, tools, paths):
+        steps = list(_walk(fmt, prefix, output, tools, paths))
+        paths.outputs.append((state_after(fmt, prefix)[0], steps))
+        for edge in steps:
             key = (edge.source, BEGIN)
             if before is not None:
                 paths.pairs.add((before.trigger, edge.trigger))

@@ -1,0 +1,41 @@
+"""The machine of a format as a diagram: Mermaid, Graphviz's dot language, or SVG; at two levels.
+
+* `path`, the *happy path*: a few boxes, which the format's own examples go through (`happy_path`).
+* `whole`: every state and every transition of the composed machine (`whole`).
+
+Strategy: both levels make a `Picture` of boxes and edges.  `languages` gives it to the diagrams of `transitions`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from toolgram.diagrams.happy_path import happy_path
+from toolgram.diagrams.languages import draw_dot, draw_mermaid, draw_svg
+from toolgram.diagrams.whole import whole
+from toolgram.diagrams.words import trigger_in_words as trigger_in_words
+from toolgram.errors import ToolgramError
+
+if TYPE_CHECKING:
+    from toolgram.formats import Format
+
+Kind: TypeAlias = Literal["mermaid", "dot", "svg"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Level: TypeAlias = Literal["path", "whole"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+def diagram(fmt: Format, kind: Kind = "mermaid", level: Level = "path") -> str:
+    """The state diagram of a format: its happy path, or the whole machine.
+
+    `mermaid` needs nothing installed, `dot` the Python package `graphviz`, `svg` the program `dot` as well.
+    Raises ToolgramError for another kind or level, and where what it needs is missing.
+    """
+    if level not in LEVELS:
+        raise ToolgramError(f"unknown level of a diagram {level!r}; known levels: {', '.join(LEVELS)}")
+    if kind not in KINDS:
+        raise ToolgramError(f"unknown kind of diagram {kind!r}; known kinds: {', '.join(KINDS)}")
+    picture = happy_path(fmt) if level == "path" else whole(fmt.spec)
+    if kind == "mermaid":
+        return draw_mermaid(picture)
+    return draw_dot(picture) if kind == "dot" else draw_svg(picture)
