@@ -179,4 +179,3 @@ def _lines(labels: dict[str, Label]) -> list[str]:
             begun[-1] += piece
         lines += [printable(" ".join(line.split())) for line in begun if line.strip()]
     return lines
-

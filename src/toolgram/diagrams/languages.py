@@ -143,7 +143,7 @@ def draw_mermaid(picture: Picture) -> str:
     """The picture as Mermaid text."""
     machine = _Machine(picture)
     machine.machine_attributes = {"rankdir": "TB"}
-    looks = {box.style: _mermaid_look(box) for box in picture.boxes.values()}
+    looks: dict[str, Any] = {box.style: _mermaid_look(box) for box in picture.boxes.values()}
     machine.style_attributes = {"node": looks}
     title = f"title: {json.dumps(picture.title, ensure_ascii=False)}"
     return str(machine.draw(_MermaidGraph, title).source) + "\n"
@@ -179,7 +179,9 @@ class _GraphvizGraph(GraphvizGraph):
                 continue
             label = _dot_text(self.machine.picture.groups[group])
             look = {"label": label, "labeljust": "l", "fontsize": "11", "style": "rounded,filled"}
-            with container.subgraph(name=f"cluster_{group}", graph_attr={**look, "fillcolor": GROUP, "color": FAINT}) as inner:
+            with container.subgraph(
+                name=f"cluster_{group}", graph_attr={**look, "fillcolor": GROUP, "color": FAINT}
+            ) as inner:
                 super()._add_nodes(members, inner)
 
 
