@@ -14,7 +14,9 @@ import pytest
 
 import toolgram
 from tests.own_format import MARKER, write_own_format
-from toolgram.diagrams import KINDS, Kind, trigger_in_words
+from toolgram.diagrams import KINDS, LEVELS, Kind, Level, trigger_in_words
+from toolgram.export.observed_paths import canonical_outputs
+from toolgram.spec import RECOVERY_TRIGGERS, Literal
 
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="an SVG needs Graphviz's `dot`")
 KINDS_HERE = [pytest.param(kind, marks=needs_dot if kind == "svg" else ()) for kind in KINDS]
@@ -45,10 +47,11 @@ def read_dot(text: str) -> str:
 READ: dict[Kind, Callable[[str], str]] = {"mermaid": read_mermaid, "dot": read_dot}
 
 
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", KINDS_HERE)
-def test_every_format_has_a_diagram_and_always_the_same(fmt: toolgram.Format, kind: Kind) -> None:
-    drawn = fmt.diagram(kind)
-    assert drawn == fmt.diagram(kind)
+def test_every_format_has_a_diagram_and_always_the_same(fmt: toolgram.Format, kind: Kind, level: Level) -> None:
+    drawn = fmt.diagram(kind, level)
+    assert drawn == fmt.diagram(kind, level=level)
     assert drawn.endswith("\n")
     start = {"mermaid": "---\ntitle: ", "dot": "digraph", "svg": "<?xml"}[kind]
     assert drawn.startswith(start)
@@ -56,7 +59,7 @@ def test_every_format_has_a_diagram_and_always_the_same(fmt: toolgram.Format, ki
 
 @pytest.mark.parametrize("kind", DIALECTS)
 def test_states_and_marker_texts_are_in_it(fmt: toolgram.Format, kind: Kind) -> None:
-    drawn = READ[kind](fmt.diagram(kind))
+    drawn = READ[kind](fmt.diagram(kind, "whole"))
     unwrapped = drawn.replace("\n", "")
     for state in fmt.spec.states:
         assert state in unwrapped
@@ -65,9 +68,10 @@ def test_states_and_marker_texts_are_in_it(fmt: toolgram.Format, kind: Kind) -> 
             assert trigger_in_words(fmt.spec, transition) in drawn
 
 
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", DIALECTS)
-def test_labels_are_marker_texts_and_not_symbols(kind: Kind) -> None:
-    drawn = READ[kind](toolgram.get_format("mistral_v11").diagram(kind))
+def test_labels_are_marker_texts_and_not_symbols(kind: Kind, level: Level) -> None:
+    drawn = READ[kind](toolgram.get_format("mistral_v11").diagram(kind, level))
     assert "[TOOL_CALLS]" in drawn
     assert "[/THINK]" in drawn
     assert "END_THINK" not in drawn
@@ -92,39 +96,118 @@ def test_python_arguments_have_round_brackets() -> None:
 
 
 def test_held_states_are_dashed_in_mermaid_and_no_others(fmt: toolgram.Format) -> None:
-    drawn = fmt.diagram("mermaid")
+    drawn = fmt.diagram("mermaid", "whole")
     dashed = dict(re.findall(r"classDef (\w+) (.*)", drawn))
-    classes = re.findall(r"Class (\w+) (\w+)", drawn)
-    assert len(classes) == len(fmt.spec.states)
-    for (_, style), state in zip(classes, fmt.spec.states.values(), strict=True):
-        assert ("stroke-dasharray" in dashed[style]) == state.held
+    styles = [dashed[style] for style in re.findall(r"Class \w+ (\w+)", drawn)]
+    assert len(styles) == len(fmt.spec.states)
+    assert sum("stroke-dasharray" in style for style in styles) == sum(s.held for s in fmt.spec.states.values())
+    held = {name for name, style in re.findall(r"Class (\w+) (\w+)", drawn) if "stroke-dasharray" in dashed[style]}
+    assert held & fmt.spec.states.keys() <= {state.name for state in fmt.spec.states.values() if state.held}
 
 
 def test_held_states_are_dashed_in_dot_and_no_others(fmt: toolgram.Format) -> None:
-    nodes = [line for line in fmt.diagram("dot").splitlines() if "fillcolor=" in line]
-    assert len(nodes) == len(fmt.spec.states)
-    for line, state in zip(nodes, fmt.spec.states.values(), strict=True):
-        assert ("dashed" in line) == state.held
+    boxes = [line for line in fmt.diagram("dot", "whole").splitlines() if "fillcolor=" in line and "label=" in line]
+    boxes = [line for line in boxes if not line.lstrip().startswith(("graph", "color", "fillcolor", "subgraph"))]
+    assert len(boxes) == len(fmt.spec.states)
+    assert sum("dashed" in line for line in boxes) == sum(state.held for state in fmt.spec.states.values())
 
 
-def test_several_triggers_share_an_edge_and_nothing_is_drawn_twice(fmt: toolgram.Format) -> None:
-    edges = re.findall(r"^  (\S+) --> (\S+):", fmt.diagram("mermaid"), re.M)
+@pytest.mark.parametrize("level", LEVELS)
+def test_several_triggers_share_an_edge_and_nothing_is_drawn_twice(fmt: toolgram.Format, level: Level) -> None:
+    edges = re.findall(r"^ +(\S+) --> (\S+?):?(?: .*)?$", fmt.diagram("mermaid", level), re.M)
+    edges = [edge for edge in edges if edge[0] != "[*]"]
+    assert edges
     assert len(edges) == len(set(edges))
     assert all(source != dest for source, dest in edges)
 
 
 def test_an_end_is_drawn_only_where_it_does_something() -> None:
-    drawn = toolgram.get_format("mistral_v11").diagram("mermaid")
-    assert re.findall(r"(\S+) --> ALL_TOOLS_COMPLETE: (.*)", drawn) == [("PARSING_NAME_COMPLETED", "end of output")]
+    drawn = toolgram.get_format("mistral_v11").diagram("mermaid", "whole")
+    acting = {t.source for t in toolgram.get_format("mistral_v11").spec.transitions if t.trigger == "end" and t.actions}
+    assert acting
+    assert set(re.findall(r"(\S+) --> ALL_TOOLS_COMPLETE", drawn)) == acting
 
 
-def test_mermaid_text_cannot_leave_its_label(tmp_path: Path) -> None:
-    drawn = own(tmp_path).diagram("mermaid")
+def test_each_fragment_of_several_states_is_a_frame(fmt: toolgram.Format) -> None:
+    framed = re.findall(r'state "(.*)" as in_\w+\n', fmt.diagram("mermaid", "whole"))
+    members = [state.fragment for state in fmt.spec.states.values() if state.fragment]
+    assert sorted(framed) == sorted({name for name in members if members.count(name) > 1})
+
+
+# --- the happy path -----------------------------------------------------------------------------------------------
+
+
+def path_boxes(fmt: toolgram.Format) -> list[str]:
+    """The first lines of the boxes of the happy path, without the frame."""
+    return [label.partition("<br/>")[0] for label in re.findall(r'state "(.*)" as (?!call\b)', fmt.diagram())]
+
+
+def path_edges(fmt: toolgram.Format) -> dict[tuple[str, str], str]:
+    """The labels of the happy path by what they lead from and to."""
+    found = re.findall(r"^ +of_(\w+) --> (?:of_)?(\w+)(?:: (.*))?$", fmt.diagram(), re.M)
+    return {(source, dest): read_mermaid(label).replace("\n", " ") for source, dest, label in found}
+
+
+def test_the_happy_path_has_at_most_ten_boxes_and_is_the_default(fmt: toolgram.Format) -> None:
+    boxes = path_boxes(fmt)
+    assert fmt.diagram() == fmt.diagram("mermaid", "path")
+    assert {"content", "name", "output ends"} <= set(boxes)
+    assert {"arguments", "value of an argument"} & set(boxes)
+    assert len(boxes) == len(set(boxes)) <= 10
+    reasoned = any(fmt.parse(output, prefix=prefix).reasoning for prefix, output, _ in canonical_outputs(fmt))
+    assert ("reasoning" in boxes) == reasoned
+
+
+@pytest.mark.parametrize("kind", DIALECTS)
+def test_the_happy_path_has_no_recovery_no_states_and_no_symbols(fmt: toolgram.Format, kind: Kind) -> None:
+    drawn = READ[kind](fmt.diagram(kind))
+    lines = re.split(r"[\n\"]", drawn)
+    terminals = set(fmt.spec.terminals) - {
+        each.text for each in fmt.spec.terminals.values() if isinstance(each, Literal)
+    }
+    for word in [*RECOVERY_TRIGGERS, "does not fit", *fmt.spec.states, *terminals]:
+        assert not [line for line in lines if line.strip() == word], word
+
+
+def test_the_happy_path_says_what_a_model_writes_between_the_boxes() -> None:
+    assert path_edges(toolgram.get_format("mistral_v11")) == {
+        ("content", "reasoning"): "[THINK]",
+        ("reasoning", "content"): "[/THINK]",
+        ("content", "call"): "[TOOL_CALLS]",
+        ("name", "arguments"): "[ARGS]",
+        ("arguments", "name"): "[TOOL_CALLS]",
+        ("arguments", "output_ends"): "",
+    }
+    hermes = path_edges(toolgram.get_format("hermes"))
+    assert hermes["content", "call"] == '<tool_call> {"name":'
+    assert hermes["name", "arguments"] == ', "arguments":'
+    assert hermes["arguments", "content"] == "} </tool_call>"
+
+
+def test_a_text_that_varies_is_not_that_of_an_example() -> None:
+    drawn = READ["mermaid"](toolgram.get_format("mistral_v3").diagram())
+    assert ', "id": "..."}' in drawn
+    assert "bbc5b7ed" not in drawn
+
+
+def test_without_an_output_of_its_own_a_format_has_only_the_whole(tmp_path: Path) -> None:
+    grammar, machine = write_own_format(tmp_path)
+    lines = machine.read_text(encoding="utf-8").splitlines()
+    machine.write_text("\n".join(line for line in lines if "example:" not in line), encoding="utf-8")
+    fmt = toolgram.load_format(grammar, machine)
+    assert fmt.diagram() == fmt.diagram(level="whole")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_mermaid_text_cannot_leave_its_label(tmp_path: Path, level: Level) -> None:
+    drawn = own(tmp_path).diagram("mermaid", level)
     assert MARKER in read_mermaid(drawn)
     body = drawn.partition("stateDiagram-v2\n")[2]
     for line in body.splitlines():
         label = re.fullmatch(
-            r'  (?:state "(.*)" as \w+|(?:\w+|\[\*\]) --> \w+(?:: (.*))?|(?:Class|classDef|direction) .*| *)', line
+            r' +(?:state "(.*)" as \w+|state \w+ \{|\}|(?:\w+|\[\*\]) --> \w+(?:: (.*))?'
+            r"|(?:Class|classDef|direction) .*| *)",
+            line,
         )
         assert label, line
         text = re.sub(r"#\d+;|<br/>", "", (label[1] or "") + (label[2] or ""))
@@ -135,7 +218,7 @@ def test_mermaid_text_cannot_leave_its_label(tmp_path: Path) -> None:
 
 @needs_dot
 def test_svg_shows_the_text_as_it_is(tmp_path: Path) -> None:
-    tree = ElementTree.fromstring(own(tmp_path).diagram("svg"))
+    tree = ElementTree.fromstring(own(tmp_path).diagram("svg", "whole"))
     texts = [(element.text or "").strip() for element in tree.iter(f"{SVG}text")]
     assert MARKER in texts
     assert 'Own | "format"; <b> of mine' in texts
@@ -143,7 +226,7 @@ def test_svg_shows_the_text_as_it_is(tmp_path: Path) -> None:
 
 @needs_dot
 def test_svg_has_dashes(tmp_path: Path) -> None:
-    svg = own(tmp_path).diagram("svg")
+    svg = own(tmp_path).diagram("svg", "whole")
     held = sum(state.held for state in own(tmp_path).spec.states.values())
     assert svg.count("stroke-dasharray") == held
 
@@ -168,3 +251,5 @@ def test_without_the_graphviz_package_mermaid_still_works(monkeypatch: pytest.Mo
 def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(toolgram.ToolgramError, match="known kinds: mermaid, dot, svg"):
         toolgram.get_format("mistral_v11").diagram("png")  # type: ignore[arg-type]
+    with pytest.raises(toolgram.ToolgramError, match="known levels: path, whole"):
+        toolgram.get_format("mistral_v11").diagram(level="half")  # type: ignore[arg-type]

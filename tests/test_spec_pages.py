@@ -83,9 +83,16 @@ def test_every_table_has_rows_as_wide_as_its_head(fmt: toolgram.Format) -> None:
             width = 0
 
 
-def test_grammar_and_diagram_stand_in_it_verbatim(fmt: toolgram.Format) -> None:
+def test_both_files_and_both_diagrams_stand_in_it_verbatim(fmt: toolgram.Format) -> None:
     text = page(fmt, agreed)
-    for inner, language in ((fmt.grammar_text, "lark"), (fmt.diagram("mermaid"), "mermaid")):
+    path, whole = fmt.diagram("mermaid"), fmt.diagram("mermaid", "whole")
+    assert text.index(path) < text.index(fmt.machine_text.rstrip()) < text.index("<details") < text.index(whole)
+    for inner, language in (
+        (fmt.grammar_text, "lark"),
+        (path, "mermaid"),
+        (fmt.machine_text, "yaml"),
+        (whole, "mermaid"),
+    ):
         fence = re.search(rf"^(`+){language}\n{re.escape(inner.rstrip())}\n(`+)$", text, re.M)
         assert fence is not None
         assert fence[1] == fence[2]

@@ -208,18 +208,31 @@ def _machine(fmt: Format) -> Iterator[str]:
     spec = fmt.spec
     yield "## Machine"
     yield ""
+    yield "The path of the format's own examples:"
+    yield ""
     yield _lined(_fenced(fmt.diagram("mermaid"), "mermaid"))
+    yield ""
+    yield f"`{_file(spec.machine_path)}`, as it is written:"
+    yield ""
+    yield _lined(_fenced(fmt.machine_text, "yaml"))
+    yield ""
+    yield '<details markdown="1">'
+    yield f"<summary>The whole machine: {len(spec.states)} states, {len(spec.transitions)} transitions</summary>"
+    yield ""
+    yield _lined(_fenced(fmt.diagram("mermaid", "whole"), "mermaid"))
     yield ""
     yield (
         "Green is content, violet reasoning, blue a name, turquoise a call id, yellow arguments, grey a value that no "
-        "call needs, red malformed text, white structure. A dashed border is a held state. From a state with a thick "
-        f"border, the end of the output leads to `{spec.final}`."
+        "call needs, red malformed text, white structure. A frame is a fragment. A dashed border is a held state. From "
+        f"a state with a thick border, the end of the output leads to `{spec.final}`."
     )
     yield ""
     yield "| state | text in it is | held | on | symbol | leads to | does |"
     yield "|---|---|---|---|---|---|---|"
     for state in spec.states.values():
         yield from _rows(spec, state)
+    yield ""
+    yield "</details>"
 
 
 def _rows(spec: Spec, state: State) -> Iterator[str]:

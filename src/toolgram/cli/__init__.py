@@ -14,6 +14,7 @@ beside this one, which are imported when the command runs.
     shipped         `formats`
     checking        `check`
     drawing         `diagram`
+    machines        `machine`
     exporting       `export`
     pages           `docs`
     deriving        `derive`: the two files of a derived format

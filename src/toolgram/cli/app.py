@@ -17,6 +17,7 @@ from toolgram.cli.deriving import DeriveOptions, checked_name, derive_one, read_
 from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
 from toolgram.cli.exporting import print_export, tokens_of
+from toolgram.cli.machines import print_composed, print_source
 from toolgram.cli.options import (
     FinishReason,
     FormatArgument,
@@ -352,18 +353,48 @@ def diagram(
             help="The file to write; its ending (.svg, .mmd, .dot) chooses the kind. Default: print Mermaid text.",
         ),
     ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Every state and transition, in place of the path of the format's examples.")
+    ] = False,
 ) -> None:
-    """Draw the state machine of a format: what text means in each state, and the transitions between states.
+    """Draw the state machine of a format: the path of its own example outputs, or the whole.
 
     \b
     toolgram diagram mistral_v11                                   Mermaid text
-    toolgram diagram mistral_v11 -o mistral_v11.svg                a picture; needs Graphviz
+    toolgram diagram mistral_v11 --whole -o mistral_v11.svg        a picture; needs Graphviz
     toolgram diagram --grammar my.lark --machine my.yaml -o my.mmd
 
     Exit status: 0 drawn; 1 Graphviz is missing or the file cannot be written; 2 a mistake in the command.
     """
     with quiet_endings():
-        raise typer.Exit(draw(load_required_format(name, grammar, machine, "say what to draw: FORMAT"), output))
+        chosen = load_required_format(name, grammar, machine, "say what to draw: FORMAT")
+        raise typer.Exit(draw(chosen, output, "whole" if whole else "path"))
+
+
+@app.command(name="machine")
+def print_machine(
+    name: FormatArgument = None,
+    grammar: Grammar = None,
+    machine: Machine = None,
+    source: Annotated[
+        bool, typer.Option("--source", help="The machine file as it stands, with its imports. Default: composed.")
+    ] = False,
+) -> None:
+    """Print the machine of a format as YAML: composed, which is what runs, is proved and drawn, or its source.
+
+    A comment behind an entry names the file and the line of the fragment from which it came. What is printed loads
+    again as a machine file.
+
+    \b
+    toolgram machine hermes                             all states and all rows
+    toolgram machine hermes --source                    the file as it was written
+    toolgram machine --grammar my.lark --machine my.yaml
+
+    Exit status: 0 printed; 1 the source file is gone; 2 a mistake in the command.
+    """
+    with quiet_endings():
+        chosen = load_required_format(name, grammar, machine, "say whose machine to print: FORMAT")
+        raise typer.Exit(print_source(chosen) if source else print_composed(chosen))
 
 
 @app.command()

@@ -9,18 +9,18 @@ from toolgram import Format, ToolgramError
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse, spelled_out
 
 if TYPE_CHECKING:
-    from toolgram.diagrams import Kind
+    from toolgram.diagrams import Kind, Level
 
 ENDINGS: dict[str, Kind] = {".svg": "svg", ".mmd": "mermaid", ".dot": "dot"}
 
 
-def draw(fmt: Format, output: str | None) -> int:
+def draw(fmt: Format, output: str | None, level: Level) -> int:
     """Draw it. The exit status is 1 where Graphviz is needed and missing, or the file cannot be written."""
     kind = "mermaid" if output is None else ENDINGS.get(Path(output).suffix.lower())
     if kind is None:
         refuse(f"{output}: the ending chooses the kind of diagram; it is one of {', '.join(ENDINGS)}")
     try:
-        drawn = fmt.diagram(kind)
+        drawn = fmt.diagram(kind, level)
     except ToolgramError as error:
         complain(str(error))
         return NOTHING_USABLE

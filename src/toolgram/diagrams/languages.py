@@ -143,7 +143,7 @@ def draw_mermaid(picture: Picture) -> str:
     """The picture as Mermaid text."""
     machine = _Machine(picture)
     machine.machine_attributes = {"rankdir": "TB"}
-    looks = {box.style: _mermaid_look(box) for box in picture.boxes.values()}
+    looks: dict[str, Any] = {box.style: _mermaid_look(box) for box in picture.boxes.values()}
     machine.style_attributes = {"node": looks}
     title = f"title: {json.dumps(picture.title, ensure_ascii=False)}"
     return str(machine.draw(_MermaidGraph, title).source) + "\n"

@@ -2,7 +2,7 @@ r"""The whole machine as a picture.
 
 Strategy: all states and transitions of the composed machine are there, but condensed:
 
-* the states of a fragment stand in one group;
+* the states of a fragment stand in one group; the initial state comes first;
 * several triggers between two states share one edge; a trigger that leads back to its own state is written into the
   state, after a circular arrow;
 * the end of the output leads from almost every state to the final state; these states have a thick border in place of
@@ -61,7 +61,7 @@ def whole(spec: Spec) -> Picture:
             name in ends or name == spec.final,
             f"in_{state.fragment}" if state.fragment in groups else "",
         )
-        for name, state in spec.states.items()
+        for name, state in sorted(spec.states.items(), key=lambda item: item[0] != spec.initial)
     }
     edges = {
         ends_: Edge(tuple(filled(list(edge.words), WIDEST_LABEL, BETWEEN)), edge.recovery)

@@ -1,0 +1,62 @@
+"""`toolgram machine`: the composed machine of a format, as a machine file that loads again; or the file as it stands.
+
+Strategy: `machine_text` writes one entry a line, so a comment behind an entry says from which line of which fragment it
+came.  Entries of the machine file itself, and rows that follow from its states, have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolgram import Format
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, spelled_out
+from toolgram.machine_text import machine_text
+
+
+def print_source(fmt: Format) -> int:
+    """Print the machine file. The exit status is 1 where it is gone."""
+    try:
+        print(spelled_out(fmt.machine_text), end="")
+    except OSError as error:
+        complain(f"{error.filename}: cannot be read: {error.strerror or error}")
+        return NOTHING_USABLE
+    return USABLE
+
+
+def print_composed(fmt: Format) -> int:
+    """Print the machine without imports and with all its rows."""
+    comment = f"The composed machine of {fmt.name}. `toolgram machine --source` prints the file that was written."
+    data = fmt.machine_dict
+    for section in ("states", "transitions"):  # in this order, behind what is short
+        data["machine"][section] = data["machine"].pop(section)
+    print(spelled_out("\n".join(_commented(fmt, machine_text(data, comment)))))
+    return USABLE
+
+
+def _commented(fmt: Format, text: str) -> Iterator[str]:
+    """The lines, each with the place from which its entry came."""
+    origins = {"states": iter(_states(fmt)), "transitions": iter(_transitions(fmt))}
+    section = ""
+    for line in text.splitlines():
+        if line.startswith("    - ") and section in origins:
+            origin = next(origins[section])
+            yield f"{line}  # {origin}" if origin else line
+        else:
+            section = line.strip().removesuffix(":")
+            yield line
+
+
+def _states(fmt: Format) -> list[str]:
+    names = [entry["name"] for entry in fmt.machine_dict["machine"]["states"]]
+    states = [fmt.spec.states[name] for name in names]
+    return [f"{state.file}:{state.line}" if state.file else state.fragment for state in states]
+
+
+def _transitions(fmt: Format) -> list[str]:
+    rows = {(row.source, row.trigger): row for row in fmt.spec.transitions}
+    found = []
+    for entry in fmt.machine_dict["machine"]["transitions"]:
+        source = entry["source"]
+        row = rows[source if isinstance(source, str) else source[0], entry["trigger"]]
+        found.append(f"{row.file}:{row.line}" if row.file else "")
+    return found
