@@ -22,7 +22,7 @@ import pytest
 import toolgram
 
 VARIABLE = "TOOLGRAM_FORMATS"
-PER_RUN = 12
+PER_RUN = 4
 ALL = "all"
 Test = TypeVar("Test", bound=Callable[..., object])
 
