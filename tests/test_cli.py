@@ -135,9 +135,9 @@ class TestMessage:
         seen: list[Any] = []
         real = toolgram.Format.parser
 
-        def recording(fmt: toolgram.Format, tools: Any = None, prefix: str = "") -> Any:
+        def recording(fmt: toolgram.Format, tools: Any = None, **options: Any) -> Any:
             seen.append(tools)
-            return real(fmt, tools=tools, prefix=prefix)
+            return real(fmt, tools=tools, **options)
 
         monkeypatch.setattr(toolgram.Format, "parser", recording)
         assert run(*V11, "--tools", str(tmp_path / "tools.json"), text=OUTPUT).exit_code == 0
