@@ -1,6 +1,6 @@
 """Functionary v3.2: `>>>`, a recipient on a line, and what goes to it.
 
-Strategy: as in `test_llama3_json`, each text is asked whole and streamed in every cutting; with the prompt's `>>>` as
+Strategy: as in `test_llama3_json`, each text is asked whole and streamed however it is split; with the prompt's `>>>` as
 the prefix, and with all of it in the output.
 """
 

@@ -1,6 +1,6 @@
 """gpt-oss: harmony messages, each with a channel and perhaps a recipient.
 
-Strategy: as in `test_llama3_json`, each text is asked whole and streamed in every cutting; most of them after the
+Strategy: as in `test_llama3_json`, each text is asked whole and streamed however it is split; most of them after the
 prompt that the template writes, and without it.
 """
 

@@ -1,6 +1,6 @@
 """Hermes and Qwen: a JSON object in tags for each call, thinking in tags of its own.
 
-Strategy: as in `test_llama3_json`, each text is asked whole and streamed in every cutting.
+Strategy: as in `test_llama3_json`, each text is asked whole and streamed however it is split.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ def test_python_spelling_may_begin_anywhere(written: str, name: str, arguments: 
 
 @pytest.mark.parametrize("written", [written for written, _, _ in PYTHON_SPELLINGS])
 def test_a_prompt_may_stop_anywhere_in_it(written: str) -> None:
-    """What the prompt has written is nobody's text, wherever the transcoder stands."""
+    """What the prompt has written is not emitted, wherever the transcoder stands."""
     fmt = toolgram.get_format("hermes")
     text = f"<tool_call>\n{written}\n</tool_call>"
     for at in range(len(text)):

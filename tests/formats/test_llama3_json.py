@@ -1,6 +1,6 @@
 """Llama 3 JSON: bare JSON calls in free text. Each requirement FR-001 to FR-013 by name, then the hostile cases.
 
-Strategy: `parses` says once what a text means, and asks for it whole and streamed in every cutting (FR-005 is so
+Strategy: `parses` says once what a text means, and asks for it whole and streamed however it is split (FR-005 is so
 exceeded by each test in the file).
 """
 

@@ -1,6 +1,6 @@
 """Mistral tokenizers v11 and v13: a marker, a name and an object for each call; reasoning in [THINK].
 
-Strategy: as in `test_llama3_json`, each text is asked whole and streamed in every cutting.
+Strategy: as in `test_llama3_json`, each text is asked whole and streamed however it is split.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Mistral tokenizers v2 to v7: one marker and a JSON list of calls.
 
-Strategy: as in `test_llama3_json`, each text is asked whole and streamed in every cutting.
+Strategy: as in `test_llama3_json`, each text is asked whole and streamed however it is split.
 """
 
 from __future__ import annotations
