@@ -1,7 +1,7 @@
 """Functionary v3.2: `>>>`, a recipient on a line, and what goes to it.
 
-Strategy: as in `test_llama3_json`, each text is asked whole and streamed however it is split; with the prompt's `>>>` as
-the prefix, and with all of it in the output.
+Strategy: as in `test_llama3_json`, each text is asked whole and streamed however it is split; with the prompt's `>>>`
+as the prefix, and with all of it in the output.
 """
 
 from __future__ import annotations
