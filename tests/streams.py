@@ -174,13 +174,17 @@ def check_message(message: toolgram.Message, events: Sequence[Event]) -> None:
     assert "".join(part for part in message.parts if isinstance(part, str)).split() == content.split()
 
 
-def statuses(message: toolgram.Message) -> list[tuple[str, str]]:
-    """Name and status of every call, in the order of the output."""
+def in_order(message: toolgram.Message) -> list[toolgram.ToolCall | toolgram.MalformedCall]:
+    """Every call, in the order of the output."""
     calls = iter(message.tool_calls)
     failed = {call.index: call for call in message.malformed}
     count = len(message.tool_calls) + len(failed)
-    each = (failed.get(number) or next(calls) for number in range(count))
-    return [(call.name, getattr(call, "status", "malformed")) for call in each]
+    return [failed.get(number) or next(calls) for number in range(count)]
+
+
+def statuses(message: toolgram.Message) -> list[tuple[str, str]]:
+    """Name and status of every call, in the order of the output."""
+    return [(call.name, getattr(call, "status", "malformed")) for call in in_order(message)]
 
 
 def assert_parses(
