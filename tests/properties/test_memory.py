@@ -70,6 +70,7 @@ def test_a_parser_that_keeps_no_message_keeps_no_deviations(deviation: str) -> N
         tracemalloc.start()
         for _ in range(500):
             parser.feed(deviation)
+            parser.take_anomalies()
         gc.collect()
         sizes.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()

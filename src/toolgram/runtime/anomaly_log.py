@@ -13,6 +13,7 @@ from collections.abc import Iterable, MutableSequence
 from toolgram.anomalies import KINDS, Anomaly
 from toolgram.events import BufferedEvent, Event, Malformed, Note, ToolCallEnd, ToolCallStart
 
+_MOST_TEXT = 1000  # characters of an anomaly about text, which the message has whole
 _MOST_UNTAKEN = 256  # anomalies of a stream that keeps nothing, and that nobody takes
 
 
@@ -66,10 +67,12 @@ class AnomalyLog:
             return
         text = event.source.lstrip()
         if last is not None and self._malformed_to == self.offset and last.why == event.why:
-            last.text += event.source
+            last.text += event.source[: max(0, _MOST_TEXT - len(last.text))]
         elif text:
             start = self.offset + len(event.source) - len(text)
-            self._anomalies.append(Anomaly("malformed", start, text, None, event.why or KINDS["malformed"]))
+            self._anomalies.append(
+                Anomaly("malformed", start, text[:_MOST_TEXT], None, event.why or KINDS["malformed"])
+            )
         self._malformed_to = self.offset + len(event.source)
 
     def take(self) -> list[Anomaly]:
