@@ -37,9 +37,9 @@ KINDS: Mapping[str, str] = {
 class Anomaly:
     """Something that a clean output would not have.
 
-    `kind` is one of `KINDS`; `start` is the offset in characters at which it was noticed, `text` what it is about (the
-    name of a call or of an argument, or at most 1 000 characters of the output), `call` the index of the call it belongs to, or None.
-    `why` says it in plain words.
+    `kind` is one of `KINDS`; `start` is the offset in characters at which it was noticed. `text` is what it is about: the
+    name of a call or of an argument, or at most 1 000 characters of the output. `call` is the index of the call that it
+    belongs to, or None. `why` says it in plain words.
     """
 
     kind: str
