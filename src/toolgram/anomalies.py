@@ -38,8 +38,8 @@ class Anomaly:
     """Something that a clean output would not have.
 
     `kind` is one of `KINDS`; `start` is the offset in characters at which it was noticed. `text` is what it is about:
-    the name of a call or of an argument, or at most 1 000 characters of the output. `call` is the index of the call that it
-    belongs to, or None. `why` says it in plain words.
+    the name of a call or of an argument, or at most 1 000 characters of the output. `call` is the index of the call
+    that it belongs to, or None. `why` says it in plain words.
     """
 
     kind: str

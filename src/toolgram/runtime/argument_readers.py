@@ -109,8 +109,11 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
         return WAIT
     elif end < len(text) and scanner.behind_value and _closes_call(stream, text, end):
         _settle(stream, scanner, floor, text, end)
-        scanner.resume_behind_value()
-        stream.reader = "unclosed_arguments"
+        if scanner.behind_value:
+            scanner.resume_behind_value()
+            stream.reader = "unclosed_arguments"
+        else:  # behind a comma, say
+            stream.unexpected_input()
     elif repairs:
         end = scanner.end
         begin_repair(stream, scanner)
