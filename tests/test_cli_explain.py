@@ -29,7 +29,8 @@ def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
     result = run("--format", "functionary_v3_2", text=f"Sure. {V3_CALL}")
     assert result.exit_code == 0
     lines = result.output.splitlines()
-    assert lines[0].startswith("No call was found. It reads like another format: `toolgram parse --format mistral_v")
+    assert lines[0].startswith("No call was found. ")
+    assert "`toolgram parse --format mistral_v" in lines[0]
     for heading in ("the event that", "the path through", "held back", "anomalies", "what other formats"):
         assert any(line.startswith(heading) for line in lines), heading
     assert "[malformed]  ␤[TOOL_CALLS]".replace("␤", " ") in lines

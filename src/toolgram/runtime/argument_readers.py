@@ -101,13 +101,18 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
     """The arguments are no JSON: in Python's spelling, or to be repaired, or broken."""
     repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
+    behind = end < len(text) and scanner.behind_value and "," not in text[scanner.end : end]
     if envelope is not None and end < len(text) and may_transcode(stream, envelope, text[end]):
         _settle(stream, scanner, floor, text, end)
         transcode(stream, envelope, scanner.was, text[end])
-    elif end < len(text) and scanner.behind_value and _may_close_call(stream, text, end):
-        scanner.state, stream.buffer = scanner.was, text[scanner.end :]
-        return WAIT
-    elif end < len(text) and scanner.behind_value and _closes_call(stream, text, end):
+    elif behind and _may_close_call(stream, text, end):
+        scanner.state = scanner.was
+        if stream.closing is None:
+            stream.buffer = text[scanner.end :]
+            return WAIT
+        stream.source.hold(text, scanner.end, len(text))  # half a marker ends the output
+        return len(text)
+    elif behind and _closes_call(stream, text, end):
         _settle(stream, scanner, floor, text, end)
         if scanner.behind_value:
             scanner.resume_behind_value()
@@ -133,7 +138,7 @@ def _settle(stream: Stream, scanner: JsonScanner, floor: int, text: str, end: in
 
 def _may_close_call(stream: Stream, text: str, pos: int) -> bool:
     """Whether a marker that closes the call may stand at `pos`, in the model's own characters, and is not whole yet."""
-    return stream.closing is None and stream.source.transcoding is None and stream.state.may_become(text, pos)
+    return stream.source.transcoding is None and stream.state.may_become(text, pos)
 
 
 def _closes_call(stream: Stream, text: str, pos: int) -> bool:
