@@ -28,7 +28,7 @@ WELL_FORMED = {
 REJECTED = {
     "llama3_json": ('See {"name": "f", "size": 3}', 4, 19),
     "llama4_pythonic": ("See [f(x=open())]", 4, 9),
-    "mistral_v3": ("See [TOOL_CALLS] {nothing", 4, 18),
+    "mistral_v3": ("See [TOOL_CALLS] {]nothing", 4, 18),
     "mistral_v11": ("See [TOOL_CALLS]f!", 4, 17),
 }
 TRUNCATED = {

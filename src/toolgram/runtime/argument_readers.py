@@ -62,7 +62,7 @@ def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
         scanner.exact()
     scanner.run(text, pos, floor)
     end = took_arguments(stream, scanner, floor, text, pos)
-    if end < len(text) and stream.reader == "arguments" and scanner.waits(floor):
+    if 0 <= end < len(text) and stream.reader == "arguments" and scanner.waits(floor):
         stream.buffer = text[end:]
         return WAIT
     return end
