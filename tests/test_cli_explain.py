@@ -31,11 +31,8 @@ def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
     lines = result.output.splitlines()
     assert lines[0].startswith("No call was found. ")
     assert "`toolgram parse --format mistral_v" in lines[0]
-    for heading in ("the event that", "the path through", "held back", "anomalies", "what other formats"):
+    for heading in ("the event that", "what other formats"):
         assert any(line.startswith(heading) for line in lines), heading
-    assert "[malformed]  ␤[TOOL_CALLS]".replace("␤", " ") in lines
-    assert any(line.split()[:3] == ["17", "TOOL_CALLS", "WAITING_FOR_TOOL_KEY"] for line in lines)
-    assert any(line.endswith("'[' at offset 19 does not fit: expected a name") for line in lines)
     assert any("mistral_v3" in line and line.endswith("<- reads more") for line in lines)
 
 
