@@ -158,23 +158,43 @@ class MessageBuilder:
     """
 
     __slots__ = (
-        "_call", "_closing", "_dropped", "_failed", "_finish_reason", "_finished", "_keep", "_opens", "_parts",
-        "content", "fragments", "reasoning",
+        "_call", "_closing", "_content", "_dropped", "_failed", "_finish_reason", "_finished", "_joined", "_keep",
+        "_opens", "_parts", "_reasoning", "fragments",
     )  # fmt: skip
 
     def __init__(self, closing: frozenset[str] = frozenset(), keep: bool = True) -> None:
         self._keep = keep
         self._closing = closing
-        self.content: MutableSequence[str] = [] if keep else _FORGOTTEN
-        self.reasoning: MutableSequence[str] = [] if keep else _FORGOTTEN
+        self._content: MutableSequence[str] | None = None
+        self._reasoning: MutableSequence[str] | None = None
         self.fragments: MutableSequence[str] = _FORGOTTEN
-        self._parts: list[_Text | _Call] = [_Text(self.content)]
+        self._joined = False  # a blank stands before `content`, for what was dropped there
+        self._parts: list[_Text | _Call] | None = None  # before `content`; made when it is needed, as all lists here
         self._call: _Call | None = None  # the open one
         self._failed: _Call | None = None  # one that has failed, and whose text may go on
-        self._dropped: list[str] = []  # since the last text or call
+        self._dropped: list[str] | None = None  # since the last text or call
         self._opens: tuple[int, bool] | None = None  # at which of these a call begins, and whether inside another's
         self._finish_reason: str | None = None
         self._finished = False
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there will be a message."""
+        return self._keep
+
+    @property
+    def content(self) -> MutableSequence[str]:
+        """The text since the last call."""
+        if self._content is None:
+            self._content = [] if self._keep else _FORGOTTEN
+        return self._content
+
+    @property
+    def reasoning(self) -> MutableSequence[str]:
+        """The reasoning."""
+        if self._reasoning is None:
+            self._reasoning = [] if self._keep else _FORGOTTEN
+        return self._reasoning
 
     def add(self, events: Iterable[BufferedEvent], offset: int = 0) -> None:
         """Add events, in order; `offset` is where the first of them begins."""
@@ -211,14 +231,11 @@ class MessageBuilder:
         """Text for the user. What was dropped before it joins it to the text before by one blank."""
         self._forget_dropped()
         if not self.content and text != source:
-            part = self._parts[-1]
-            assert isinstance(part, _Text)
-            part.joined, text = True, source
+            self._joined, text = True, source
         self.content.append(text)
 
     def _forget_dropped(self) -> None:
-        self._failed = self._opens = None
-        self._dropped.clear()
+        self._failed = self._opens = self._dropped = None
 
     def _drop(self, source: str) -> None:
         if self._call is not None:
@@ -231,21 +248,24 @@ class MessageBuilder:
                 failed.behind.append(source)
                 return
         self._failed = None
+        if self._dropped is None:
+            self._dropped = []
         self._dropped.append(source)
 
     def _note(self, note: Note) -> None:
         if note.kind == "opens":
-            self._opens = len(self._dropped), note.text == "inside"
+            self._opens = len(self._dropped or ()), note.text == "inside"
         elif note.kind == "model_id" and self._call is not None:
             self._call.call.model_id = note.text
 
     def _start(self, event: ToolCallStart, offset: int) -> None:
-        at, shared = self._opens or (len(self._dropped), True)
-        if at and self._dropped[at - 1].isspace():
+        dropped, parts = self._dropped or [], self._parts or []
+        at, shared = self._opens or (len(dropped), True)
+        if at and dropped[at - 1].isspace():
             at -= 1
-        before = self._dropped[at:]
-        last = next((part for part in reversed(self._parts) if isinstance(part, _Call)), None)
-        if shared and last is not None and not self.content:
+        before = dropped[at:]
+        last = parts[-1] if parts else None
+        if shared and isinstance(last, _Call) and not self.content:
             last.shared = True
         else:
             shared = False
@@ -253,8 +273,9 @@ class MessageBuilder:
         self._call = _Call(call, event.index, offset - sum(map(len, before)), before, shared=shared)
         self._call.inside.append((0, event.source))
         self.fragments = self._call.fragments
-        self.content = []
-        self._parts += [self._call, _Text(self.content)]
+        self._parts = parts
+        parts += [_Text(self.content, self._joined), self._call]
+        self._content, self._joined = None, False
         self._forget_dropped()
 
     def _end(self, event: ToolCallEnd) -> None:
@@ -290,7 +311,7 @@ class MessageBuilder:
         parts: list[Part] = []
         malformed: list[MalformedCall] = []
         text, failed = "", False
-        for part in self._parts:
+        for part in [*(self._parts or ()), _Text(self.content, self._joined)]:
             if isinstance(part, _Text):
                 shown = "".join(part.pieces)
                 text += f" {shown}" if part.joined and shown and not failed else shown

@@ -20,12 +20,13 @@ _MOST_UNTAKEN = 256  # anomalies of a stream that keeps nothing, and that nobody
 class AnomalyLog:
     """The anomalies of one stream. `offset` counts the characters that events have accounted for."""
 
-    __slots__ = ("_anomalies", "_call", "_malformed_to", "_name", "_names", "_rest_to", "_taken", "offset")
+    __slots__ = ("_anomalies", "_call", "_keep", "_malformed_to", "_name", "_names", "_rest_to", "_taken", "offset")
 
     def __init__(self, names: frozenset[str], keep: bool) -> None:
         self._names = names
         self._name = ""  # of the last call
-        self._anomalies: MutableSequence[Anomaly] = [] if keep else deque(maxlen=_MOST_UNTAKEN)
+        self._keep = keep
+        self._anomalies: MutableSequence[Anomaly] | None = None  # made with the first of them
         self._taken = 0  # how many were taken, of those that are kept
         self._call: int | None = None
         self._malformed_to = -1  # where the malformed text ends that the last anomaly is about
@@ -58,7 +59,12 @@ class AnomalyLog:
 
     def add(self, kind: str, text: str, why: str = "") -> None:
         """An anomaly at the present place."""
-        self._anomalies.append(Anomaly(kind, self.offset, text, self._call, why or KINDS[kind]))
+        self._append(Anomaly(kind, self.offset, text, self._call, why or KINDS[kind]))
+
+    def _append(self, anomaly: Anomaly) -> None:
+        if self._anomalies is None:
+            self._anomalies = [] if self._keep else deque(maxlen=_MOST_UNTAKEN)
+        self._anomalies.append(anomaly)
 
     def _add_malformed(self, event: Malformed) -> None:
         last = self._anomalies[-1] if self._anomalies else None
@@ -70,9 +76,7 @@ class AnomalyLog:
             last.text += event.source[: max(0, _MOST_TEXT - len(last.text))]
         elif text:
             start = self.offset + len(event.source) - len(text)
-            self._anomalies.append(
-                Anomaly("malformed", start, text[:_MOST_TEXT], None, event.why or KINDS["malformed"])
-            )
+            self._append(Anomaly("malformed", start, text[:_MOST_TEXT], None, event.why or KINDS["malformed"]))
         self._malformed_to = self.offset + len(event.source)
 
     def take(self) -> list[Anomaly]:
@@ -81,10 +85,11 @@ class AnomalyLog:
             taken = list(self._anomalies)
             self._anomalies.clear()
             return taken
-        taken = list(self._anomalies[self._taken :])
-        self._taken = len(self._anomalies)
+        anomalies = self._anomalies or []
+        taken = list(anomalies[self._taken :])
+        self._taken = len(anomalies)
         return taken
 
     def all(self) -> list[Anomaly]:
         """All anomalies so far, where they are kept."""
-        return list(self._anomalies)
+        return list(self._anomalies or ())

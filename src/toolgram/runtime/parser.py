@@ -55,8 +55,8 @@ class Parser:
     """
 
     __slots__ = (
-        "_builder", "_call", "_closed", "_event", "_find", "_floor", "_held", "_log", "_pieces", "_python", "_replayed",
-        "_rest", "_said", "_scanner", "_special", "_start", "_stream", "_tailed", "_way",
+        "_builder", "_call", "_closed", "_event", "_find", "_floor", "_held", "_log", "_names", "_offset", "_pieces",
+        "_python", "_replayed", "_rest", "_said", "_scanner", "_special", "_start", "_stream", "_tailed", "_way",
     )  # fmt: skip
 
     def __init__(
@@ -72,7 +72,9 @@ class Parser:
         declared = read_tools(tools)
         self._stream = Stream(program, call_ids or random_call_ids(), trace, declared)
         self._builder = MessageBuilder(program.closing, keep_message)
-        self._log = AnomalyLog(declared.names, keep_message)
+        self._names = declared.names
+        self._offset = 0  # how many characters the events account for
+        self._log: AnomalyLog | None = None  # made with the first events that the readers give
         self._special = _triggers_by_id(program, special_tokens) if special_tokens else _NOTHING
         self._way = _LONG
         # What the short ways need, laid out by `_choose_way`.
@@ -104,14 +106,14 @@ class Parser:
     @property
     def message(self) -> Message:
         """The message so far; final after `close`. Costs as much as the message is long."""
-        return self._builder.message(self._log.all())
+        return self._builder.message(self._log.all() if self._log is not None else ())
 
     def take_anomalies(self) -> list[Anomaly]:
         """The anomalies since this was last called, in order. The message has them all the same.
 
         Without a message, the last 256 that were not taken are kept, and no more.
         """
-        return self._log.take()
+        return self._log.take() if self._log is not None else []
 
     def feed(self, delta: str, token_ids: Sequence[int] | None = None) -> list[Event]:
         """The events that `delta`, the next characters of the output, makes certain.
@@ -140,7 +142,7 @@ class Parser:
                 if self._tailed or body[-1] in "([{`" or "`" in body:
                     self._tailed = self._stream.events.remember(body)
                 self._said(body)
-                self._log.offset += len(body)
+                self._offset += len(body)
                 return [self._event(body, body)]
         elif way == _JSON and delta:
             scanner = self._scanner
@@ -148,14 +150,14 @@ class Parser:
                 delta, self._rest = self._rest + delta, ""
             if scanner.state <= KEY_STRING and not leaves_string(delta):
                 self._said(delta)
-                self._log.offset += len(delta)
+                self._offset += len(delta)
                 return [ToolCallDelta(self._call, delta, delta)]
             if scanner.run(delta, 0, self._floor):
                 out = scanner.out
                 if out != delta:
                     self._builder.written_as(delta)
                 self._said(out)
-                self._log.offset += len(delta)
+                self._offset += len(delta)
                 return [ToolCallDelta(self._call, out, delta)]
             if scanner.waits(self._floor):
                 return self._decided(delta)
@@ -166,7 +168,7 @@ class Parser:
             python, pieces = self._python, self._pieces
             if not pieces and python.passes(delta):
                 self._said(delta)
-                self._log.offset += len(delta)
+                self._offset += len(delta)
                 return [ToolCallDelta(self._call, delta, delta)]
             if python.run(delta):
                 out, mark = python.out, python.mark
@@ -181,7 +183,7 @@ class Parser:
                 if out != source:
                     self._builder.written_as(source)
                 self._said(out)
-                self._log.offset += len(source)
+                self._offset += len(source)
                 return [ToolCallDelta(self._call, out, source)]
             stream = self._stream
             stream.events.out = []
@@ -193,7 +195,7 @@ class Parser:
                 if out != text:
                     self._builder.written_as(text)
                 self._said(out)
-                self._log.offset += len(text)
+                self._offset += len(text)
                 return [ToolCallDelta(self._call, out, text)]
         return self._feed(delta)
 
@@ -207,7 +209,7 @@ class Parser:
         if out != delta[:end]:
             self._builder.written_as(delta[:end])
         self._said(out)
-        self._log.offset += end
+        self._offset += end
         return [ToolCallDelta(self._call, out, delta[:end])]
 
     def _cut(self, delta: str) -> str:
@@ -239,9 +241,19 @@ class Parser:
         out = stream.events.out
         events: list[Event] = []
         if out:
-            self._builder.add(out, self._log.offset)
-            events = self._log.read(out)
+            self._builder.add(out, self._offset)
+            events = self._emitted(out)
         self._choose_way()
+        return events
+
+    def _emitted(self, out: Sequence[BufferedEvent]) -> list[Event]:
+        """The events of `out` but for notes, which become anomalies."""
+        log = self._log
+        if log is None:
+            log = self._log = AnomalyLog(self._names, self._builder.keeps)
+        log.offset = self._offset
+        events = log.read(out)
+        self._offset = log.offset
         return events
 
     def _choose_way(self) -> None:
@@ -303,9 +315,9 @@ class Parser:
         _end(stream)
         if stream.assumed and stream.events.has & REASONING:
             stream.events.note("assumed_reasoning", "")
-        self._builder.add(out, self._log.offset)
+        self._builder.add(out, self._offset)
         self._builder.finish(finish_reason)
-        return self._log.read(out)
+        return self._emitted(out)
 
     def snapshot(self) -> dict[str, Any]:
         """The stream as JSON-able data, as small as what is held back; `Format.restore` goes on from there.
@@ -314,14 +326,14 @@ class Parser:
         """
         self._take_long_way()
         replayed = [event_to_dict(event) for event in self._replayed]
-        return {**dump_stream(self._stream), "closed": self._closed, "replayed": replayed, "offset": self._log.offset}
+        return {**dump_stream(self._stream), "closed": self._closed, "replayed": replayed, "offset": self._offset}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `snapshot` was taken. Used by `Format.restore`, which says what is raised."""
-        self._closed, self._replayed, self._log.offset = load_stream(self._stream, state)
+        self._closed, self._replayed, self._offset = load_stream(self._stream, state)
         start = self._stream.calls.start
         if start is not None and not self._replayed:
-            self._builder.add([start], self._log.offset)
+            self._builder.add([start], self._offset)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickled parser goes on exactly, message and all. `trace` stays behind; `call_ids` must pickle."""
@@ -373,7 +385,7 @@ def _resumed(
     special: dict[int, str],
     state: Mapping[str, Any],
     builder: MessageBuilder,
-    log: AnomalyLog,
+    log: AnomalyLog | None,
 ) -> Parser:
     """A parser that was pickled."""
     parser = Parser(program, tools, "", call_ids)
