@@ -22,6 +22,7 @@ OUTPUTS = {
     "hermes": '<tool_call>\n{"name": "f", "arguments": %s}\n</tool_call>',
     "mistral_v11": "[TOOL_CALLS]f[ARGS]%s",
     "mistral_v3": '[TOOL_CALLS][{"name": "f", "arguments": %s}]',
+    "granite_3": '<|tool_call|>[{"name": "f", "arguments": %s}]',
     "llama3_json": '<|python_tag|>{"name": "f", "parameters": %s}',
 }
 BARE = '{"name": "f", "parameters": %s}'
@@ -43,6 +44,8 @@ REPAIRED: list[tuple[str, dict[str, Any]]] = [
     ('{"a": True, "b": None, "c": [False]}', {"a": True, "b": None, "c": [False]}),
     ('{"a": NaN, "b": [Infinity, -Infinity, -1]}', {"a": "NaN", "b": ["Infinity", "-Infinity", -1]}),
     (r'{"a": "\d+ \\ \u12 \u00e9"}', {"a": "\\d+ \\ \\u12 é"}),
+    (r"""{"a": "it\'s", "b": ["\'", {"it\'s": 1}]}""", {"a": "it's", "b": ["'", {"it's": 1}]}),
+    (r"""{"a": "it\'s \d", 'b': 'it\'s'}""", {"a": "it's \\d", "b": "it's"}),
     (r'{"a": "C:\temp\Users"}', {"a": "C:\temp\\Users"}),
     ('{"a": "he said "hi" to me", "b": 1}', {"a": 'he said "hi" to me', "b": 1}),
     ('{"a": "x"' + " " * 64 + ', "b": 1,' + " " * 64 + "}", {"a": "x", "b": 1}),

@@ -6,6 +6,7 @@ per character of payload), so that half an event that is certain counts as well.
 their meaning is known: the blanks beside a marker, which are told together; a marker that may become a longer one; and
 the comma, colon and quote before a key or a late value of the JSON around a call, which are told with it.
 What is left of a call or a marker that the beginning may have begun is one token, so that three reach every outcome.
+A model also writes what belongs to no format. One such character is tried first as well: what may be repaired waits.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolC
 Item = tuple[str, ...]
 
 DEPTH = 3
+
+BREAKAGES = ("'",)  # begins what is repaired behind a backslash, and a value where JSON belongs
 
 MOST_GOALS = 60  # that a row of three texts may begin with
 
@@ -87,7 +90,7 @@ def certain_but_held(name: str, beginning: str) -> tuple[Item, ...]:
     """Items that every continuation agrees on and that `beginning` has not told; empty where holding is justified."""
     told = _told(name, beginning)
     certain = _outcome(name, beginning)
-    first = (*remainders(name, beginning), *tokens_of(name))
+    first = (*remainders(name, beginning), *tokens_of(name), *BREAKAGES)
     for depth in range(DEPTH + 1):
         for continuation in product(first, *[tokens_of(name)] * (depth - 1)) if depth else ():
             certain = _common(certain, _outcome(name, beginning + "".join(continuation)))

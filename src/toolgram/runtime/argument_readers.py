@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from toolgram.islands import island_class
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
-from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, JsonScanner
+from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, START, JsonScanner
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
     """The arguments are no JSON: in Python's spelling, or to be repaired, or broken."""
     repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
     behind = end < len(text) and scanner.behind_value and "," not in text[scanner.end : end]
-    if envelope is not None and end < len(text) and may_transcode(stream, envelope, text[end]):
+    outside_string = scanner.was >= START  # inside, a quote ends it or belongs to an escape
+    if envelope is not None and end < len(text) and outside_string and may_transcode(stream, envelope, text[end]):
         _settle(stream, scanner, floor, text, end)
         transcode(stream, envelope, scanner.was, text[end])
     elif behind and _may_close_call(stream, text, end):
