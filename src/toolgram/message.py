@@ -9,7 +9,7 @@ of a call is kept only while it may still fail.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import Container, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -90,6 +90,8 @@ def _fields(value: Any) -> dict[str, Any]:
     named = {name: getattr(value, name) for name in value.__match_args__}
     return {name: each for name, each in named.items() if each is not None}
 
+
+MALFORMED: Container[Status] = frozenset[Status]({"malformed"})
 
 _FORGOTTEN: deque[str] = deque(maxlen=0)
 _BRACKETS = frozenset("}])")
@@ -285,7 +287,7 @@ class MessageBuilder:
         call.call.status = event.status
         if event.status == "malformed":
             self._failed = call
-        else:
+        elif event.status == "complete":
             call.forget_source()
         self._call = None
 
@@ -301,8 +303,9 @@ class MessageBuilder:
         self._finished = True
         self._finish_reason = finish_reason
 
-    def message(self, anomalies: Sequence[Anomaly] = ()) -> Message:
-        """The message so far, with these anomalies. Costs as much as it is long.
+    def message(self, anomalies: Sequence[Anomaly] = (), failed_as_text: Container[Status] = MALFORMED) -> Message:
+        """The message so far, with these anomalies. Calls with one of the statuses `failed_as_text` are text, and
+        any other is a call. Costs as much as it is long.
 
         Raises ToolgramError where nothing was kept.
         """
@@ -316,12 +319,12 @@ class MessageBuilder:
                 shown = "".join(part.pieces)
                 text += f" {shown}" if part.joined and shown and not failed else shown
                 failed = failed and not shown
-            elif part.call.status == "malformed":
+            elif part.call.status in failed_as_text:
                 malformed.append(part.malformed())
                 text, failed = text + part.source(), not part.shared
             else:
                 parts += [text, replace(part.call, arguments="".join(part.fragments))]
-                text, failed = "", False
+                text, failed = "".join(part.rest), False
         parts.append(text)
         content = "".join(part for part in parts if isinstance(part, str))
         calls = [part for part in parts if isinstance(part, ToolCall)]

@@ -37,40 +37,55 @@ def events_of(text: str, finish_reason: str | None = None) -> list[Any]:
     return [*parser.feed(text), *parser.close(finish_reason)]
 
 
+def answer_of(deltas: Any, text: str, how: str, finish_reason: str | None = None) -> Any:
+    """The message of a whole answer, under one setting."""
+    session = Session(Served(Pieces(["<tool_call>", "</tool_call>"]), "hermes"))
+    _, builder = session.whole(
+        text, None, lambda closing: deltas.AnswerBuilder(closing, deltas.FAILED[how]), lambda _: finish_reason
+    )
+    return builder.answer()
+
+
 def told(message: Any) -> tuple[str | None, list[str]]:
-    return message.content, [call.function.name for call in message.tool_calls or ()]
+    return message.content, [call.name for call in message.tool_calls or ()]
 
 
 @pytest.mark.parametrize("before", ["", "Hi. "])
 @pytest.mark.parametrize("how", ["text", "whole"])
 def test_a_call_that_cannot_be_read_is_the_text_that_it_was(how: str, before: str, deltas: Any) -> None:
-    events = deltas.without_failed_calls(events_of(f"{before}{BROKEN} and {GOOD}"), how)
-    content, names = told(deltas.delta_of(events))
+    content, names = told(answer_of(deltas, f"{before}{BROKEN} and {GOOD}", how))
     assert names == ["get_time"]
     assert content == f"{before}{BROKEN} and"
 
 
 def test_it_stays_a_call_where_that_is_asked_for(deltas: Any) -> None:
-    events = deltas.without_failed_calls(events_of(f"{BROKEN} and {GOOD}"), "call")
-    assert told(deltas.delta_of(events))[1] == ["get_weather", "get_time"]
+    content, names = told(answer_of(deltas, f"{BROKEN} and {GOOD}", "call"))
+    assert names == ["get_weather", "get_time"]
+    assert content is not None
+    assert content.endswith("and")
 
 
 @pytest.mark.parametrize(("how", "names", "content"), [("text", ["get_weather"], "Hi."), ("whole", [], f"Hi. {CUT}")])
 def test_a_call_that_was_cut_off(how: str, names: list[str], content: str, deltas: Any) -> None:
-    events = deltas.without_failed_calls(events_of(f"Hi. {CUT}", "length"), how)
-    assert told(deltas.delta_of(events)) == (content, names)
+    assert told(answer_of(deltas, f"Hi. {CUT}", how, "length")) == (content, names)
 
 
 @given(text=st.lists(st.sampled_from([GOOD, BROKEN, CUT, "text", " ", "\n", "<tool_call>", "}"]), max_size=6))
-def test_no_character_of_a_failed_call_is_lost(text: list[str]) -> None:
+def test_a_whole_answer_is_the_message(text: list[str]) -> None:
     with stand_in.installed():
         deltas = import_module("toolgram.integrations.vllm_deltas")
-        events = events_of("".join(text), "length")
-        kept = deltas.without_failed_calls(events, "whole")
-        assert "".join(event.source for event in kept) == "".join(text)
-        message = deltas.delta_of(kept)
-        for call in message.tool_calls if message is not None else ():
-            assert isinstance(json.loads(call.function.arguments), dict)
+        output = "".join(text)
+        message = toolgram.get_format("hermes").parse(output, finish_reason="length")
+        assert told(answer_of(deltas, output, "text", "length")) == told(message)
+        for call in answer_of(deltas, output, "whole", "length").tool_calls:
+            assert isinstance(json.loads(call.arguments), dict)
+
+
+def test_a_parser_that_fails_loses_nothing(deltas: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolgram.runtime.parser import Parser
+
+    monkeypatch.setattr(Parser, "close", lambda *_: 1 / 0)
+    assert told(answer_of(deltas, f"Hi. {GOOD}", "text")) == (f"Hi. {GOOD}", [])
 
 
 def test_the_request_goes_before_the_server(deltas: Any, monkeypatch: pytest.MonkeyPatch) -> None:

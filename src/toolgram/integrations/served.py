@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import ref
 
 from toolgram.call_ids import CallIds
@@ -23,6 +23,7 @@ from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallEnd
 from toolgram.formats import Format, get_format
 from toolgram.integrations import observing as observe
 from toolgram.integrations.observing import logger
+from toolgram.message import MessageBuilder
 from toolgram.runtime.parser import Parser
 from toolgram.spec import TEXT
 
@@ -31,6 +32,9 @@ MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
 _MOST_PROMPT = 4096  # tokens of a prompt that are looked at from its end
 TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, where the server is given one that the tokenizer does not know
 _BLOCK = 32  # tokens that are decoded at once to be counted
+
+
+Builder = TypeVar("Builder", bound=MessageBuilder)
 
 
 class Served:
@@ -202,9 +206,8 @@ class Session:
     """One output, as it is read by one toolgram parser. Cheap to make: the parser comes with the first text."""
 
     __slots__ = (
-        "_parser", "_raw", "_statuses", "call_ids", "calls",
-        "counts", "failed", "last", "left", "prefix", "queue", "seen",
-        "served", "tools",
+        "_parser", "_raw", "_statuses", "builder", "call_ids", "calls", "counts", "failed", "last", "left", "prefix",
+        "queue", "seen", "served", "tools",
     )  # fmt: skip
 
     def __init__(
@@ -217,6 +220,7 @@ class Session:
         self.tools = tools
         self.counts = True  # whether this is the one session of its answer that is counted
         self.calls = calls  # False: an answer to a request without tools, in which a call is text
+        self.builder: MessageBuilder | None = None  # what makes the message of a whole answer
         self.prefix: str | None = None  # not told
         self.call_ids: CallIds | None = None
         self.queue: list[Event] | None = None  # read by one of a server's parsers, and meant for the other
@@ -228,11 +232,28 @@ class Session:
         self._statuses: set[str] = set()  # of the calls that have ended
         self._raw: list[str] | None = [] if observe.recorder() is not None else None  # kept for the outputs that fail
 
-    def again(self) -> Session:
-        """A session of its own for a whole text, with the same tools and prompt."""
+    def whole(
+        self,
+        text: str,
+        token_ids: Sequence[int] | None,
+        new_builder: Callable[[frozenset[str]], Builder],
+        finish_reason: Callable[[Session], str | None],
+    ) -> tuple[list[Event], Builder]:
+        """A whole answer with the same tools and prompt, in a session of its own: its events, and what has folded them
+        into a message.
+
+        `new_builder` is given the closing markers; `finish_reason` is asked of that session. What could not be read is
+        content, all of it."""
         other = Session(self.served, self.tools, self.calls)
         other.prefix, other.call_ids, other.left = self.prefix, self.call_ids, self.left
-        return other
+        closing = self.served.fmt.program.closing if self.served.fmt is not None else frozenset()
+        other.builder = builder = new_builder(closing)
+        events = other.feed(text, token_ids)
+        events += other.close(finish_reason(other))
+        if other._parser is None:
+            events, builder = [Content(text, text)], new_builder(closing)
+            builder.add(events)
+        return events, builder
 
     def feed(self, text: str, token_ids: Sequence[int] | None) -> list[Event]:
         """The events of a delta. Where anything fails, which nothing should, text passes through from there on."""
@@ -308,6 +329,8 @@ class Session:
         prefix = served.default_prefix() if self.prefix is None else self.prefix
         fmt = served.fmt if self.calls else served.fmt.text_only
         self._parser = fmt.parser(self.tools(), prefix, self.call_ids, served.special_tokens, keep_message=False)
+        if self.builder is not None:
+            self._parser.fold_with(self.builder)
         return self._parser
 
     def _fail(self, error: Exception, text: str) -> list[Event]:

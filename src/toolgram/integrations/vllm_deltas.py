@@ -17,12 +17,25 @@ leaves such a call among the calls in both modes, with the arguments as far as t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, MutableSequence
 from typing import Any
 
-from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.events import (
+    BufferedEvent,
+    Content,
+    Dropped,
+    Event,
+    Malformed,
+    Note,
+    Reasoning,
+    Status,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from toolgram.integrations.observing import logger
 from toolgram.integrations.vllm_surface import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from toolgram.message import Message, MessageBuilder
 
 MALFORMED_VARIABLE = "TOOLGRAM_MALFORMED_CALLS"
 MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
@@ -51,41 +64,43 @@ def warn_of_unknown_setting() -> None:
 # --- one message ----------------------------------------------------------------------------------------------------
 
 
-def without_failed_calls(events: Sequence[Event], how: str) -> list[Event]:
-    """The events of a whole answer, calls that failed as the text that they were."""
-    failed = {"malformed", "truncated"} if how == WHOLE else set() if how == CALL else {"malformed"}
-    ended = {event.index: event.status for event in events if isinstance(event, ToolCallEnd)}
-    lost = {index for index, status in ended.items() if status in failed}
-    if not lost:
-        return list(events)
-    kept: list[Event] = []
-    begun: int | None = None  # the place in `kept` from which on a failed call is gathered
-    for event in events:
-        if isinstance(event, ToolCallStart) and event.index in lost:
-            begun = _beginning(kept)
-        kept.append(event)
-        if isinstance(event, ToolCallEnd) and begun is not None:
-            kept[begun:] = [_text_of(kept, begun)]
-            begun = None
-        elif isinstance(event, Malformed) and len(kept) > 1 and type(kept[-2]) is Content:
-            kept[-1] = Content(event.source, event.source)  # the rest of such a call: no blank is put before it
-    return kept
+FAILED: Mapping[str, frozenset[Status]] = {  # the calls that are text, by the setting
+    TEXT: frozenset({"malformed"}),
+    WHOLE: frozenset({"malformed", "truncated"}),
+    CALL: frozenset(),
+}
 
 
-def _beginning(events: list[Event]) -> int:
-    """Where the call begins whose start comes next: at its markers, and behind blanks and another call's closing."""
-    place = len(events)
-    while place and isinstance(events[place - 1], Dropped) and events[place - 1].source.strip():
-        place -= 1
-    return place
+def builder_for(request: Any, marks: frozenset[str] | None, closing: frozenset[str]) -> AnswerBuilder:
+    """What makes the message of an answer to this request. With `marks`, reasoning is content, with these markers;
+    `closing` are the markers that close a call."""
+    return AnswerBuilder(closing, FAILED[malformed_calls(request)], PlainThought(marks) if marks is not None else None)
 
 
-def _text_of(events: list[Event], begun: int) -> Content:
-    text = "".join(event.source for event in events[begun:])
-    before = events[begun - 1] if begun else None
-    said = any(isinstance(event, (Content, Malformed)) and event.text for event in events[:begun])
-    joined = " " if said and not (isinstance(before, Content) and before.text[-1:].isspace()) else ""
-    return Content(joined + text, text)
+class AnswerBuilder(MessageBuilder):
+    """The message of a whole answer, with the calls that failed where the setting wants them."""
+
+    __slots__ = ("_failed_as_text", "_plain")
+
+    def __init__(
+        self, closing: frozenset[str], failed_as_text: frozenset[Status], plain: PlainThought | None = None
+    ) -> None:
+        super().__init__(closing)
+        self._failed_as_text = failed_as_text
+        self._plain = plain
+
+    @property
+    def reasoning(self) -> MutableSequence[str]:
+        """Where reasoning goes."""
+        return super().reasoning if self._plain is None else self.content
+
+    def add(self, events: Iterable[BufferedEvent], offset: int = 0) -> None:
+        """Add events, in order; `offset` is where the first of them begins."""
+        super().add(events if self._plain is None else self._plain(events), offset)
+
+    def answer(self) -> Message:
+        """The message."""
+        return self.message((), self._failed_as_text)
 
 
 # --- deltas ---------------------------------------------------------------------------------------------------------
@@ -190,10 +205,13 @@ class PlainThought:
         self._thinking = False
         self._blank = ""
 
-    def __call__(self, events: Iterable[Event]) -> list[Event]:
+    def __call__(self, events: Iterable[Any]) -> list[Any]:
         """The events, reasoning and its surroundings as content."""
-        plain: list[Event] = []
+        plain: list[Any] = []
         for event in events:
+            if type(event) is Note:
+                plain.append(event)
+                continue
             kind, source = type(event), event.source
             if kind is Reasoning or source in self._marks or (self._thinking and kind in (Content, Dropped)):
                 plain.append(Content(self._blank + source, source))

@@ -21,19 +21,20 @@ whose format has no calls. Without a reasoning parser such an answer passes as i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.observing import logger, say_start
 from toolgram.integrations.served import AUTO, Served, Session, TokenCounter, served
 from toolgram.integrations.vllm_deltas import (
+    AnswerBuilder,
     Outgoing,
     PlainThought,
+    builder_for,
     delta_of,
     ended,
-    malformed_calls,
     warn_of_unknown_setting,
-    without_failed_calls,
 )
 from toolgram.integrations.vllm_patches import apply_patches, drive, quick_arguments, quick_content, quick_reasoning
 from toolgram.integrations.vllm_surface import (
@@ -221,17 +222,18 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         """The reasoning of a whole answer, and the text that is left."""
         if not self.served.reasons and (self.partner is None or _passes(request, self.partner.tools)):
             return None, model_output
-        session = self.session.again()
-        events = session.feed(model_output, self.whole_ids or None)
-        events += session.close(_stopped(request, session))
         partner = self.partner
+        new_builder = partial(builder_for, request, None)
+        events, builder = self.session.whole(
+            model_output, self.whole_ids or None, new_builder, partial(_stopped, request)
+        )
         if partner is None or _passes(request, partner.tools):
             thought, place = _first_thought(events, self.served)
             rest = "".join(event.source for event in events[place:])
             return (thought if thought.strip() else None), (rest if rest.strip() else None)
         thought = "".join(event.text for event in events if isinstance(event, Reasoning))
         rest = "".join(event.source for event in events if not isinstance(event, Reasoning))
-        partner.handed = (rest, events)
+        partner.handed = (rest, builder)
         return (thought if thought.strip() else None), rest
 
     # --- a stream
@@ -313,7 +315,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self.session = Session(self.served, self._declared)
         self.partner: ToolgramReasoningParser | None = None
         self.whole_ids: Sequence[int] = ()
-        self.handed: tuple[str, list[Event]] | None = None  # by the partner: a whole answer, and how it was read
+        self.handed: tuple[str, AnswerBuilder] | None = None  # by the partner: a whole answer, and how it was read
         self.request: Any = None
         self.outgoing = Outgoing()
         self._passes: bool | None = None
@@ -362,27 +364,18 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=content)
         handed, self.handed = self.handed, None
         if handed is not None and handed[0] == model_output:
-            events = handed[1]
+            builder = handed[1]
         else:
-            session = self.session.again()
-            events = session.feed(model_output, self.whole_ids or None)
-            events += session.close(_stopped(request, session))
-        events = without_failed_calls(events, malformed_calls(request))
-        if self.skip_reasoning_parsing:
-            events = PlainThought(self.served.marks)(events)
-        delta = delta_of(events)
-        content = delta.content if delta is not None else None
-        calls = [
-            ToolCall(
-                id=call.id,
-                type="function",
-                function=FunctionCall(name=call.function.name, arguments=call.function.arguments),
+            new_builder = partial(builder_for, request, self.served.marks if self.skip_reasoning_parsing else None)
+            _, builder = self.session.whole(
+                model_output, self.whole_ids or None, new_builder, partial(_stopped, request)
             )
-            for call in (delta.tool_calls if delta is not None else ())
+        answer = builder.answer()
+        calls = [
+            ToolCall(id=call.id, type="function", function=FunctionCall(name=call.name, arguments=call.arguments))
+            for call in answer.tool_calls
         ]
-        return ExtractedToolCallInformation(
-            tools_called=bool(calls), tool_calls=calls, content=content if content and content.strip() else None
-        )
+        return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=answer.content)
 
     # --- a stream
 

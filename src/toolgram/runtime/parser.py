@@ -108,6 +108,10 @@ class Parser:
         """The message so far; final after `close`. Costs as much as the message is long."""
         return self._builder.message(self._log.all() if self._log is not None else ())
 
+    def fold_with(self, builder: MessageBuilder) -> None:
+        """Have this builder make the message. Called before the first delta."""
+        self._builder = builder
+
     def take_anomalies(self) -> list[Anomaly]:
         """The anomalies since this was last called, in order. The message has them all the same.
 
