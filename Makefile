@@ -82,8 +82,8 @@ vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vL
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
 	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.http_matrix --theirs --write docs/vllm.md
 
-export-table: $(READY) ## run every export in its engine and write the table in docs/export.md; SAMPLES=200 for more
-	$(BIN)/python -m tests.export.table --write docs/export.md --samples $(or $(SAMPLES),100)
+export-table: $(READY) ## run exports whose grammars changed in their engines, write the table in docs/export.md; ALL=1, SAMPLES=200 for more
+	$(BIN)/python -m tests.export.table --write docs/export.md --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
 
 conformance: $(READY) ## derive from every real chat template, parse its recorded outputs and write docs/conformance.md
 	$(BIN)/python -m tests.conformance.roundtrip --write docs/conformance.md $(ARGS)
@@ -123,11 +123,11 @@ $(PEERS)/.ready: benchmarks/peers-requirements.txt
 	@touch $@
 
 docs: $(READY) ## write the pages about the formats and build the site into site/
-	$(BIN)/toolgram docs --embed README.md
+	$(BIN)/toolgram docs --embed README.md --embed docs/specs/README.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs-check: $(READY) ## fail if the pages are out of date or the site does not build
-	$(BIN)/toolgram docs --embed README.md --check
+	$(BIN)/toolgram docs --embed README.md --embed docs/specs/README.md --check
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir "$$scratch/site"
 
 wheel-check: $(READY) ## build the wheel, install it into an empty environment and parse something

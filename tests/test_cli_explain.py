@@ -12,6 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import toolgram
+from tests.properties.selection import every_format
 from toolgram.cli import explaining, paint
 from toolgram.cli.app import app
 from toolgram.cli.terminal import CONTROLS
@@ -104,7 +105,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert "cannot be read" in result.output
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@every_format
 @pytest.mark.parametrize("tail", ["", V11_CALL, '{"name": "\x1b[2J\\n", "parameters": {"a\x1b": 1}}', "[f(a='\x9b')]"])
 def test_the_terminal_is_never_commanded(name: str, tail: str) -> None:
     result = run("-f", name, text=HOSTILE + tail + HOSTILE)

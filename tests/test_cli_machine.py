@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner, Result
 
 import toolgram
 from tests.own_format import write_own_format
+from tests.properties.selection import every_format
 from toolgram.cli.app import app
 from toolgram.diagrams import LEVELS
 
@@ -18,7 +18,7 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@every_format
 def test_the_composed_machine_loads_again_as_the_same(name: str, tmp_path: Path) -> None:
     fmt = toolgram.get_format(name)
     result = run("machine", name)

@@ -14,6 +14,7 @@ import pytest
 
 import toolgram
 from tests.own_format import MARKER, write_own_format
+from tests.properties import selection
 from toolgram.diagrams import KINDS, LEVELS, Kind, Level, trigger_in_words
 from toolgram.export.observed_paths import canonical_outputs
 from toolgram.spec import RECOVERY_TRIGGERS, Literal
@@ -24,7 +25,7 @@ DIALECTS: list[Kind] = ["mermaid", "dot"]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture(params=[*toolgram.format_names(), "own"])
+@pytest.fixture(params=[*selection.formats_of("test_diagrams"), "own"])
 def fmt(request: pytest.FixtureRequest, tmp_path: Path) -> toolgram.Format:
     return own(tmp_path) if request.param == "own" else toolgram.get_format(request.param)
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from tests.properties.selection import every_format
 from tests.strategies import any_text, fragments, outputs
 from tests.streams import calls_of, cut, merged, run, without_ids
 from toolgram.explain import Explanation, explain
@@ -90,7 +91,7 @@ def test_every_format_has_its_cases() -> None:
         assert set(cases) <= set(FORMATS)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 def test_an_example_is_parsed_and_needs_no_explanation(name: str) -> None:
     explanation = told(name, toolgram.get_format(name).example)
     assert explanation.verdict.startswith("Everything was parsed: ")
@@ -270,21 +271,21 @@ def test_a_format_of_ones_own_is_compared_with_all_that_ship(root: Path, tmp_pat
     assert explanation.alternatives[0].name == "llama3_json"
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 def test_pieces_are_the_events_however_the_text_is_split(name: str) -> None:
     text = toolgram.get_format(name).example * 2
     events, _ = run(toolgram.get_format(name), cut(text, 5))
     assert without_ids(piece.event for piece in told(name, text).pieces) == without_ids(merged(events))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 @given(data=st.data())
 def test_any_text_is_explained(name: str, data: st.DataObject) -> None:
     text = data.draw(st.one_of(outputs(name), any_text()))
     told(name, text, finish_reason=data.draw(st.sampled_from([None, "stop", "length"])))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 @given(data=st.data())
 def test_any_text_is_explained_after_any_prompt(name: str, data: st.DataObject) -> None:
     prefix = "".join(data.draw(st.lists(st.sampled_from(fragments(name)), max_size=4)))

@@ -12,6 +12,7 @@ import pytest
 
 import toolgram
 from tests.own_format import MARKER, write_own_format
+from tests.properties import selection
 from toolgram.spec_pages import Finding, page, page_name, refreshed, stale_pages, write_pages
 
 
@@ -29,7 +30,7 @@ def agreed(fmt: toolgram.Format) -> Sequence[Finding]:
     ]
 
 
-@pytest.fixture(params=[*toolgram.format_names(), "own"])
+@pytest.fixture(params=[*selection.formats_of("test_spec_pages"), "own"])
 def fmt(request: pytest.FixtureRequest, tmp_path: Path) -> toolgram.Format:
     if request.param == "own":
         return toolgram.load_format(*write_own_format(tmp_path))

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 import toolgram
 from tests.own_format import write_own_format
+from tests.properties.selection import every_format
 from tests.strategies import outputs
 from tests.streams import run
 from toolgram.call_ids import random_call_ids
 
-FORMATS = toolgram.format_names()
-every_format = pytest.mark.parametrize("name", FORMATS)
 TEMPLATES = Path(__file__).parent / "derive" / "templates"
 
 

@@ -315,7 +315,7 @@ def format_names() -> list[str]:
     return sorted(path.stem for path in (_home() / "machines").glob("*.yaml"))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def get_format(name: str) -> Format:
     """The shipped format of this name. Raises UnknownFormat, which lists the names."""
     if name not in format_names():

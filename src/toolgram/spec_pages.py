@@ -5,10 +5,13 @@ pure function of the format, without dates, timings, paths or random ids: the sa
 `stale_pages` compares bytes.  It is plain Markdown with tables and a Mermaid fence, which GitHub and MkDocs render
 alike. Where the two would read model text in a table cell differently, the text is escaped as HTML.
 
-A diagram can also be part of any other Markdown file, between two comments that `refreshed` looks for:
+A diagram, or the table of all formats, can also be part of any other Markdown file, between two comments that
+`refreshed` looks for:
 
     <!-- toolgram diagram mistral_v11 -->
     <!-- /toolgram diagram -->
+    <!-- toolgram formats -->
+    <!-- /toolgram formats -->
 """
 
 from __future__ import annotations
@@ -110,11 +113,11 @@ def _bytes_of(place: Path) -> bytes | None:
         return None
 
 
-_EMBEDDED = re.compile(r"(<!-- toolgram diagram (\w+) -->\n).*?(<!-- /toolgram diagram -->)", re.S)
+_EMBEDDED = re.compile(r"(<!-- toolgram (diagram|formats) ?(\w*) -->\n).*?(<!-- /toolgram \2 -->)", re.S)
 
 
 def refreshed(text: str) -> str:
-    """A Markdown text, with the current diagram in each place for one.
+    """A Markdown text, with the current diagram or table of formats in each place for one.
 
     Raises UnknownFormat, and ToolgramError where the text has no such place.
     """
@@ -123,9 +126,20 @@ def refreshed(text: str) -> str:
             "no place for a diagram in this file\n"
             "  remedy: write `<!-- toolgram diagram FORMAT -->` and `<!-- /toolgram diagram -->` on lines of their own"
         )
-    return _EMBEDDED.sub(
-        lambda place: f"{place[1]}\n{_lined(_fenced(get_format(place[2]).diagram(), 'mermaid'))}\n\n{place[3]}", text
-    )
+    return _EMBEDDED.sub(lambda place: f"{place[1]}\n{_embedded(place[2], place[3])}\n\n{place[4]}", text)
+
+
+def _embedded(what: str, name: str) -> str:
+    return _lined([*_table_of_formats()] if what == "formats" else _fenced(get_format(name).diagram(), "mermaid"))
+
+
+def _table_of_formats() -> Iterator[str]:
+    """Every shipped format, in a table that links to the pages beside it."""
+    yield "| name | models |"
+    yield "|---|---|"
+    for name in format_names():
+        fmt = get_format(name)
+        yield f"| [`{name}`]({page_name(fmt)}) | {_prose('; '.join(fmt.models))} |"
 
 
 # --- the sections -------------------------------------------------------------------------------------------------

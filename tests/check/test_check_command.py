@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import toolgram
+from tests.properties.selection import formats_of
 from toolgram.cli.app import app
 from toolgram.machine_text import machine_text
 
@@ -32,7 +33,9 @@ def files(tmp_path: Path, name: str, change: Callable[[str, str], tuple[str, str
     return [str(path) for path in paths]
 
 
-def test_all_that_ship_are_proved() -> None:
+def test_all_that_ship_are_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = formats_of("test_all_that_ship_are_proved")
+    monkeypatch.setattr(toolgram, "format_names", lambda: chosen)
     status, output = run()
     assert status == 0
     assert "FAIL" not in output

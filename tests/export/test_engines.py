@@ -14,16 +14,15 @@ import toolgram
 from tests.export.engines import Engines, sample
 from tests.export.measuring import SAMPLES, TOOLS, measure, problem_of, required_of, tool, words_of
 from tests.export.writing import random_output
+from tests.properties.selection import every_format
 from toolgram.export import TARGETS, export_request, expression
 
 for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
 
-FORMATS = toolgram.format_names()
-
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 def test_every_export_in_its_engine(name: str, target: str) -> None:
     figures = measure(toolgram.get_format(name), target, SAMPLES)
     assert not figures.problems, "\n".join(figures.problems[:3])
@@ -31,7 +30,7 @@ def test_every_export_in_its_engine(name: str, target: str) -> None:
     assert figures.counts["valid"] == SAMPLES
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 def test_exports_agree(name: str) -> None:
     """What one engine lets a sampler write, the widest of the exports accepts."""
     fmt = toolgram.get_format(name)
@@ -178,7 +177,7 @@ def tool_lists(draw: st.DrawFn) -> list[dict[str, Any]]:
     return made
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 @settings(max_examples=max(3, SAMPLES // 2), suppress_health_check=list(HealthCheck), deadline=None)
 @given(tools=tool_lists(), seed=st.integers(0, 2**32))
 def test_any_tools(name: str, tools: list[dict[str, Any]], seed: int) -> None:

@@ -12,6 +12,7 @@ import toolgram
 from tests.export.engines import Engines
 from tests.export.measuring import TOOLS
 from tests.export.writing import random_output
+from tests.properties.selection import formats_of
 from toolgram.errors import ToolgramError
 from toolgram.export import export_request, expression
 from toolgram.spec import Literal
@@ -32,7 +33,7 @@ def special_of(fmt: toolgram.Format) -> tuple[str, ...]:
     return tuple(text for text, at in ids.items() if f"Token({at})" in written)
 
 
-FORMATS = tuple(name for name in toolgram.format_names() if special_of(toolgram.get_format(name)))
+FORMATS = tuple(name for name in formats_of("test_special_tokens") if special_of(toolgram.get_format(name)))
 NAMED = tuple(
     name for name in FORMATS if all(text[0] == "<" for text in special_of(toolgram.get_format(name)))
 )  # the others' markers look like `[TOOL_CALLS]`, which only a structural tag can name

@@ -19,6 +19,7 @@ from tests.integrations import stand_in
 from tests.integrations.cases import TOOLS
 from tests.integrations.test_vllm_plugin import GROUPS, hear
 from tests.integrations.tokenizers_for_tests import Pieces
+from tests.properties.selection import formats_of
 from toolgram.export.observed_paths import canonical_outputs
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
@@ -56,7 +57,7 @@ def prompts(fmt: toolgram.Format) -> set[str]:
     return {prompt.opened for prompt in analysis.prompts.values()} if analysis else {""}
 
 
-@pytest.mark.parametrize("name", [*FORMATS, *DERIVED])
+@pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *DERIVED])
 def test_without_tools_no_marker_is_shown(name: str, vllm: Any) -> None:
     fmt, (tokenizer, kind) = format_of(name), setting(name)
     served = kind(tokenizer, None).reasoning_parser.served
@@ -87,7 +88,7 @@ def test_without_tools_no_marker_is_shown(name: str, vllm: Any) -> None:
             assert meant.content == "It is sunny."
 
 
-@pytest.mark.parametrize("name", [*FORMATS, *DERIVED])
+@pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *DERIVED])
 def test_a_marker_of_its_own_ends_reasoning(name: str, vllm: Any) -> None:
     tokenizer, kind = setting(name)
     reasoning = kind(tokenizer, None).reasoning_parser
@@ -96,7 +97,7 @@ def test_a_marker_of_its_own_ends_reasoning(name: str, vllm: Any) -> None:
         assert reasoning.reasoning_start_str
 
 
-@pytest.mark.parametrize("name", [*FORMATS, *DERIVED])
+@pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *DERIVED])
 def test_a_forced_call_is_held_to_the_grammar_behind_the_thought(name: str, vllm: Any) -> None:
     pytest.importorskip("tvm_ffi")  # which xgrammar stands on
     from tests.export.engines import Xgrammar, vocabulary

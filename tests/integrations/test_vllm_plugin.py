@@ -17,6 +17,7 @@ import toolgram
 from tests.integrations import stand_in
 from tests.integrations.cases import TOOLS, cases, meant
 from tests.integrations.tokenizers_for_tests import Pieces
+from tests.properties.selection import every_format
 
 FORMATS = toolgram.format_names()
 GROUPS = (0, 1, 4)
@@ -52,7 +53,7 @@ def hear(tokenizer: Any, kind: Any, ids: list[int], request: Any, prompt: list[i
     return content if content.strip() else None, reasoning or None, [tuple(call) for call in calls]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 def test_every_case(name: str, vllm: Any) -> None:
     specials = list(toolgram.get_format(name).program.special.values())
     tokenizer = Pieces(specials, size=2)

@@ -26,6 +26,7 @@ from tests.integrations.cases import TOOLS, WRITERS, Case, Turn, can_reason, cas
 from tests.integrations.tokenizers_for_tests import Pieces, byte_level, llama3, mistral
 from tests.integrations.vllm_driver import GROUPS, WHOLE, Server, count_runs
 from tests.integrations.vllm_heard import Heard
+from tests.properties.selection import every_format
 from tests.strategies import WRITTEN_BY_HAND, outputs
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations import vllm as plugin
@@ -107,7 +108,7 @@ def heard_everywhere(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 def test_every_case_in_every_grouping(name: str, kind: str) -> None:
     specials = specials_of(name)
     tokenizer: Any = KINDS[kind](specials)
@@ -424,7 +425,7 @@ def test_beside_a_parser_of_vllm(tools: str, reasoning: str) -> None:
 
 @pytest.mark.skipif(not hasattr(toolgram.Format, "export"), reason="this version of toolgram exports no constraints")
 @pytest.mark.parametrize("choice", ["required", "get_weather"])
-@pytest.mark.parametrize("name", FORMATS)
+@every_format
 def test_a_forced_call_is_held_to_a_grammar_that_xgrammar_takes(name: str, choice: str) -> None:
     import xgrammar
     from vllm.sampling_params import SamplingParams

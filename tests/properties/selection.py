@@ -6,6 +6,7 @@ on by PER_RUN with each seed: over consecutive seeds every property meets every 
 TOOLGRAM_FORMATS says otherwise: a number is a seed, `all` takes all formats. Pytest prints the seed of a run.
 
 A property is any test here that takes a format by `every_format`; `test_selection` holds that none chooses its own.
+Tests elsewhere that cost more than a moment per format take their formats from here as well.
 """
 
 from __future__ import annotations
@@ -46,9 +47,13 @@ def window(names: list[str], property_name: str, seed: str) -> list[str]:
 
 def every_format(test: Test) -> Test:
     """A property of every shipped format: `name` is the name of one."""
-    chosen = window(toolgram.format_names(), test.__name__, seed())
-    marked: Test = pytest.mark.parametrize("name", chosen)(test)
+    marked: Test = pytest.mark.parametrize("name", formats_of(test.__name__))(test)
     return marked
+
+
+def formats_of(test_name: str) -> list[str]:
+    """The formats that this run takes for a test, or for a group of tests, of this name."""
+    return window(toolgram.format_names(), test_name, seed())
 
 
 def is_tagged(name: str) -> bool:
