@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +24,7 @@ from toolgram.events import (
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
+from toolgram.iterating import Events
 from toolgram.message import Message, MessageBuilder
 from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
@@ -322,6 +323,16 @@ class Parser:
         self._builder.add(out, self._offset)
         self._builder.finish(finish_reason)
         return self._emitted(out)
+
+    def events(
+        self, source: Iterable[str | bytes] | AsyncIterable[str | bytes], finish_reason: str | None = None
+    ) -> Events:
+        """The events of a whole output, whose deltas come from `source`: iterate them with `for` or `async for`.
+
+        Deltas are str, or bytes of UTF-8 cut anywhere; bytes that are none become replacement characters. At the end of
+        `source` the parser is closed, with `finish_reason`, or with the one that `source` has as an attribute then.
+        """
+        return Events(self, source, finish_reason)
 
     def snapshot(self) -> dict[str, Any]:
         """The stream as JSON-able data, as small as what is held back; `Format.restore` goes on from there.

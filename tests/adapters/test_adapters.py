@@ -1,0 +1,261 @@
+"""What the official clients make of a stream is the message that the parser made of it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import toolgram
+from tests.adapters import clients
+from tests.adapters.clients import Rebuilt
+from tests.properties.selection import every_format
+from tests.strategies import chunkings, well_formed
+from toolgram.adapters import (
+    ChatChunks,
+    MessageEvents,
+    ResponseEvents,
+    Usage,
+    sse,
+    to_anthropic_message,
+    to_chat_completion,
+    to_response,
+)
+from toolgram.adapters.langchain import AIMessageChunks, to_ai_message
+from toolgram.adapters.shaping import Calls
+from toolgram.call_ids import random_call_ids
+from toolgram.errors import ToolgramError
+from toolgram.events import Event
+from toolgram.message import Message
+
+USAGE = Usage(12, 34, 5)
+
+
+def events_of(name: str, pieces: Sequence[str], reason: str | None) -> tuple[list[list[Event]], Message]:
+    """The events of each delta, those of the end last, and the message."""
+    parser = toolgram.get_format(name).parser(prefix="", call_ids=random_call_ids(seed=3))
+    events = [parser.feed(piece) for piece in pieces]
+    return [*events, parser.close(reason)], parser.message
+
+
+def streamed(api: str, events: list[list[Event]], reason: str | None, calls: Calls = "streamed") -> Rebuilt:
+    """The same events through one adapter and one client."""
+    adapter: Any = {"chat": ChatChunks, "responses": ResponseEvents, "messages": MessageEvents}[api]("m", calls=calls)
+    sent = [*adapter.start()]
+    for some in events[:-1]:
+        sent += adapter.feed(some)
+    sent += adapter.end(events[-1], reason, USAGE)
+    rebuild: Any = {
+        "chat": clients.chat_stream,
+        "responses": clients.responses_stream,
+        "messages": clients.anthropic_stream,
+    }[api]
+    found: Rebuilt = rebuild(json.loads(json.dumps(sent)))
+    return found
+
+
+def whole(api: str, message: Message) -> Rebuilt:
+    if api == "chat":
+        return clients.chat_whole(to_chat_completion(message, "m", usage=USAGE))
+    if api == "responses":
+        return clients.responses_whole(to_response(message, "m", usage=USAGE))
+    return clients.anthropic_whole(to_anthropic_message(message, "m", usage=USAGE))
+
+
+def calls_in(message: Message, api: str) -> list[tuple[str, str, Any]]:
+    return [
+        (call.id, call.name, json.loads(call.arguments) if api == "messages" else call.arguments)
+        for call in message.tool_calls
+    ]
+
+
+@st.composite
+def splits(draw: st.DrawFn, name: str) -> list[str]:
+    """An output, whole or cut off, as deltas. What is broken in other ways is for the properties of the parser."""
+    text = draw(well_formed(name, small=True)).text
+    text = text[: draw(st.integers(0, len(text)))] if draw(st.booleans()) else text
+    text = text.encode("utf-8", "replace").decode()
+    return draw(chunkings(text))
+
+
+APIS = ("chat", "responses", "messages")
+
+
+@pytest.mark.parametrize("api", APIS)
+@every_format
+@settings(max_examples=25)
+@given(data=st.data())
+def test_clients_rebuild_the_message(api: str, name: str, data: st.DataObject) -> None:
+    pieces = data.draw(splits(name))
+    events, message = events_of(name, pieces, None)
+    built = whole(api, message)
+    if message.malformed or any(call.status != "complete" for call in message.tool_calls):
+        both = streamed(api, events, None), streamed(api, events, None, "whole")
+        for each in both[:1] if message.malformed else both:
+            assert each.reason not in ("tool_calls", "tool_use") or not message.malformed
+        statuses = [call.status for call in message.tool_calls]
+        assert len(both[1].calls) == statuses.count("complete"), "whole calls are sent, and no others"
+        return
+    for each in (streamed(api, events, None), streamed(api, events, None, "whole"), built):
+        assert each.calls == calls_in(message, api)
+        assert each.content == (message.content or "")
+        assert each.reasoning == (message.reasoning or "")
+        assert each.reason == built.reason
+
+
+@every_format
+@settings(max_examples=25)
+@given(data=st.data())
+def test_langchain_rebuilds_the_message(name: str, data: st.DataObject) -> None:
+    pieces = data.draw(splits(name))
+    events, message = events_of(name, pieces, None)
+    adapter = AIMessageChunks()
+    chunks = [chunk for some in events[:-1] for chunk in adapter.feed(some)] + adapter.end(events[-1], None, USAGE)
+    total: Any = functools.reduce(operator.add, chunks)
+    made = to_ai_message(message, usage=USAGE)
+    complete = [call for call in message.tool_calls if call.status == "complete"]
+    valid = [(call.name, json.loads(call.arguments), call.id) for call in complete]
+    for each in (total, made):
+        assert [(call["name"], call["args"], call["id"]) for call in each.tool_calls] == valid
+        failed = len(message.tool_calls) - len(complete) + len(message.malformed)
+        assert len(each.invalid_tool_calls) == failed
+        assert each.usage_metadata["total_tokens"] == 46
+    assert made.content == (message.content or "")
+    if not message.malformed:
+        assert total.content == made.content
+        assert total.additional_kwargs == made.additional_kwargs
+
+
+CUT = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b'
+BROKEN = 'Well. <tool_call>\n{"name": "add", "arguments": {"a": ]}}\n</tool_call>'
+TWO = (
+    '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>\n'
+    '<tool_call>\n{"name": "mul", "arguments": {"b": 2}}\n</tool_call>'
+)
+
+
+def test_a_call_that_was_cut_off_is_visibly_unfinished() -> None:
+    events, message = events_of("hermes", [CUT], "length")
+    chat = streamed("chat", events, "length")
+    assert chat.reason == "length"
+    assert chat.calls[0][2] == '{"a": 1, "b'
+    assert streamed("responses", events, "length").reason == "incomplete"
+    assert streamed("messages", events, "length").reason == "max_tokens"
+    for api in APIS:
+        held = streamed(api, events, "length", "whole")
+        assert not held.calls
+        assert held.content == CUT
+    assert whole("chat", message).reason == "length"
+    assert whole("responses", message).reason == "incomplete"
+    assert whole("messages", message).reason == "max_tokens"
+    assert whole("messages", message).content == '{"name": "add", "input": {"a": 1, "b'
+
+
+@pytest.mark.parametrize("said", ["stop", None, "tool_calls"])
+def test_a_cut_off_call_never_ends_as_a_call(said: str | None) -> None:
+    events, _ = events_of("hermes", [CUT], said)
+    assert streamed("chat", events, said).reason == "length"
+    assert streamed("messages", events, said).reason == "max_tokens"
+
+
+def test_a_failed_call_leaves_its_text() -> None:
+    events, message = events_of("hermes", list(BROKEN), "stop")
+    for api in APIS:
+        assert whole(api, message).content == message.content
+        assert whole(api, message).calls == []
+        live = streamed(api, events, "stop")
+        assert live.reason in ("stop", "completed", "end_turn")
+        assert live.content.startswith("Well.")
+        held = streamed(api, events, "stop", "whole")
+        assert held.calls == []
+        assert held.content.startswith('Well. <tool_call>\n{"name": "add", "arguments": {"a":')
+
+
+def test_a_whole_call_beside_a_failed_one() -> None:
+    events, _ = events_of("hermes", [TWO + BROKEN.removeprefix("Well. ")], "stop")
+    assert streamed("chat", events, "stop").reason == "stop"
+    held = streamed("chat", events, "stop", "whole")
+    assert held.reason == "tool_calls"
+    assert [call[1] for call in held.calls] == ["add", "mul"]
+
+
+def test_each_call_is_numbered_and_named_once() -> None:
+    events, _ = events_of("hermes", list(TWO), "stop")
+    adapter = ChatChunks("m")
+    chunks = [*adapter.start(), *(chunk for some in events for chunk in adapter.feed(some))]
+    deltas = [call for chunk in chunks for call in chunk["choices"][0]["delta"].get("tool_calls", ())]
+    assert [call["index"] for call in deltas if "id" in call] == [0, 1]
+    assert all("name" not in call["function"] for call in deltas if "id" not in call)
+    assert len({chunk["id"] for chunk in chunks}) == len({chunk["created"] for chunk in chunks}) == 1
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning", "reasoning_details", None])
+def test_reasoning_stands_under_the_name_that_was_chosen(key: str | None) -> None:
+    events, message = events_of("qwen3_coder", ["<think>\nlong\nthought\n</think>\n\nyes"], "stop")
+    assert message.reasoning == "long\nthought"
+    adapter = ChatChunks("m", reasoning=key)
+    found = clients.chat_stream(
+        [*adapter.start(), *adapter.end([e for some in events for e in some], "stop")], key or ""
+    )
+    other = clients.chat_whole(to_chat_completion(message, "m", reasoning=key), key or "")
+    for each in (found, other):
+        said: Any = each.reasoning
+        assert said == ("" if key is None else message.reasoning) or said[0]["text"] == message.reasoning
+
+
+def test_settings_that_are_none() -> None:
+    with pytest.raises(ToolgramError, match="reasoning is"):
+        ChatChunks(reasoning="thoughts")
+    with pytest.raises(ToolgramError, match="calls is"):
+        MessageEvents(calls="maybe")  # type: ignore[arg-type]
+
+
+def test_a_stop_sequence_is_named() -> None:
+    events, message = events_of("hermes", ["text"], "stop")
+    adapter = MessageEvents("m")
+    sent = [*adapter.start(USAGE), *adapter.end([e for some in events for e in some], "stop", USAGE, "END")]
+    assert clients.anthropic_stream(sent).reason == "stop_sequence"
+    assert to_anthropic_message(message, stop_sequence="END")["stop_sequence"] == "END"
+
+
+def test_lines_are_ascii_and_name_their_events() -> None:
+    assert sse([{"type": "ping", "text": "a\u2028é"}, {"id": 1}]) == (
+        'event: ping\ndata: {"type":"ping","text":"a\\u2028\\u00e9"}\n\ndata: {"id":1}\n\n'
+    )
+
+
+def test_a_response_that_fails_closes_what_is_open() -> None:
+    events, _ = events_of("hermes", ["some text ", CUT], "stop")
+    adapter = ResponseEvents("m", request={"tools": [], "temperature": 0.5, "unknown": 1})
+    sent = [*adapter.start(), *adapter.feed(events[0]), *adapter.feed(events[1]), *adapter.fail("upstream", "gone")]
+    found = clients.responses_stream(sent)
+    assert found.reason == "failed"
+    assert found.calls[0][1] == "add"
+    assert sent[0]["response"]["temperature"] == 0.5
+    assert "unknown" not in sent[0]["response"]
+
+
+def test_langchain_says_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "langchain_core", None)
+    with pytest.raises(ToolgramError, match="langchain-core"):
+        to_ai_message(Message(content="x"))
+
+
+def test_langchain_takes_no_cut_off_call_for_a_valid_one() -> None:
+    events, message = events_of("hermes", [CUT], "length")
+    adapter = AIMessageChunks()
+    with warnings.catch_warnings():
+        total: Any = functools.reduce(operator.add, [*adapter.feed(events[0]), *adapter.end(events[1], "length")])
+    for each in (total, to_ai_message(message)):
+        assert each.tool_calls == []
+        assert each.invalid_tool_calls[0]["name"] == "add"
+        assert each.response_metadata == {"finish_reason": "length"}
