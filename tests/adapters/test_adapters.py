@@ -122,6 +122,7 @@ def test_langchain_rebuilds_the_message(name: str, data: st.DataObject) -> None:
     made = to_ai_message(message, usage=USAGE)
     complete = [call for call in message.tool_calls if call.status == "complete"]
     valid = [(call.name, json.loads(call.arguments), call.id) for call in complete]
+    each: Any
     for each in (total, made):
         assert [(call["name"], call["args"], call["id"]) for call in each.tool_calls] == valid
         failed = len(message.tool_calls) - len(complete) + len(message.malformed)

@@ -37,7 +37,7 @@ async def later(pieces: Iterable[Any]) -> AsyncIterator[Any]:
 
 def lines(pieces: Iterable[str]) -> bytes:
     """A completions endpoint's stream."""
-    sent = [{"choices": [{"index": 0, "text": piece, "finish_reason": None}]} for piece in pieces]
+    sent: list[dict[str, Any]] = [{"choices": [{"index": 0, "text": piece, "finish_reason": None}]} for piece in pieces]
     sent.append({"choices": [{"index": 1, "text": "another choice", "finish_reason": "length"}]})
     sent.append({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]})
     sent.append({"choices": [], "usage": {}})
