@@ -104,6 +104,7 @@ class Program:
     special: dict[str, str]  # the same, of the special tokens
     closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what stands around it, by text
     notation: tuple[str, ...] = ()  # quotes of notated values
+    turn_start: str = ""  # blanks with which the text of a turn begins
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
     generation_prompt: str = ""  # what the prompt has written, where a parser is not told
     stop: frozenset[str] = frozenset()  # triggers that end a turn
@@ -155,6 +156,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         special,
         {} if strict else _closers(spec, states),
         spec.notation,
+        spec.turn_start,
         spec.turn_end,
         spec.generation_prompt,
         frozenset(spec.stop or ()),

@@ -138,10 +138,9 @@ def _check_format(machine: MachineFile) -> None:
         raise machine.error(
             ("format", "notation"), "`notation` is not two quotes", f"write `{FORMAT_KEYS['notation'].example}`"
         )
-    if about.get("turn_end", "").strip():
-        raise machine.error(
-            ("format", "turn_end"), "`turn_end` is not blank", f"write `{FORMAT_KEYS['turn_end'].example}`"
-        )
+    for key in ("turn_start", "turn_end"):
+        if about.get(key, "").strip():
+            raise machine.error(("format", key), f"`{key}` is not blank", f"write `{FORMAT_KEYS[key].example}`")
 
 
 def _check_import(machine: MachineFile, where: Keys, entry: Any) -> None:

@@ -110,6 +110,7 @@ class Spec:
     longest_match: bool
     same_path: Mapping[str, str]
     notation: tuple[str, ...]  # the quotes of notated values, opening and closing
+    turn_start: str
     turn_end: str
     generation_prompt: str  # what `prefix=None` stands for
     grammar_path: str

@@ -65,6 +65,7 @@ def build_spec(
         longest_match=about.get("longest_match", False),
         same_path=about.get("same_path", {}),
         notation=tuple(about.get("notation", ())),
+        turn_start=about.get("turn_start", ""),
         turn_end=about.get("turn_end", ""),
         generation_prompt=about.get("generation_prompt", ""),
         grammar_path=grammar_path,

@@ -62,6 +62,7 @@ FORMAT_KEYS: Mapping[str, Key] = {
     "notation": Key(
         "The quotes of notated values: the opening one, the closing one.", "texts", "notation: ['<q>', '</q>']"
     ),
+    "turn_start": Key("Blanks with which the text of a turn begins.", "text", 'turn_start: " "'),
     "turn_end": Key("Blanks that stand before the token that ends a turn.", "text", 'turn_end: "\\n"'),
     "generation_prompt": Key(
         "What the prompt has written for the assistant, where a parser is not told.",

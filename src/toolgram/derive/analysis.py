@@ -26,7 +26,7 @@ from toolgram.derive.conversation import (
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.hints import THINKING, find_instructions, hinted_pairs
 from toolgram.derive.reading import read_calls
-from toolgram.derive.reasoning import Reasoning, find_prompts, learn_reasoning, settle_reasoning
+from toolgram.derive.reasoning import UNSET, Reasoning, find_prompts, learn_reasoning, settle_reasoning
 from toolgram.derive.rebuilding import NotExpressible, parts_of, rebuild, write_calls
 from toolgram.derive.registry import name_markers
 from toolgram.derive.rendering import ChatTemplate
@@ -149,6 +149,7 @@ def _together(
         calls=calls,
         prompts={name: GenerationPrompt(text, talk.body(text)) for name, text in prompts.items()},
         switch=switch,
+        turn_start=_turn_start(talk, content, prompts[UNSET]),
         turn_end=content.turn_end,
         turn_end_after_calls=_last_text(shapes, frozenset({Part.CALLS})),
         history_turn_end=history.partition(CONTENT)[2],
@@ -191,6 +192,12 @@ def _cut_markers(talk: Conversation, markers: MarkerRegistry) -> MarkerRegistry:
     for name, text in long.items():
         talk.report.leave_unexplained(f"{name} is {len(text)} characters long, and was cut: it is hardly a marker")
     return replace(markers, **{name: first_marker(text)[:MAX_MARKER] for name, text in long.items()})
+
+
+def _turn_start(talk: Conversation, content: Content, prompt: str) -> str:
+    """The blanks that the model writes before content: those that the prompt has not, and no marker stands before."""
+    rest = talk.header.removeprefix(prompt) if talk.header.startswith(prompt) else ""
+    return content.turn_start if rest.strip() else rest + content.turn_start
 
 
 def _last_text(shapes: Mapping[Parts, Shape], parts: Parts) -> str:

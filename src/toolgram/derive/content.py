@@ -23,6 +23,7 @@ class Content:
     mode: ContentMode
     start: str
     end: str
+    turn_start: str  # blanks that the template writes before content, behind the role header
     turn_end: str
 
 
@@ -31,8 +32,9 @@ def learn_content(talk: Conversation, reasoning: Reasoning, after_calls: str) ->
     before, after = _around(talk, None)
     start = without_empty_reasoning(before, reasoning)
     mode = ContentMode.ALWAYS_WRAPPED
+    turn_start = ""
     if not start.strip():
-        mode, start = ContentMode.PLAIN, ""
+        mode, start, turn_start = ContentMode.PLAIN, "", start
         reasoned, after_reasoned = _around(talk, REASONING)
         cut = reasoned.find(reasoning.end) if reasoning.end else -1
         opening = reasoned[cut + len(reasoning.end) :] if cut >= 0 else ""
@@ -42,7 +44,7 @@ def learn_content(talk: Conversation, reasoning: Reasoning, after_calls: str) ->
     talk.report.found("C1", f"{mode.value}: {start!r} ... {end!r}", "what surrounds content", before, after)
     if mode is ContentMode.WRAPPED_WITH_REASONING:
         turn_end = _around(talk, None)[1]
-    return Content(mode, start, end, turn_end)
+    return Content(mode, start, end, turn_start, turn_end)
 
 
 def _around(talk: Conversation, reasoning: str | None) -> tuple[str, str]:

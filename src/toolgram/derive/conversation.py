@@ -185,7 +185,7 @@ class Conversation:
         if len(key[1]) - len(base) > MAX_TURN:
             raise TemplateError(f"adds more than {MAX_TURN} characters for one message")
         if key not in self._cuts:
-            self._cuts[key] = _added(*key).replace(FILLER, "")
+            self._cuts[key] = _from_prompt(_added(*key), key[2]).replace(FILLER, "")
         return self._cuts[key]
 
     def _results(self, message: Message) -> list[Message]:
@@ -221,7 +221,7 @@ class Conversation:
             self.refused(f"a user message after {sorted(message)}", error)
             return None
         at = full.find(USER_AGAIN)
-        return None if at < 0 else _added(base, full[:at], self.opening())
+        return None if at < 0 else _from_prompt(_added(base, full[:at], self.opening()), self.opening())
 
     def refused(self, asked: str, error: TemplateError) -> None:
         """Record a refusal, once."""
@@ -273,6 +273,18 @@ def _define_missing(talk: Conversation, error: TemplateError) -> bool:
 def _after(text: str, word: str) -> str:
     at = text.rfind(word)
     return text[at + len(word) :] if at >= 0 else text
+
+
+_SAID = (CONTENT, CONTENT_AGAIN, REASONING, *(call.name for call in CALLS), *(call.id for call in CALLS))
+
+
+def _from_prompt(turn: str, opening: str) -> str:
+    """A turn from the generation prompt on: what stands before that closes the user's message, where one follows it."""
+    bare = opening.lstrip()
+    at = turn.find(bare) if bare.strip() else -1
+    if at <= 0 or turn.startswith(opening) or any(word in turn[:at] for word in _SAID):
+        return turn
+    return opening[: len(opening) - len(bare)] + turn[at:]
 
 
 def _added(base: str, full: str, opening: str) -> str:

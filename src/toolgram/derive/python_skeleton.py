@@ -1,7 +1,8 @@
 """Calls that are written as Python: `name(key=value, ...)`, in a list or in markers.
 
 Strategy: the fragments of the shipped pythonic formats, with this template's markers.  Python's own brackets tell where
-a call ends, so the rest is a name, a parenthesis, and what stands between two calls.
+a call ends, so the rest is a name, a parenthesis, and what stands between two calls.  Models write Python, whatever
+became of quotes and commas in the history that a template prints; where it prints no Python, that is left unexplained.
 """
 
 from __future__ import annotations
@@ -28,14 +29,21 @@ def is_python(calls: CallsFormat) -> bool:
     closing = after[2] if len(after) > 2 and isinstance(after[2], str) else ""
     if opening.strip() != "(" or after[1:2] != (Slot.ARGUMENTS,) or not closing.lstrip().startswith(")"):
         return False
-    if form.separator.strip() != "," or form.pattern[:1] != (ArgumentSlot.KEY,):
+    if form.separator.strip() not in ("", ",") or form.pattern[:1] != (ArgumentSlot.KEY,):
         return False
-    for style in form.values.values():
-        bare = style.before.strip() == "=" and style.encoding in _PYTHON
-        quoted = style.before.strip() in ('="', "='") and style.encoding in (*_PYTHON, ValueEncoding.RAW)
-        if not bare and not quoted:
-            return False
-    return True
+    return bool(form.values) and all(style.before.strip() in ("=", '="', "='") for style in form.values.values())
+
+
+def is_lossy(calls: CallsFormat) -> bool:
+    """Whether Python calls are printed so that they are no Python: values without their quotes, or with too many, or no
+    comma between two arguments."""
+    form = calls.arguments
+    if form.separator.strip() != ",":
+        return True
+    quotes = {style.before.strip() for style in form.values.values()} & {'="', "='"}
+    kinds = {kind for kind, style in form.values.items() if style.before.strip() != "=" and kind != "string"}
+    bare = any(style.before.strip() == "=" and style.encoding not in _PYTHON for style in form.values.values())
+    return bare or bool(quotes and kinds)
 
 
 def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:

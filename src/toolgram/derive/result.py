@@ -334,6 +334,7 @@ class DiffAnalysisResult:
     calls: CallsFormat | None
     prompts: dict[str, GenerationPrompt]  # "unset", and "on" and "off" where there is a switch
     switch: str  # the variable that turns thinking on and off, or ""
+    turn_start: str  # blanks that stand before content, behind the role header
     turn_end: str  # of a turn of content, as the last message
     turn_end_after_calls: str
     history_turn_end: str  # of a turn of content with a user message behind it, whose role header is included

@@ -68,6 +68,8 @@ class TextSkeleton:
 
     def _ends(self, result: DiffAnalysisResult, eos_token: str) -> None:
         """The tokens that end a turn, where the output still has them: dropped wherever text may stand."""
+        if result.turn_start:
+            self.builder.about["turn_start"] = result.turn_start
         texts = [eos_token]
         for end in (result.turn_end, result.turn_end_after_calls):
             found = markers_of(end)

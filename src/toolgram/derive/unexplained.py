@@ -10,13 +10,20 @@ from collections.abc import Iterator
 from itertools import product
 
 from toolgram.derive.hints import TOOLS
+from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.report import DeriveReport
 from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ToolFormat, ValueEncoding
 
 
 def find_unexplained(result: DiffAnalysisResult, report: DeriveReport) -> list[str]:
     """What is left open, in words; nothing where all that the template prints is understood and was read again."""
-    found = [*result.report.unexplained, *_calls(result, report), *_values(result), *_opened(result, report)]
+    found = [
+        *result.report.unexplained,
+        *_calls(result, report),
+        *_values(result),
+        *_python(result),
+        *_opened(result, report),
+    ]
     found += [*_refused(result), *_unproved(result, report)]
     return list(dict.fromkeys(found))
 
@@ -37,6 +44,12 @@ def _values(result: DiffAnalysisResult) -> Iterator[str]:
     for kind, style in (result.calls.arguments.values if result.calls else {}).items():
         if style.encoding is ValueEncoding.UNKNOWN:
             yield f"how an argument of the type {kind} is written was not understood"
+
+
+def _python(result: DiffAnalysisResult) -> Iterator[str]:
+    """Python calls whose history is no Python."""
+    if result.calls is not None and is_python(result.calls) and is_lossy(result.calls):
+        yield "the template writes its calls like Python, without all quotes and commas; they are read as Python"
 
 
 def _opened(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:

@@ -168,7 +168,7 @@ def _difference(message: Message, case: Case) -> str:
         ("content", message.content, case.content),
         ("reasoning", message.reasoning, case.reasoning),
     ):
-        if (text or "").strip() != (expected or "").strip():
+        if (text or "") != (expected or ""):
             return f"{part} {_short(text)} instead of {_short(expected)}"
     return ""
 

@@ -78,7 +78,7 @@ class HeldRegion:
 class EventBuffer:
     """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
 
-    __slots__ = ("behind_call", "blanks", "fresh", "gap", "has", "held", "out", "seam", "tail")
+    __slots__ = ("behind_call", "blanks", "fresh", "gap", "has", "held", "lead", "out", "seam", "tail")
 
     def __init__(self) -> None:
         self.out: list[BufferedEvent] = _NOWHERE
@@ -87,6 +87,7 @@ class EventBuffer:
         self.fresh = True  # the next text begins a segment
         self.seam = False  # a marker or a call was last, so blanks that follow are dropped
         self.has = 0  # some was sent, of CONTENT, of REASONING, or of both
+        self.lead = ""  # blanks that are dropped where the text of the turn begins with them
         self.gap = 0  # some was sent, then a marker: a blank joins what follows
         self.behind_call = False  # a complete call was last, and perhaps closers and blanks
         self.tail = ""  # the end of the last content, where it may open what a call stands in
@@ -104,9 +105,10 @@ class EventBuffer:
             self.drop_blanks()
             body = bare
             self.seam = False
-        elif self.blanks:
-            body = "".join(self.blanks) + body
+        elif self.blanks or self.lead:
+            body = self._led("".join(self.blanks) + body)
             self.blanks.clear()
+        self.lead = ""
         channel = REASONING if meaning == "reasoning" else CONTENT
         shown = " " + body if self.gap & channel else body
         self.gap &= ~channel
@@ -122,6 +124,13 @@ class EventBuffer:
             self.out.append(Malformed(shown, why, body))
         if trailing:
             self.blanks.append(trailing)
+
+    def _led(self, text: str) -> str:
+        """The first text of a turn, without the blanks with which a turn begins."""
+        if self.lead and text.startswith(self.lead):
+            self.out.append(Dropped(self.lead, SEAM, self.lead))
+            return text[len(self.lead) :]
+        return text
 
     def remember(self, text: str) -> bool:
         """Text that was said: its end is kept while brackets or a fence may be what it ends in. Whether it is."""
@@ -162,6 +171,7 @@ class EventBuffer:
         if self.blanks:
             self.drop_blanks()
         self.seam = self.fresh = True
+        self.lead = ""
         self.gap = self.has
 
     def commit(self) -> None:

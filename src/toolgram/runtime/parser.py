@@ -98,6 +98,7 @@ class Parser:
             self._stream.assumed = self._stream.state.meaning == "reasoning"
         elif prefix:
             self._skip(prefix)
+        self._stream.events.lead = program.turn_start
 
     @property
     def state(self) -> str:

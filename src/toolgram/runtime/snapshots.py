@@ -64,6 +64,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "blanks": "".join(events.blanks),
         "fresh": events.fresh,
         "seam": events.seam,
+        "lead": events.lead,
         "has": events.has,
         "gap": events.gap,
         "behind_call": events.behind_call,
@@ -132,10 +133,10 @@ def _load_source(source: Source, data: Mapping[str, Any]) -> None:
 
 
 def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: Mapping[str, Any]) -> None:
-    names = ("blanks", "fresh", "seam", "has", "gap", "behind_call", "tail")
-    kinds = (str, bool, bool, range(4), range(4), bool, str)
+    names = ("blanks", "fresh", "seam", "lead", "has", "gap", "behind_call", "tail")
+    kinds = (str, bool, bool, str, range(4), range(4), bool, str)
     values = _fields(data, names, *kinds)
-    blanks, events.fresh, events.seam, events.has, events.gap, events.behind_call, events.tail = values
+    blanks, events.fresh, events.seam, events.lead, events.has, events.gap, events.behind_call, events.tail = values
     events.blanks = [blanks] if blanks else []
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
     (unclosed,) = _fields(data, ("unclosed_call",), (_COUNT, None))

@@ -1,0 +1,79 @@
+"""Shapes of templates that need more than a comparison: what is read for each of them, and what the report says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.derive.turns import TEMPLATES
+from toolgram.derive.report import DeriveReport
+
+
+def derived(name: str) -> toolgram.Format:
+    source = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+    return toolgram.derive_format(source, bos_token="<s>", eos_token="</s>")
+
+
+def report_of(fmt: toolgram.Format) -> DeriveReport:
+    assert fmt.report is not None
+    return fmt.report
+
+
+def calls_of(message: toolgram.Message) -> list[tuple[str, Any]]:
+    assert all(call.status == "complete" for call in message.tool_calls)
+    return [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
+
+
+@pytest.mark.parametrize("name", ["python_bare_words", "python_no_commas", "python_all_quoted"])
+def test_python_calls_are_read_as_python_whatever_history_prints(name: str) -> None:
+    fmt = derived(name)
+    marker = "<|calls|>" if name == "python_all_quoted" else ""
+    message = fmt.parse(marker + """[look_up(city="Paris", days=2, tags=['a', True]), ping()]""")
+    assert calls_of(message) == [("look_up", {"city": "Paris", "days": 2, "tags": ["a", True]}), ("ping", {})]
+    assert message.content is None
+    report = report_of(fmt)
+    assert not report.ok
+    assert any("they are read as Python" in each for each in report.unexplained)
+    with pytest.raises(toolgram.FormatError):
+        toolgram.derive_format((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        (" Hello, you.", "Hello, you."),
+        ("Hello, you.", "Hello, you."),
+        ("   indented ", "  indented "),
+        (" \n", None),
+        ("", None),
+    ],
+)
+def test_blanks_that_the_template_writes_before_content_are_no_content(text: str, content: str | None) -> None:
+    fmt = derived("blank_before_content")
+    assert report_of(fmt).ok
+    assert 'turn_start: " "' in fmt.machine_text
+    for prefix in (None, "", "user: Hm\nAssistant:"):
+        assert fmt.parse(text, prefix=prefix).content == content
+        parser = fmt.parser(prefix=prefix)
+        events = [event for character in text for event in parser.feed(character)] + parser.close()
+        assert parser.message.content == content
+        assert "".join(event.source for event in events) == text
+
+
+def test_blanks_before_content_in_a_snapshot() -> None:
+    fmt = derived("blank_before_content")
+    parser = fmt.parser()
+    parser.feed(" ")
+    again = fmt.restore(json.loads(json.dumps(parser.snapshot())))
+    again.feed("Hello")
+    assert (again.close(), again.message.content) == ([], "Hello")
+
+
+def test_what_ends_the_users_message_is_no_part_of_the_answer() -> None:
+    fmt = derived("separated_turns")
+    assert report_of(fmt).ok
+    assert report_of(fmt).found.content == "plain"
+    assert fmt.parse("\nFine.").content == "Fine."
