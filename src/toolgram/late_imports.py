@@ -20,6 +20,7 @@ LATE_IMPORTS = {
     "reference_grammar": "toolgram.reference:reference_grammar",
     "reference_machine": "toolgram.reference:ReferenceMachine",
     "reference_parse": "toolgram.reference:reference_parse",
+    "validate": "toolgram.validation:validate",
 }
 
 

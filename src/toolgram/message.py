@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolgram.anomalies import Anomaly
 from toolgram.errors import ToolgramError
@@ -27,6 +27,10 @@ from toolgram.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from toolgram.late_imports import late_import
+
+if TYPE_CHECKING:
+    from toolgram.validation import CheckedCall
 
 
 @dataclass(slots=True)
@@ -83,6 +87,15 @@ class Message:
             "anomalies": [_fields(anomaly) for anomaly in self.anomalies],
             "finish_reason": self.finish_reason,
         }
+
+    def validate(self, tools: Sequence[Any] | None) -> list[CheckedCall]:
+        """Every call against the JSON Schema of its tool: all faults, in words that can go back to the model.
+
+        `tools` are in any known shape. Raises ToolgramError for an unknown one, and without jsonschema-rs (the extra
+        `validate`). See `toolgram.validation`.
+        """
+        checked: list[CheckedCall] = late_import("validate")(self, tools)
+        return checked
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -120,6 +120,14 @@ def parse(
     prefix: Prefix = None,
     finish_reason: FinishReason = None,
     strict: Strict = False,
+    validate: Annotated[
+        bool,
+        typer.Option(
+            "--validate",
+            help="Check each call against its schema in --tools and add what is wrong; the exit status is 1 where "
+            "something is. Example: toolgram parse -f hermes --tools tools.json --validate x.txt",
+        ),
+    ] = False,
 ) -> None:
     """Parse raw model output and print the message as JSON.
 
@@ -130,11 +138,15 @@ def parse(
     toolgram parse -f mistral_v3 --jsonl output log.jsonl      a whole log of outputs
 
     Exit status: 0 parsed; 1 nothing usable (an empty output, nothing but malformed text, a file that cannot be
-    read), with the reason on standard error; 2 a mistake in the command.
+    read), with the reason on standard error, or a call that --validate found wrong; 2 a mistake in the command.
     """
     modes = [name for name, on in (("--events", events), ("--pretty", pretty), ("--jsonl", jsonl is not None)) if on]
     if len(modes) > 1:
         refuse(f"{' and '.join(modes)} exclude one another: choose one")
+    if validate and (events or pretty):
+        refuse("--validate checks whole messages: it goes with neither --events nor --pretty")
+    if validate and tools is None:
+        refuse("--validate needs the tools: --tools FILE")
     inputs = files or ["-"]
     if events and len(inputs) > 1:
         refuse("--events reads one input: with several, it would not be clear which one an event belongs to")
@@ -142,7 +154,7 @@ def parse(
         refuse("standard input (-) can only be read once")
     with quiet_endings():
         fmt = load_required_format(format_name, grammar, machine, NO_FORMAT)
-        reading = Reading(fmt, read_tools(tools), prefix, finish_reason, strict)
+        reading = Reading(fmt, read_tools(tools), prefix, finish_reason, strict, validate)
         if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
             complain("reading standard input; end it with Ctrl-D")
         if jsonl is not None:

@@ -23,6 +23,7 @@ class Verdict:
 
     usable: bool = False
     malformed: str = ""
+    invalid: bool = False  # a call does not fit its schema
     characters: int = 0
 
     def watch(self, event: Event) -> None:
@@ -52,6 +53,7 @@ class Reading:
     prefix: str | None = None
     finish_reason: str | None = None
     strict: bool = False
+    validate: bool = False
 
     def run(self, texts: Iterable[str], see: Callable[[Event], None]) -> Message:
         """Feed the texts as they come and show each event as it happens."""
@@ -63,13 +65,33 @@ class Reading:
             see(event)
         return parser.message
 
+    def shown(self, message: Message) -> tuple[dict[str, Any], bool]:
+        """The message as data, and whether all of its calls fit their schemas, where that was asked for."""
+        made = message.to_dict()
+        if not self.validate:
+            return made, True
+        checked = message.validate(self.tools)
+        made["validation"] = [
+            {
+                "id": call.id,
+                "name": call.name,
+                "valid": call.is_valid,
+                "faults": [fault._asdict() for fault in call.faults],
+                "notes": list(call.notes),
+                "reply": call.reply or None,
+            }
+            for call in checked
+        ]
+        return made, all(call.is_valid for call in checked)
+
 
 def print_messages(reading: Reading, files: list[str], chunk: int | None) -> int:
     """One JSON document per file."""
 
     def show(path: str, verdict: Verdict) -> None:
-        message = reading.run(pieces(path, chunk), verdict.watch)
-        write_json(message.to_dict(), indent=indent_for_terminal())
+        made, valid = reading.shown(reading.run(pieces(path, chunk), verdict.watch))
+        write_json(made, indent=indent_for_terminal())
+        verdict.invalid = not valid
 
     return _each(files, show)
 
@@ -119,6 +141,9 @@ def _each(files: list[str], show: Callable[[str, Verdict], None]) -> int:
             complain(str(error))
             status = NOTHING_USABLE
         else:
+            if verdict.invalid:
+                complain(f"{called(path)}: a call does not fit its schema")
+                status = NOTHING_USABLE
             if not verdict.usable:
                 complain(f"{called(path)}: {verdict.complaint}")
                 status = NOTHING_USABLE

@@ -94,7 +94,7 @@ def _kind(value: Any) -> str:
 
 def _message(reading: Reading, text: str, chunk: int | None) -> dict[str, Any]:
     texts = [text] if chunk is None else cut([text], chunk)
-    return reading.run(texts, lambda event: None).to_dict()
+    return reading.shown(reading.run(texts, lambda event: None))[0]
 
 
 def _lines(path: str, advance: Advance) -> Iterator[tuple[int, bytes]]:

@@ -1,0 +1,165 @@
+"""Calls against their schemas: every fault with its path, nothing fetched, nothing that takes long."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import toolgram
+from toolgram import validation
+from toolgram.cli.app import app
+from toolgram.validation import CheckedCall
+
+FMT = toolgram.get_format("hermes")
+
+
+def run_command(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def tool(name: str = "book", **schema: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": {"type": "object", **schema}}}
+
+
+BOOK = tool(
+    properties={
+        "to": {"type": "string"},
+        "seats": {"type": "array", "items": {"type": "object", "properties": {"row": {"type": "integer"}}}},
+    },
+    required=["to"],
+    additionalProperties=False,
+)
+
+
+def call(arguments: Any, name: str = "book") -> str:
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def check(text: str, *tools: Any) -> list[CheckedCall]:
+    return FMT.parse(text).validate(tools)
+
+
+def test_a_call_that_fits() -> None:
+    (found,) = check(call({"to": "Rome", "seats": [{"row": 3}]}), BOOK)
+    assert found.is_valid
+    assert (found.name, found.faults, found.notes, found.reply) == ("book", (), (), "")
+
+
+def test_all_faults_are_told_with_their_paths() -> None:
+    (found,) = check(call({"seats": [{"row": 1}, {"row": "x"}], "fast": True}), BOOK)
+    assert not found.is_valid
+    assert {fault.path for fault in found.faults} == {"", "seats[1].row"}
+    assert len(found.faults) == 3
+    assert 'seats[1].row: "x" is not of type "integer"' in found.reply
+    assert '"to" is a required property' in found.reply
+    assert found.reply.startswith("The call of book was not made:")
+
+
+def test_the_nearest_name() -> None:
+    (found,) = check(call({}, "bok"), BOOK, tool("fly"))
+    assert found.faults[0].problem == "There is no function bok. Did you mean book?"
+    (found,) = check(call({}, "zzz"), BOOK, tool("fly"))
+    assert found.faults[0].problem == "There is no function zzz. The functions are: book, fly."
+    assert "There are no functions" in FMT.parse(call({})).validate(None)[0].reply
+    (found,) = check(call({}, "x" * 100_000), BOOK)
+    assert len(found.reply) < 1_000
+
+
+def test_calls_that_are_not_whole() -> None:
+    cut = FMT.parse('<tool_call>\n{"name": "book", "arguments": {"to": "Ro', finish_reason="length").validate([BOOK])
+    assert "ended before the call did" in cut[0].reply
+    broken = FMT.parse(call({"to": "Rome"}).replace('"Rome"', "]")).validate([BOOK])
+    assert "could not be read" in broken[0].reply
+
+
+def test_a_pattern_that_would_take_seconds_takes_none() -> None:
+    slow = tool(properties={"a": {"type": "string", "pattern": "^(a+)+$"}})
+    began = time.perf_counter()
+    (found,) = check(call({"a": "a" * 5_000 + "b"}), slow)
+    assert not found.is_valid
+    assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "(", r"^(\w{1,1000}){1,1000}$"])
+def test_a_pattern_that_is_not_supported_is_a_note(pattern: str) -> None:
+    schema = {"a": {"type": "string", "pattern": pattern}, "n": {"type": "integer"}}
+    (found,) = check(call({"a": "x", "n": "no"}), tool(properties=schema, patternProperties={"(?!x)": {}}))
+    assert [fault.path for fault in found.faults] == ["n"], "the rest is checked"
+    assert len(found.notes) == 2
+    assert "properties.a: the pattern" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"$ref": "http://127.0.0.1:9/schema"}}},
+        {"properties": {"a": {"$ref": "file:///etc/passwd"}}},
+        {"properties": {"a": {"$ref": "#/nowhere"}}},
+        {"properties": {"a": {"type": "strin"}}},
+        {"properties": {"pattern": 3}},
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_a_note(schema: dict[str, Any]) -> None:
+    (found,) = check(call({"a": "x"}), tool(**schema))
+    assert found.is_valid
+    assert "were not checked" in found.notes[0]
+
+
+def test_a_schema_that_is_no_json_or_too_deep() -> None:
+    deep: dict[str, Any] = {}
+    inner = deep
+    for _ in range(3_000):
+        inner["items"] = inner = {}
+    for odd in ({"a": deep}, {"a": {1, 2}}):
+        (found,) = check(call({"a": "x"}), tool(properties=odd))
+        assert "were not checked" in found.notes[0]
+
+
+def test_deep_arguments_and_many_faults() -> None:
+    text = f'<tool_call>\n{{"name": "book", "arguments": {{"to": {"[" * 90}{"]" * 90}}}}}\n</tool_call>'
+    assert check(text, BOOK)[0].faults
+    (found,) = check(call({f"k{number}": number for number in range(100)}), tool(additionalProperties={"type": "null"}))
+    assert len(found.faults) == 21
+    assert len(found.reply) < 7_000
+
+
+def test_a_recursive_schema() -> None:
+    tree = {"$ref": "#/$defs/t", "$defs": {"t": {"type": "object", "properties": {"t": {"$ref": "#/$defs/t"}}}}}
+    (found,) = check(call({"t": {"t": {"t": 1}}}), {"name": "book", "parameters": tree})
+    assert [fault.path for fault in found.faults] == ["t.t.t"]
+
+
+def test_a_tool_without_parameters_takes_anything() -> None:
+    assert check(call({"a": 1}), {"type": "function", "function": {"name": "book"}})[0].is_valid
+
+
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    validation._validator.cache_clear()
+    with pytest.raises(toolgram.ToolgramError, match="toolgram\\[validate\\]"):
+        check(call({}), BOOK)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps([BOOK]))
+    (tmp_path / "good.txt").write_text(call({"to": "Rome"}))
+    (tmp_path / "bad.txt").write_text(call({"to": 3}))
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"output": call({"to": 3})}))
+    tools = ["--tools", str(tmp_path / "tools.json")]
+    parse = ["parse", "-f", "hermes", *tools, "--validate"]
+    good = run_command(*parse, str(tmp_path / "good.txt"))
+    assert good.exit_code == 0
+    assert json.loads(good.stdout)["validation"][0]["valid"] is True
+    bad = run_command(*parse, str(tmp_path / "bad.txt"))
+    assert bad.exit_code == 1
+    assert json.loads(bad.stdout)["validation"][0]["faults"] == [{"path": "to", "problem": '3 is not of type "string"'}]
+    rows = run_command(*parse, "--jsonl", "output", str(tmp_path / "rows.jsonl"))
+    assert json.loads(rows.stdout)["message"]["validation"][0]["valid"] is False
+    assert run_command("parse", "-f", "hermes", "--validate", "x").exit_code == 2
+    assert run_command(*parse, "--events", "x").exit_code == 2
