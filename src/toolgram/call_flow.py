@@ -236,7 +236,7 @@ def _same(spec: Spec, path: str) -> str:
 
 def _act(action: str, transition: Transition, source: State, position: Position) -> Position:
     """The position after an action."""
-    if action in ("name", "call_id", "argument_key"):
+    if action in ("name", "call_id", "call_id_part", "argument_key"):
         return _take_text(action, transition, position)
     if action == "start_call":
         if position.started:
@@ -305,7 +305,7 @@ _UNFINISHED = {
     KEYED: ("`end_call` between a key and its value", "write `after: fail_call`"),
     VALUE: ("`end_call` inside a value", "write `after: fail_call`"),
 }
-_EVENTS_WITH_TEXT = {"name": ("string", "map_key"), "call_id": ("string",), "argument_key": ()}
+_EVENTS_WITH_TEXT = {"name": ("string", "map_key"), "call_id": ("string",), "call_id_part": (), "argument_key": ()}
 
 
 def _take_text(action: str, transition: Transition, position: Position) -> Position:

@@ -83,6 +83,11 @@ def read_terminals(text: str, path: str, import_paths: tuple[str, ...]) -> dict[
     return {terminal.name: terminal for terminal in terminals}
 
 
+def short_name(name: str) -> str:
+    """The name of a rule or terminal, without the prefix of its import."""
+    return name if name.startswith("__") else name.rpartition("__")[2]
+
+
 def terminal_line(grammar_text: str, name: str) -> int:
     """The line on which `name` is defined in the grammar, 0 where it is imported."""
     pattern = re.compile(rf"^[ \t]*[?!]?{re.escape(name)}(?:\.\d+)?[ \t]*(?:\{{|:)")

@@ -152,7 +152,9 @@ def without_repairs(spec: Spec) -> Spec:
     return replace(spec, transitions=tuple(row for row in spec.transitions if not row.repair))
 
 
-_CALL_ACTIONS = frozenset({"name", "call_id", "start_call", "no_arguments", "open_arguments", "argument_key"})
+_CALL_ACTIONS = frozenset(
+    {"name", "call_id", "call_id_part", "start_call", "no_arguments", "open_arguments", "argument_key"}
+)
 
 
 def text_only(spec: Spec) -> Spec:

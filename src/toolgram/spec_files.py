@@ -7,10 +7,11 @@ each entry, `grammar_file` asks Lark for the terminals, `spec_building` puts bot
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from toolgram.grammar_file import read_terminals, shape_of, terminal_line
+from toolgram.grammar_file import read_terminals, shape_of, short_name, terminal_line
 from toolgram.machine_file import load_machine, read_text
 from toolgram.spec import TEXT, Literal, Run, Spec
 from toolgram.spec_building import Shapes, build_spec
@@ -32,10 +33,17 @@ def spec_from_texts(
 
 
 def _shapes(text: str, path: str, import_paths: tuple[str, ...]) -> Shapes:
-    """The terminals of a grammar, each with what finds out its shape."""
+    """The terminals of a grammar, each with what finds out its shape.
+
+    One that came with an imported rule, and has that grammar in its name, is known by its own name as well.
+    """
     terminals = read_terminals(text, path, import_paths)
+    names = {short_name(name): name for name in terminals} | {name: name for name in terminals}
 
     def shape(name: str) -> Literal | Run | None:
-        return None if name == TEXT else shape_of(terminals[name], path, terminal_line(text, name))
+        if name == TEXT:
+            return None
+        found = shape_of(terminals[names[name]], path, terminal_line(text, name))
+        return replace(found, name=name)
 
-    return {name: partial(shape, name) for name in terminals}
+    return {name: partial(shape, name) for name in names}

@@ -22,7 +22,7 @@ from automata.fa.nfa import NFA
 from lark.grammar import Rule, Terminal
 
 from toolgram.errors import FormatError
-from toolgram.grammar_file import load_lark, terminal_line
+from toolgram.grammar_file import load_lark, short_name, terminal_line
 from toolgram.spec import END, TEXT, Literal, Spec, Transition, rows_of, without_repairs
 from toolgram.vocabulary import NEVER_ENDED_BY_THEMSELVES, VALUE_TYPES
 
@@ -57,11 +57,6 @@ class Automaton:
     def symbols(self) -> set[str]:
         """Its alphabet."""
         return {symbol for _, symbol, _ in self.edges if symbol}
-
-
-def short_name(name: str) -> str:
-    """The name of a rule or terminal, without the prefix of its import."""
-    return name if name.startswith("__") else name.rpartition("__")[2]
 
 
 # --- the grammar --------------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from toolgram.tools import NO_TOOLS, Tools
 
 REJECTED: Final = "refuted"  # the trigger that a trace gives where a held region turns out to be text
 _UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
+_ID_ACTIONS = frozenset({"call_id", "call_id_part"})
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
 
@@ -155,6 +156,8 @@ class Stream:
                 text = ""
             elif action == "call_id":
                 calls.id = value or None
+            elif action == "call_id_part":
+                calls.id = (calls.id or "") + value
             elif action == "late_call_id":
                 self.events.note("model_id", value)
             elif action == "no_arguments":
@@ -189,7 +192,7 @@ class Stream:
                 else:  # a call that only the end of the output ended is complete only if that says so
                     calls.end("malformed" if action == "fail_call" else "complete" if ended else "truncated")
         if text:
-            drop(text, "call id" if "call_id" in move.actions else why)
+            drop(text, why if _ID_ACTIONS.isdisjoint(move.actions) else "call id")
 
     @property
     def ended(self) -> bool:
