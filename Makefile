@@ -5,13 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
+RAY := .venv-ray
 NEWEST_VLLM := 0.33.0
 VLLM ?= $(NEWEST_VLLM)
 VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
 LLAMA := .llama-cpp
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp test-ray conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +66,14 @@ $(VLLM_ENV)/.ready: tests/integrations/vllm-requirements.txt
 
 $(VLLM_ENV)/.installed: $(VLLM_ENV)/.ready pyproject.toml # vLLM finds the plug-in by its entry point
 	$(VLLM_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+test-ray: $(RAY)/.ready ## bulk on a real Ray cluster of two processes, and in pandas and datasets (900 MB, two minutes)
+	$(RAY)/bin/python -m pytest tests/bulk $(ARGS)
+
+$(RAY)/.ready: pyproject.toml tests/bulk/ray-requirements.txt
+	$(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,ray]' --requirement tests/bulk/ray-requirements.txt
 	@touch $@
 
 test-llama-cpp: $(LLAMA)/.ready ## GBNF in llama.cpp itself (builds it: a C++ compiler, eight minutes)

@@ -19,7 +19,6 @@ from typer.testing import CliRunner, Result
 
 import toolgram
 from toolgram.cli.app import app
-from toolgram.cli.rows import BadRow, output_text
 from toolgram.cli.source import cut, pieces
 from toolgram.cli.terminal import CONTROLS, spelled_out
 
@@ -430,7 +429,7 @@ class TestRows:
     def test_bad_rows_keep_their_place(self) -> None:
         result = run(*V11, "--jsonl", "out.texts.0", text=self.ROWS)
         answers = [json.loads(line) for line in result.stdout.splitlines()]
-        assert result.exit_code == 0
+        assert result.exit_code == 1
         assert [answer["line"] for answer in answers] == [1, 3, 4, 5, 6, 7, 8, 9, 10]
         assert {a["line"]: a["message"]["content"] for a in answers if "message" in a} == {
             1: "hi",
@@ -484,11 +483,72 @@ class TestRows:
         ("row", "kind"), [('{"x": 1}', "a number"), ('{"x": true}', "a truth value"), ('{"x": {}}', "an object")]
     )
     def test_kinds_are_named(self, row: str, kind: str) -> None:
-        with pytest.raises(BadRow, match=f"field 'x' is {kind}, not text"):
-            output_text(row.encode(), "x")
+        answer = json.loads(run(*V11, "--jsonl", "x", text=row).stdout)
+        assert answer == {"line": 1, "error": f"field 'x' is {kind}, not text"}
 
     def test_byte_order_mark(self) -> None:
-        assert output_text(b'\xef\xbb\xbf{"x": "hi"}', "x") == "hi"
+        answer = json.loads(run(*V11, "--jsonl", "x", text=b'\xef\xbb\xbf{"x": "hi"}').stdout)
+        assert answer["message"]["content"] == "hi"
+
+    def test_characters_that_control_a_terminal(self) -> None:
+        result = run(*V11, "--jsonl", "x", "--keep", "x", text=json.dumps({"x": HOSTILE}))
+        assert not CONTROLS.search(result.stdout.removesuffix("\n"))
+        assert json.loads(result.stdout)["x"] == HOSTILE
+
+    def test_files_to_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "logs").mkdir()
+        for name in ("a.jsonl", "b.jsonl"):
+            (tmp_path / "logs" / name).write_text(json.dumps({"x": CALL, "id": name}) + "\n[]\n")
+        out, errors, report = tmp_path / "out.jsonl", tmp_path / "errors", tmp_path / "report.html"
+        arguments = ("--jsonl", "x", str(tmp_path / "logs"), "-o", str(out), "--keep", "id", "--workers", "2")
+        result = run(*V11, *arguments, "--errors", str(errors), "--report", str(report))
+        assert (result.exit_code, result.stdout) == (1, "")
+        answers = [json.loads(line) for line in out.read_text().splitlines()]
+        assert [(answer.get("id"), answer["line"], answer.get("error")) for answer in answers] == [
+            ("a.jsonl", 1, None),
+            (None, 2, "a row must be an object, not a list"),
+            ("b.jsonl", 1, None),
+            (None, 2, "a row must be an object, not a list"),
+        ]
+        assert len(errors.read_text().splitlines()) == 2
+        assert "<svg" in report.read_text()
+        said = result.stderr.splitlines()
+        assert said[0] == "toolgram: 4 rows, 2 that could not be read; 2 with calls, 0 with repairs"
+        assert said[-1] == "toolgram: 2 of 4 rows could not be read"
+
+    def test_rows_that_name_their_format(self) -> None:
+        text = json.dumps({"x": CALL, "f": "mistral_v11"}) + "\n" + json.dumps({"x": "hi"})
+        result = run("parse", "--jsonl", "x", "--format-column", "f", text=text)
+        call, none = [json.loads(line) for line in result.stdout.splitlines()]
+        assert call["message"]["tool_calls"][0]["name"] == "add"
+        assert none["error"] == "field 'f' names no format, and no other was given"
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (("-o", "x.jsonl"), "--output is for rows: say which field holds the output text, --jsonl FIELD"),
+            (("--format-column", "f"), "a column is for rows"),
+            (("--jsonl", "x", "--resume"), "--resume needs an output file"),
+            (("--jsonl", "x", "--keep", "message"), "--keep message: the output has a column of this name already"),
+        ],
+    )
+    def test_mistakes(self, arguments: tuple[str, ...], complaint: str) -> None:
+        result = run(*V11, *arguments)
+        assert result.exit_code == 2
+        assert complaint in result.stderr
+
+    def test_a_missing_package(self, environment: dict[str, str], tmp_path: Path) -> None:
+        code = "import sys; sys.modules['pyarrow'] = None; from toolgram.cli import main; main()"
+        (tmp_path / "x.jsonl").write_text("{}")
+        for arguments in (
+            [str(tmp_path / "x.jsonl"), "-o", str(tmp_path / "y.parquet")],
+            [str(tmp_path / "x.parquet")],
+        ):
+            command = [sys.executable, "-c", code, *V11, "--jsonl", "x", *arguments]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 1
+            assert 'needs pyarrow: pip install "toolgram[bulk]"' in done.stderr
+            assert done.stderr.count("\n") == 1
 
 
 class TestFormats:

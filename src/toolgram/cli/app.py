@@ -12,6 +12,8 @@ from typing import Annotated
 import typer
 
 import toolgram
+from toolgram.bulk.options import Columns, RowOptions
+from toolgram.bulk.run import Run
 from toolgram.cli.checking import print_checks
 from toolgram.cli.deriving import DeriveOptions, checked_name, derive_one, read_kwargs
 from toolgram.cli.drawing import draw
@@ -34,6 +36,20 @@ from toolgram.cli.options import (
 )
 from toolgram.cli.pages import compare, write
 from toolgram.cli.parsing import Reading, print_events, print_messages, print_painted
+from toolgram.cli.row_options import (
+    Errors,
+    FinishReasonColumn,
+    FormatColumn,
+    Keep,
+    OnRay,
+    PrefixColumn,
+    RayAddress,
+    Report,
+    Resume,
+    RowsOutput,
+    ToolsColumn,
+    Workers,
+)
 from toolgram.cli.rows import print_rows
 from toolgram.cli.shipped import print_formats
 from toolgram.cli.template_table import print_template_table
@@ -102,8 +118,8 @@ def parse(
         str | None,
         typer.Option(
             metavar="FIELD",
-            help="The input is JSON lines and FIELD holds the output text; a "
-            "dotted path goes deeper. One JSON line out per row. "
+            help="The input is rows (JSON lines, plain, .gz or .zst, or Parquet) and FIELD holds the output text; a "
+            "dotted path goes deeper. Files, directories and patterns; one row out per row. "
             "Example: --jsonl choices.0.message.content",
         ),
     ] = None,
@@ -128,6 +144,18 @@ def parse(
             "something is. Example: toolgram parse -f hermes --tools tools.json --validate x.txt",
         ),
     ] = False,
+    output: RowsOutput = None,
+    keep: Keep = None,
+    tools_column: ToolsColumn = None,
+    prefix_column: PrefixColumn = None,
+    format_column: FormatColumn = None,
+    finish_reason_column: FinishReasonColumn = None,
+    workers: Workers = 1,
+    errors: Errors = None,
+    resume: Resume = False,
+    report: Report = None,
+    ray: OnRay = False,
+    ray_address: RayAddress = None,
 ) -> None:
     """Parse raw model output and print the message as JSON.
 
@@ -136,9 +164,10 @@ def parse(
     model | toolgram parse --format llama3_json --events       events while the model writes
     toolgram parse -f llama4_pythonic --pretty output.txt      which event each character belongs to
     toolgram parse -f mistral_v3 --jsonl output log.jsonl      a whole log of outputs
+    toolgram parse -f hermes --jsonl text logs/ -o calls.parquet --workers 2 --keep id --report report.html
 
-    Exit status: 0 parsed; 1 nothing usable (an empty output, nothing but malformed text, a file that cannot be
-    read), with the reason on standard error, or a call that --validate found wrong; 2 a mistake in the command.
+    Exit status: 0 parsed; 1 nothing usable (an empty output, nothing but malformed text), a file or a row that cannot
+    be read, with the reason on standard error, or a call that --validate found wrong; 2 a mistake in the command.
     """
     modes = [name for name, on in (("--events", events), ("--pretty", pretty), ("--jsonl", jsonl is not None)) if on]
     if len(modes) > 1:
@@ -153,15 +182,28 @@ def parse(
     if inputs.count("-") > 1:
         refuse("standard input (-) can only be read once")
     with quiet_endings():
-        fmt = load_required_format(format_name, grammar, machine, NO_FORMAT)
-        reading = Reading(fmt, read_tools(tools), prefix, finish_reason, strict, validate)
+        columns = Columns(tools_column, prefix_column, format_column, finish_reason_column)
+        rows_only = {
+            "--output": output, "--keep": keep, "--errors": errors, "--resume": resume, "--report": report,
+            "--ray": ray or ray_address, "--workers": workers > 1, "a column": columns.named(),
+        }  # fmt: skip
+        if jsonl is None and (given := [name for name, value in rows_only.items() if value]):
+            refuse(f"{given[0]} is for rows: say which field holds the output text, --jsonl FIELD")
+        fmt = load_chosen_format(format_name, grammar, machine)
+        if fmt is None and columns.format is None:
+            fmt = load_required_format(format_name, grammar, machine, NO_FORMAT)
         if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
             complain("reading standard input; end it with Ctrl-D")
         if jsonl is not None:
-            status = print_rows(reading, inputs, chunk, field=jsonl)
-        else:
-            show = print_events if events else print_painted if pretty else print_messages
-            status = show(reading, inputs, chunk)
+            kept = tuple(name for each in keep or () for name in each.split(","))
+            options = RowOptions(
+                jsonl, fmt, read_tools(tools), prefix, finish_reason, strict, chunk, kept, columns, validate
+            )
+            run = Run(inputs, options, output, errors, workers, resume, ray or ray_address is not None, ray_address)
+            raise typer.Exit(print_rows(run, report))
+        assert fmt is not None
+        show = print_events if events else print_painted if pretty else print_messages
+        status = show(Reading(fmt, read_tools(tools), prefix, finish_reason, strict, validate), inputs, chunk)
     raise typer.Exit(status)
 
 

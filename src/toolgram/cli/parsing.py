@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolgram import Format, Message
+from toolgram.bulk.rows import checked_calls
 from toolgram.cli.paint import painter
 from toolgram.cli.source import Unreadable, called, pieces
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, indent_for_terminal, write_json
@@ -70,19 +71,8 @@ class Reading:
         made = message.to_dict()
         if not self.validate:
             return made, True
-        checked = message.validate(self.tools)
-        made["validation"] = [
-            {
-                "id": call.id,
-                "name": call.name,
-                "valid": call.is_valid,
-                "faults": [fault._asdict() for fault in call.faults],
-                "notes": list(call.notes),
-                "reply": call.reply or None,
-            }
-            for call in checked
-        ]
-        return made, all(call.is_valid for call in checked)
+        made["validation"] = checked = checked_calls(message, self.tools)
+        return made, all(call["valid"] for call in checked)
 
 
 def print_messages(reading: Reading, files: list[str], chunk: int | None) -> int:

@@ -1,0 +1,155 @@
+"""A batch of rows in, the same batch with messages out: for Ray Data, Hugging Face datasets, Spark, pandas and Arrow.
+
+Strategy: frameworks hand batches over as a dict of columns, a pandas frame or an Arrow table.  Each is taken as columns
+of plain Python values and given back in the same shape, with a column per field of the message.  A row that cannot be
+read has its reason in `error`; nothing that a row holds raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from toolgram.bulk.inputs import import_arrow
+from toolgram.bulk.options import Columns, RowOptions
+from toolgram.bulk.outputs import message_arrays, message_types
+from toolgram.bulk.rows import MESSAGE_COLUMNS, NO_MESSAGE, Answer, RowReader, message_columns
+from toolgram.errors import ToolgramError
+from toolgram.formats import Format, get_format
+
+ADDED = (*MESSAGE_COLUMNS, "error")
+
+
+def parse_batch(
+    batch: Any,
+    field: str = "text",
+    format: str | Format | None = None,
+    tools: Sequence[Any] | None = None,
+    prefix: str | None = None,
+    finish_reason: str | None = None,
+    strict: bool = False,
+    keep: Sequence[str] | None = None,
+    tools_column: str | None = None,
+    prefix_column: str | None = None,
+    format_column: str | None = None,
+    finish_reason_column: str | None = None,
+) -> Any:
+    """The batch with the messages of its outputs, in the same shape: a mapping of columns, a pandas frame, an Arrow
+    table or record batch.
+
+    `field` is the column of the output text; a dotted path goes deeper. `format` is a shipped format by name, or a
+    `Format`; `tools`, `prefix`, `finish_reason` and `strict` are those of `Format.parse`, and the `..._column`
+    arguments name columns that have them per row. `keep` are the columns to pass on, by default all. Columns are added:
+    `content`, `reasoning`, `tool_calls` (a list of id, name, arguments, status), `malformed`, `anomalies`,
+    `finish_reason` and `error`, which says why a row could not be read.
+
+    Raises ToolgramError for an unknown format, a column that is missing, a column to keep that has the name of an added
+    one, and a batch of another shape. Nothing that a row holds raises.
+    """
+    columns = Columns(tools_column, prefix_column, format_column, finish_reason_column)
+    if format is None and format_column is None:
+        raise ToolgramError("say how to read the outputs: format=NAME, or format_column=COLUMN")
+    fmt = get_format(format) if isinstance(format, str) else format
+    options = RowOptions(field, fmt, None if tools is None else list(tools), prefix, finish_reason, strict,
+                         columns=columns)  # fmt: skip
+    given = _columns_of(batch)
+    wanted = [_top(path, given) for path in options.paths()]
+    kept = list(given) if keep is None else [_top(path, given) for path in keep]
+    for name in kept:
+        if name in ADDED:
+            raise ToolgramError(
+                f"column {name!r} would be there twice; rename it, or name the columns to pass on: keep=[...]"
+            )
+    values = {name: _plain(given[name]) for name in dict.fromkeys(wanted)}
+    reader = RowReader(options)
+    rows = zip(*values.values(), strict=True)
+    answers = [reader.answer(dict(zip(values, row, strict=True))) for row in rows]
+    return _shaped(batch, kept, answers)
+
+
+def parse_batches(batches: Iterable[Any], **options: Any) -> Iterator[Any]:
+    """`parse_batch` over an iterator, as Spark's `mapInPandas` and `mapInArrow` call it."""
+    for batch in batches:
+        yield parse_batch(batch, **options)
+
+
+def arrow_schema() -> Any:
+    """The Arrow schema of the columns that `parse_batch` adds."""
+    arrow = import_arrow("Arrow tables")
+    return arrow.schema([*message_types().items(), ("error", arrow.string())])
+
+
+def _columns_of(batch: Any) -> Mapping[str, Any]:
+    """The columns of a batch by name."""
+    if isinstance(batch, Mapping):
+        return batch
+    names = getattr(batch, "column_names", None)  # Arrow
+    if names is None and hasattr(batch, "schema"):
+        names = batch.schema.names
+    if names is not None:
+        return {name: batch.column(name) for name in names}
+    if hasattr(batch, "columns") and hasattr(batch, "assign"):  # pandas
+        return {str(name): batch[name] for name in batch.columns}
+    raise ToolgramError(
+        f"a batch is a mapping of columns, a pandas frame or an Arrow table, not a {type(batch).__name__}"
+    )
+
+
+def _top(path: str, given: Mapping[str, Any]) -> str:
+    top = path if path in given else path.split(".", 1)[0]
+    if top not in given:
+        raise ToolgramError(f"no column {path!r}; the batch has {', '.join(map(repr, list(given)[:20]))}")
+    return top
+
+
+def _plain(column: Any) -> list[Any]:
+    """The values of a column as plain Python ones."""
+    for method in ("to_pylist", "tolist"):
+        if hasattr(column, method):
+            return [_without_arrays(value) for value in getattr(column, method)()]
+    return list(column)
+
+
+def _without_arrays(value: Any) -> Any:
+    """numpy's arrays and scalars as lists and plain values; a missing number of pandas as none."""
+    if isinstance(value, str | int | None | list | dict):
+        return value
+    if isinstance(value, float):
+        return None if value != value else value
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _shaped(batch: Any, kept: list[str], answers: list[Answer]) -> Any:
+    """The answers beside the columns that are kept, in the shape of the batch."""
+    if isinstance(batch, Mapping):
+        added = _lists(answers)
+        if any(type(column).__module__ == "numpy" for column in batch.values()):
+            added = {name: _object_array(values) for name, values in added.items()}
+        return {**{name: batch[name] for name in kept}, **added}
+    if hasattr(batch, "assign"):
+        return batch[kept].assign(**_lists(answers))
+    arrays = {**{name: batch.column(name) for name in kept}, **message_arrays(answers)}
+    arrow = import_arrow("Arrow tables")
+    make = arrow.RecordBatch if isinstance(batch, arrow.RecordBatch) else arrow.Table
+    return make.from_arrays(list(arrays.values()), names=list(arrays))
+
+
+def _lists(answers: list[Answer]) -> dict[str, list[Any]]:
+    found = [NO_MESSAGE if each.message is None else message_columns(each.message) for each in answers]
+    lists = {name: [columns[name] for columns in found] for name in MESSAGE_COLUMNS}
+    return {**lists, "error": [each.error or None for each in answers]}
+
+
+def _object_array(values: list[Any]) -> Any:
+    numpy = _numpy()
+    array = numpy.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+@lru_cache(maxsize=1)
+def _numpy() -> Any:
+    import numpy
+
+    return numpy

@@ -1,0 +1,22 @@
+"""What goes wrong in bulk: a row, or a file, that cannot be read."""
+
+from __future__ import annotations
+
+from toolgram.errors import ToolgramError
+
+
+class BadRow(Exception):
+    """This row holds no output text that can be read; the message says why."""
+
+
+class BadFile(ToolgramError):
+    """A file cannot be read or written; the message says which and why, on one line."""
+
+
+class MissingPackage(ToolgramError):
+    """An optional package is needed for this; the message says how to install it."""
+
+
+def missing(package: str, needed_for: str, extra: str = "bulk") -> MissingPackage:
+    """The error for a package that is not installed."""
+    return MissingPackage(f'{needed_for} needs {package}: pip install "toolgram[{extra}]"')

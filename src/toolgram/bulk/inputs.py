@@ -1,0 +1,206 @@
+"""Files of rows, read batch by batch: JSON lines, plain or compressed, and Parquet.
+
+Strategy: a batch is bytes, so that it can travel to another process: whole lines, or Arrow's own stream of columns.
+It has about a mebibyte, whatever the rows are, and only the columns that are asked for.  A line of more than
+`LONGEST_ROW` is never held; it is a row that cannot be read.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import IO, Any, NamedTuple, cast
+
+from toolgram.bulk.errors import BadFile, missing
+
+BATCH_BYTES = 1 << 20
+LONGEST_ROW = 64 << 20
+_MOST_ROWS = 20_000
+LINES, ARROW, TOO_LONG = "lines", "arrow", "too long"
+PLAIN, GZIP, ZSTD, PARQUET = "plain", "gzip", "zstd", "parquet"
+ENDINGS = {".gz": GZIP, ".zst": ZSTD, ".parquet": PARQUET}
+_IN_DIRECTORIES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst", ".parquet")
+
+
+class Batch(NamedTuple):
+    """Some rows of a file. `first` is the number of the first, `size` how many bytes of the file they are."""
+
+    file: str
+    kind: str
+    first: int
+    data: bytes
+    size: int
+
+
+def kind_of(path: str) -> str:
+    """What kind of file a name stands for; what is none of the others is plain JSON lines."""
+    return ENDINGS.get(os.path.splitext(path)[1].lower(), PLAIN)
+
+
+def named(path: str) -> str:
+    """The name of a file in messages."""
+    return "standard input" if path == "-" else path
+
+
+def expand(inputs: Sequence[str]) -> list[str]:
+    """The files that names, directories and patterns stand for, in order; those of a directory are sorted.
+
+    Raises BadFile for a directory or a pattern without any.
+    """
+    found: list[str] = []
+    for name in inputs:
+        if os.path.isdir(name):
+            below = [os.path.join(folder, each) for folder, _, files in os.walk(name) for each in files]
+            rows = sorted(path for path in below if path.lower().endswith(_IN_DIRECTORIES))
+            if not rows:
+                raise BadFile(f"{name}: no file in this directory ends in {', '.join(_IN_DIRECTORIES)}")
+            found += rows
+        elif name != "-" and glob.has_magic(name) and not os.path.exists(name):
+            matches = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
+            if not matches:
+                raise BadFile(f"{name}: no file matches")
+            found += matches
+        else:
+            found.append(name)
+    return found
+
+
+def read_batches(path: str, columns: Sequence[str]) -> Iterator[Batch]:
+    """The rows of a file. `columns` are the paths that will be looked up. Raises BadFile where it cannot be read."""
+    try:
+        if kind_of(path) == PARQUET:
+            yield from parquet_batches(path, columns)
+        else:
+            with open_lines(path) as stream:
+                yield from line_batches(stream, path)
+    except BadFile:
+        raise
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise BadFile(f"{named(path)}: cannot be read: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return said.strip().split("\n", 1)[0] or type(error).__name__
+
+
+def open_lines(path: str) -> AbstractContextManager[IO[bytes]]:
+    """The bytes of a file of JSON lines, decompressed. Standard input stays open."""
+    if path == "-":
+        if sys.stdin is None:
+            raise OSError("it is closed")
+        return nullcontext(sys.stdin.buffer)
+    kind = kind_of(path)
+    if kind == GZIP:
+        return closing(cast(IO[bytes], gzip.open(path, "rb")))
+    if kind == ZSTD:
+        stream: IO[bytes] = import_arrow(f"reading {path}").input_stream(path, compression="zstd")
+        return closing(stream)
+    return open(path, "rb")
+
+
+def line_batches(
+    stream: IO[bytes], path: str, first: int = 1, end: int | None = None, batch: int = BATCH_BYTES
+) -> Iterator[Batch]:
+    """Batches of whole lines, of about `batch` bytes; of no more than `end` bytes in all, where that is given."""
+    pieces: list[bytes] = []
+    held, line, skipping = 0, first, False
+    while block := stream.read(batch if end is None else min(batch, end)):
+        if end is not None:
+            end -= len(block)
+        cut = (block.find(b"\n") if skipping else block.rfind(b"\n")) + 1
+        if skipping:
+            if not cut:
+                continue
+            line, skipping, block = line + 1, False, block[cut:]
+            cut = block.rfind(b"\n") + 1
+        if cut:
+            data = b"".join([*pieces, block[:cut]])
+            pieces, held = [block[cut:]], len(block) - cut
+            yield Batch(path, LINES, line, data, len(data))
+            line += data.count(b"\n")
+        else:
+            pieces.append(block)
+            held += len(block)
+        if held > LONGEST_ROW:
+            yield Batch(path, TOO_LONG, line, b"", held)
+            pieces, held, skipping = [], 0, True
+    if held:
+        yield Batch(path, LINES, line, b"".join(pieces), held)
+
+
+# --- Parquet ----------------------------------------------------------------------------------------------------------
+
+
+def import_arrow(needed_for: str) -> Any:
+    """The pyarrow package. Raises MissingPackage where it is not installed."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise missing("pyarrow", needed_for) from None
+    return pyarrow
+
+
+def open_parquet(path: str, columns: Sequence[str]) -> tuple[Any, list[str]]:
+    """A Parquet file, and the names of its columns in which paths begin. Raises BadFile where one has none."""
+    import_arrow(f"reading {path}")
+    import pyarrow.parquet as parquet
+
+    try:
+        file = parquet.ParquetFile(path, buffer_size=BATCH_BYTES, pre_buffer=False)
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{path}: not a Parquet file that can be read: {_reason(error)}") from error
+    names = file.schema_arrow.names
+    wanted: list[str] = []
+    for column in columns:
+        top = column if column in names else column.split(".", 1)[0]
+        if top not in names:
+            raise BadFile(f"{path}: no column {column!r}; it has {', '.join(map(repr, names[:20]))}")
+        if top not in wanted:
+            wanted.append(top)
+    return file, wanted
+
+
+def parquet_batches(path: str, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[Batch]:
+    """Batches of rows of a Parquet file, or of some of its row groups, numbered from 1."""
+    file, wanted = open_parquet(path, columns)
+    with closing(file):
+        meta = file.metadata
+        chosen = range(meta.num_row_groups) if groups is None else groups
+        first = 1 + sum(meta.row_group(group).num_rows for group in range(min(chosen, default=0)))
+        for group in chosen:
+            rows = _rows_per_batch(meta.row_group(group), wanted)
+            for found in file.iter_batches(rows, row_groups=[group], columns=wanted, use_threads=False):
+                size = os.path.getsize(path) * found.num_rows // max(1, meta.num_rows)
+                yield Batch(path, ARROW, first, to_stream(found), size)
+                first += found.num_rows
+
+
+def _rows_per_batch(group: Any, wanted: Sequence[str]) -> int:
+    """How many rows are about a batch."""
+    chunks = [group.column(at) for at in range(group.num_columns)]
+    size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".", 1)[0] in wanted)
+    return int(min(_MOST_ROWS, max(1, BATCH_BYTES * group.num_rows // max(1, size))))
+
+
+def to_stream(found: Any) -> bytes:
+    """A record batch as bytes."""
+    import pyarrow
+
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, found.schema) as writer:
+        writer.write_batch(found)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def from_stream(data: bytes) -> Any:
+    """The table of a batch."""
+    import pyarrow
+
+    return pyarrow.ipc.open_stream(data).read_all()

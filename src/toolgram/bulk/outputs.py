@@ -1,0 +1,222 @@
+"""Answers as files: JSON lines, plain or compressed, and Parquet.
+
+Strategy: each batch of answers becomes the bytes of a whole small file, where the work is done.  Such parts join
+without being read again: lines, members of gzip and frames of zstd one behind the other, row groups of Parquet under
+one schema.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from toolgram.bulk.errors import BadFile
+from toolgram.bulk.inputs import GZIP, PARQUET, ZSTD, import_arrow
+from toolgram.bulk.json_rows import write_row
+from toolgram.bulk.rows import MESSAGE_COLUMNS, NO_MESSAGE, Answer, message_columns
+
+Row = tuple[str, int, Answer]  # file, line, and what became of it
+PLACE = ("file", "line")
+LINE_NAMES = (*PLACE, "message", "error")
+COLUMN_NAMES = (*PLACE, *MESSAGE_COLUMNS, "error")
+_ROW_GROUP = 32 << 20
+
+
+def answer_line(file: str | None, line: int, answer: Answer) -> bytes:
+    """One answer as a JSON line; `file` is left out where there is only one."""
+    said: dict[str, Any] = {"line": line} if file is None else {"file": file, "line": line}
+    said.update(answer.kept)
+    if answer.message is None:
+        said["error"] = answer.error
+    else:
+        said["message"] = answer.message.to_dict()
+        if answer.validation is not None:
+            said["message"]["validation"] = answer.validation
+    return write_row(said)
+
+
+def encode(rows: Sequence[Row], kind: str, name_files: bool) -> bytes:
+    """Answers as the bytes of a file of this kind."""
+    if kind == PARQUET:
+        return _parquet(rows)
+    lines = b"".join([answer_line(file if name_files else None, line, answer) for file, line, answer in rows])
+    if kind == GZIP:
+        return gzip.compress(lines, 6, mtime=0)
+    if kind == ZSTD:
+        compressed: bytes = import_arrow("writing .zst").Codec("zstd").compress(lines, asbytes=True)
+        return compressed
+    return lines
+
+
+def taken_names(kind: str) -> tuple[str, ...]:
+    """The names that an output of this kind has besides the columns that are kept."""
+    return COLUMN_NAMES if kind == PARQUET else LINE_NAMES
+
+
+# --- Parquet ----------------------------------------------------------------------------------------------------------
+
+
+def message_types() -> dict[str, Any]:
+    """The Arrow types of the columns of a message."""
+    arrow = import_arrow("Arrow tables")
+    text, number = arrow.string(), arrow.int64()
+    call = {"id": text, "name": text, "arguments": text}
+    return {
+        "content": text,
+        "reasoning": text,
+        "tool_calls": arrow.list_(arrow.struct({**call, "status": text})),
+        "malformed": arrow.list_(arrow.struct({"index": number, **call, "source": text, "start": number})),
+        "anomalies": arrow.list_(
+            arrow.struct({"kind": text, "start": number, "text": text, "call": number, "why": text})
+        ),
+        "finish_reason": text,
+    }
+
+
+def message_arrays(answers: Iterable[Answer]) -> dict[str, Any]:
+    """The columns of messages as Arrow arrays, and `error`."""
+    arrow = import_arrow("Arrow tables")
+    found = [(NO_MESSAGE if each.message is None else message_columns(each.message), each) for each in answers]
+    arrays = {name: to_array([columns[name] for columns, _ in found], kind) for name, kind in message_types().items()}
+    arrays["error"] = arrow.array([each.error or None for _, each in found], arrow.string())
+    return arrays
+
+
+def to_array(values: list[Any], kind: Any) -> Any:
+    """An Arrow array. What UTF-8 cannot encode becomes U+FFFD, since Arrow has no other text."""
+    arrow = import_arrow("Arrow tables")
+    try:
+        return arrow.array(values, kind)
+    except UnicodeEncodeError:
+        return arrow.array(_encodable(values), kind)
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if not value.isascii() else value
+    if isinstance(value, list):
+        return [_encodable(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _encodable(each) for name, each in value.items()}
+    return value
+
+
+def _parquet(rows: Sequence[Row]) -> bytes:
+    arrow = import_arrow("writing Parquet")
+    import pyarrow.parquet as parquet
+
+    answers = [answer for _, _, answer in rows]
+    columns: dict[str, Any] = {
+        "file": arrow.array([file for file, _, _ in rows], arrow.string()),
+        "line": arrow.array([line for _, line, _ in rows], arrow.int64()),
+    }
+    names = dict.fromkeys(name for answer in answers for name in answer.kept)
+    for name in names:
+        columns[name] = _kept_array([answer.kept.get(name) for answer in answers])
+    columns |= message_arrays(answers)
+    sink = arrow.BufferOutputStream()
+    parquet.write_table(arrow.table(columns), sink, compression="zstd")
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _kept_array(values: list[Any]) -> Any:
+    """A column of the input: of its own type where all values have one, else their JSON."""
+    arrow = import_arrow("writing Parquet")
+    try:
+        found = arrow.array(values)
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError, UnicodeEncodeError):
+        return to_array([None if value is None else _as_text(value) for value in values], arrow.string())
+    return found
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+# --- joining ----------------------------------------------------------------------------------------------------------
+
+
+def join(parts: Sequence[str], kind: str, target: str) -> None:
+    """Write the parts, one behind the other, as one file at `target`, which appears there whole."""
+    unfinished = f"{target}.joining"
+    try:
+        if kind == PARQUET:
+            _join_parquet(parts, unfinished)
+        else:
+            with open(unfinished, "wb") as out:
+                for part in parts:
+                    with open(part, "rb") as stream:
+                        shutil.copyfileobj(stream, out, 1 << 20)
+        os.replace(unfinished, target)
+    except OSError as error:
+        raise BadFile(f"{target}: cannot be written: {error.strerror or error}") from error
+
+
+def _join_parquet(parts: Sequence[str], target: str) -> None:
+    arrow = import_arrow("writing Parquet")
+    import pyarrow.parquet as parquet
+
+    schema = _common_schema([parquet.read_schema(part) for part in parts])
+    with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
+        waiting: list[Any] = []
+        size = 0
+        for part in parts:
+            table = _as_schema(parquet.ParquetFile(part).read(use_threads=False), schema)
+            waiting.append(table)
+            size += table.nbytes
+            if size >= _ROW_GROUP:
+                writer.write_table(arrow.concat_tables(waiting))
+                waiting, size = [], 0
+        if waiting:
+            writer.write_table(arrow.concat_tables(waiting))
+
+
+def _common_schema(schemas: Iterable[Any]) -> Any:
+    """One schema for all parts: what has several types becomes the wider one, or text where none is wider."""
+    arrow = import_arrow("writing Parquet")
+    found: dict[str, Any] = {}
+    for name, kind in message_types().items():
+        found.setdefault("file", arrow.string())
+        found.setdefault("line", arrow.int64())
+        found[name] = kind
+    found["error"] = arrow.string()
+    kept: dict[str, Any] = {}
+    for schema in schemas:
+        for column in schema:
+            if column.name not in found:
+                kept[column.name] = _wider(kept.get(column.name, column.type), column.type)
+    kept = {name: arrow.string() if arrow.types.is_null(kind) else kind for name, kind in kept.items()}
+    order = [*PLACE, *kept, *MESSAGE_COLUMNS, "error"]
+    return arrow.schema([(name, kept[name] if name in kept else found[name]) for name in order])
+
+
+def _wider(one: Any, other: Any) -> Any:
+    arrow = import_arrow("writing Parquet")
+    if one == other:
+        return one
+    try:
+        fields = [arrow.schema([("x", kind)]) for kind in (one, other)]
+        return arrow.unify_schemas(fields, promote_options="permissive").field("x").type
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+        return arrow.string()
+
+
+def _as_schema(table: Any, schema: Any) -> Any:
+    arrow = import_arrow("writing Parquet")
+    columns = []
+    for column in schema:
+        if column.name not in table.column_names:
+            columns.append(arrow.nulls(table.num_rows, column.type))
+            continue
+        found = table.column(column.name)
+        try:
+            columns.append(found.cast(column.type))
+        except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
+            texts = [None if value is None else _as_text(value) for value in found.to_pylist()]
+            columns.append(arrow.array(texts, column.type))
+    return arrow.table(columns, schema=schema)

@@ -1,0 +1,134 @@
+"""Finished batches on disk, so that a run that was killed goes on where it was.
+
+Strategy: beside the output `OUT` stands the directory `OUT.parts`.  It says in `run.json` what is read and how.  Each
+finished batch is a file of its own, renamed into place when it is whole, with a note of its bad rows and its summary
+that was there before it.  At the end the parts are joined, the result is renamed to `OUT`, and the directory goes.  A
+run that is resumed must be the same run: the same input files, unchanged, and the same options.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+from toolgram.bulk.errors import BadFile
+from toolgram.bulk.inputs import PARQUET
+from toolgram.bulk.outputs import encode, join
+from toolgram.bulk.running import BadRowAt, BatchAnswer
+from toolgram.bulk.summary import Summary
+
+_RUN = "run.json"
+
+
+class Parts:
+    """The parts of one output. Made with `Parts.open`."""
+
+    def __init__(self, output: str, kind: str) -> None:
+        self._output, self._kind = output, kind
+        self._folder = f"{output}.parts"
+
+    @classmethod
+    def open(cls, output: str, kind: str, fingerprint: dict[str, Any], resume: bool) -> Parts:
+        """The parts of a run, those of an earlier one with `resume`. Raises BadFile where they cannot be used."""
+        parts = cls(output, kind)
+        said = json.loads(json.dumps(fingerprint))
+        try:
+            if os.path.isdir(parts._folder):
+                parts._take_up(said, resume)
+            else:
+                os.makedirs(parts._folder)
+                parts._write(_RUN, json.dumps(said).encode())
+        except OSError as error:
+            raise BadFile(f"{parts._folder}: cannot be written: {error.strerror or error}") from error
+        return parts
+
+    def _take_up(self, fingerprint: dict[str, Any], resume: bool) -> None:
+        run = os.path.join(self._folder, _RUN)
+        if not resume:
+            raise BadFile(
+                f"{self._folder}: a run into this output was not finished; go on with --resume, or delete the directory"
+            )
+        try:
+            with open(run, "rb") as stream:
+                before = json.load(stream)
+        except (OSError, ValueError):
+            before = None
+            if any(name.endswith(".part") for name in os.listdir(self._folder)):
+                raise BadFile(f"{run}: cannot be read, so the parts cannot be trusted; delete the directory") from None
+            self._write(_RUN, json.dumps(fingerprint).encode())
+        if before is not None and before != fingerprint:
+            changed = sorted(key for key in {*before, *fingerprint} if before.get(key) != fingerprint.get(key))
+            raise BadFile(
+                f"{self._folder}: the parts are of another run, which differs in {', '.join(changed)}; "
+                "delete the directory, or choose another output"
+            )
+
+    def has(self, name: str) -> bool:
+        """Whether the part of this name is finished."""
+        return os.path.exists(self._path(f"{name}.part"))
+
+    def add(self, name: str, answer: BatchAnswer) -> None:
+        """Keep the answers to a batch."""
+        note = {"bad": answer.bad, "summary": answer.summary}
+        try:
+            self._write(f"{name}.json", json.dumps(note).encode())
+            self._write(f"{name}.part", answer.output)
+        except OSError as error:
+            raise BadFile(f"{self._folder}: cannot be written: {error.strerror or error}") from error
+
+    def finish(self, errors: str | None) -> Summary:
+        """Join the parts into the output and remove them; `errors` is the file for the rows that could not be read."""
+        names = sorted(name[:-5] for name in os.listdir(self._folder) if name.endswith(".part"))
+        paths = [self._path(f"{name}.part") for name in names]
+        if not paths and self._kind == PARQUET:
+            self._write("none.part", encode([], self._kind, False))
+            paths = [self._path("none.part")]
+        summary = Summary()
+        with ErrorFile(errors) as file:
+            for note in self._notes(names):
+                summary.add(Summary.from_dict(note["summary"]))
+                file.write([BadRowAt(*row) for row in note["bad"]])
+        join(paths, self._kind, self._output)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return summary
+
+    def _notes(self, names: list[str]) -> Iterator[dict[str, Any]]:
+        for name in names:
+            with open(self._path(f"{name}.json"), "rb") as stream:
+                yield json.load(stream)
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, name)
+
+    def _write(self, name: str, data: bytes) -> None:
+        unfinished = self._path(f"{name}.writing")
+        with open(unfinished, "wb") as out:
+            out.write(data)
+        os.replace(unfinished, self._path(name))
+
+
+class ErrorFile:
+    """The rows that could not be read, as JSON lines; nothing where there is no such file."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+
+    def __enter__(self) -> ErrorFile:
+        try:
+            self._out = open(self._path, "wb") if self._path is not None else None
+        except OSError as error:
+            raise BadFile(f"{self._path}: cannot be written: {error.strerror or error}") from error
+        return self
+
+    def write(self, bad: list[BadRowAt]) -> None:
+        """Add rows."""
+        if self._out is not None:
+            for row in bad:
+                self._out.write(json.dumps(row._asdict(), ensure_ascii=True).encode() + b"\n")
+
+    def __exit__(self, *failure: object) -> None:
+        if self._out is not None:
+            self._out.close()

@@ -1,0 +1,208 @@
+"""One row of a log: where its output text is, how it is to be read, and the message that it holds.
+
+Strategy: a row is looked up by dotted paths and answered with plain data.  A row that cannot be read is answered with
+the reason, so that answers stay aligned with the input.  What rows repeat is read once: the tools of a request, and
+formats by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from toolgram.anomalies import Anomaly
+from toolgram.bulk.errors import BadRow
+from toolgram.bulk.json_rows import is_exact, read_row, read_row_exactly
+from toolgram.bulk.options import RowOptions
+from toolgram.errors import ToolgramError
+from toolgram.formats import Format, get_format
+from toolgram.message import Message
+from toolgram.tools import Tools, read_tools
+
+_ABSENT: Any = object()
+
+
+class Answer(NamedTuple):
+    """What became of one row: the columns to keep of it, and a message or the reason why there is none.
+
+    `validation` is there where it was asked for.
+    """
+
+    kept: dict[str, Any]
+    message: Message | None
+    error: str = ""
+    validation: list[dict[str, Any]] | None = None
+
+
+class RowReader:
+    """Reads rows by the options of a run. Made once per process."""
+
+    def __init__(self, options: RowOptions) -> None:
+        self._options = options
+        self._tools: Any = read_tools(options.tools)  # read once; a parser takes them as they are
+        self._field = _lookup(options.field)
+        self._keep = [(path, _lookup(path)) for path in options.keep]
+        columns = options.columns
+        self._own_tools = _lookup(columns.tools) if columns.tools is not None else None
+        self._own_prefix = _lookup(columns.prefix) if columns.prefix is not None else None
+        self._own_format = _lookup(columns.format) if columns.format is not None else None
+        self._own_reason = _lookup(columns.finish_reason) if columns.finish_reason is not None else None
+
+    def answer_line(self, line: bytes) -> Answer:
+        """The answer to a row of JSON lines. Never raises on any line."""
+        try:
+            row = read_row(line)
+        except BadRow as error:
+            return Answer({}, None, str(error))
+        answer = self.answer(row)
+        if answer.kept and not all(map(is_exact, answer.kept.values())):
+            exact = read_row_exactly(line)
+            answer = answer._replace(kept={path: _or_none(find(exact)) for path, find in self._keep})
+        return answer
+
+    def answer(self, row: Any) -> Answer:
+        """The answer to a row that is a mapping. Never raises on any row."""
+        kept: dict[str, Any] = {}
+        try:
+            if not isinstance(row, dict):
+                raise BadRow(f"a row must be an object, not {_kind(row)}")
+            for path, find in self._keep:
+                kept[path] = _or_none(find(row))
+            value = self._field(row)
+            if value is _ABSENT:
+                raise BadRow(f"no field {self._options.field!r}")
+            if not isinstance(value, str):
+                raise BadRow(f"field {self._options.field!r} is {_kind(value)}, not text")
+            tools = self._tools if self._own_tools is None else self._tools_of(self._own_tools(row))
+            message = self._message(row, value, tools)
+            return Answer(kept, message, "", checked_calls(message, tools) if self._options.validate else None)
+        except BadRow as error:
+            return Answer(kept, None, str(error))
+
+    def _message(self, row: dict[str, Any], text: str, tools: Any) -> Message:
+        options = self._options
+        fmt = options.format if self._own_format is None else self._format(self._own_format(row))
+        if fmt is None:
+            raise BadRow(f"field {options.columns.format!r} names no format, and no other was given")
+        prefix, reason = options.prefix, options.finish_reason
+        if self._own_prefix is not None:
+            prefix = _text_or(self._own_prefix(row), prefix, options.columns.prefix)
+        if self._own_reason is not None:
+            reason = _text_or(self._own_reason(row), reason, options.columns.finish_reason)
+        if options.chunk is None:
+            return fmt.parse(text, tools, prefix, reason, options.strict)
+        parser = fmt.parser(tools, prefix, strict=options.strict)
+        for start in range(0, len(text), options.chunk):
+            parser.feed(text[start : start + options.chunk])
+        parser.close(reason)
+        return parser.message
+
+    def _format(self, name: Any) -> Format | None:
+        if name is _ABSENT or name is None:
+            return self._options.format
+        try:
+            return get_format(_text_or(name, "", self._options.columns.format) or "")
+        except ToolgramError as error:
+            raise BadRow(str(error).split(". Load", 1)[0]) from None
+
+    def _tools_of(self, tools: Any) -> Any:
+        if tools is _ABSENT or tools is None:
+            return self._tools
+        column = self._options.columns.tools
+        try:
+            return _tools_in(tools if isinstance(tools, str) else json.dumps(tools))
+        except (ToolgramError, TypeError, ValueError, RecursionError) as error:
+            raise BadRow(f"field {column!r}: {error}") from None
+
+
+@lru_cache(maxsize=256)
+def _tools_in(text: str) -> Tools:
+    """The tools in JSON; most rows of a log offer the same ones."""
+    return read_tools(json.loads(text))
+
+
+def _lookup(path: str) -> Callable[[Any], Any]:
+    """What finds the value at a dotted path; digits index lists, and a key that has the dots in it is found as well."""
+    if "." not in path:
+        return lambda row: row.get(path, _ABSENT)
+    steps = path.split(".")
+
+    def find(row: Mapping[str, Any]) -> Any:
+        if path in row:
+            return row[path]
+        value: Any = row
+        for step in steps:
+            if isinstance(value, dict) and step in value:
+                value = value[step]
+            elif isinstance(value, list) and step.isdecimal() and int(step[:18]) < len(value):
+                value = value[int(step[:18])]
+            else:
+                return _ABSENT
+        return value
+
+    return find
+
+
+def _or_none(value: Any) -> Any:
+    return None if value is _ABSENT else value
+
+
+def _text_or(value: Any, default: str | None, column: str | None) -> str | None:
+    if value is _ABSENT or value is None:
+        return default
+    if not isinstance(value, str):
+        raise BadRow(f"field {column!r} is {_kind(value)}, not text")
+    return value
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "a truth value", type(None): "null"}
+    return names.get(type(value), "a number" if isinstance(value, int | float) else f"a {type(value).__name__}")
+
+
+def checked_calls(message: Message, tools: Any) -> list[dict[str, Any]]:
+    """The calls of a message against the schemas of their tools, as plain data."""
+    return [
+        {
+            "id": call.id,
+            "name": call.name,
+            "valid": call.is_valid,
+            "faults": [fault._asdict() for fault in call.faults],
+            "notes": list(call.notes),
+            "reply": call.reply or None,
+        }
+        for call in message.validate(tools)
+    ]
+
+
+def message_columns(message: Message) -> dict[str, Any]:
+    """A message as columns of plain data, whose types do not depend on the row."""
+    return {
+        "content": message.content,
+        "reasoning": message.reasoning,
+        "tool_calls": [
+            {"id": call.id, "name": call.name, "arguments": call.arguments, "status": call.status}
+            for call in message.tool_calls
+        ],
+        "malformed": [
+            {"index": call.index, "id": call.id, "name": call.name, "arguments": call.arguments,
+             "source": call.source, "start": call.start}
+            for call in message.malformed
+        ],
+        "anomalies": [_anomaly(anomaly) for anomaly in message.anomalies],
+        "finish_reason": message.finish_reason,
+    }  # fmt: skip
+
+
+def _anomaly(anomaly: Anomaly) -> dict[str, Any]:
+    return {
+        "kind": anomaly.kind, "start": anomaly.start, "text": anomaly.text, "call": anomaly.call, "why": anomaly.why,
+    }  # fmt: skip
+
+
+NO_MESSAGE: dict[str, Any] = {
+    "content": None, "reasoning": None, "tool_calls": [], "malformed": [], "anomalies": [], "finish_reason": None,
+}  # fmt: skip
+MESSAGE_COLUMNS = tuple(NO_MESSAGE)

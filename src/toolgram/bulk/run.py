@@ -1,0 +1,161 @@
+"""A whole run, from the names of files to a summary: what the command line calls.
+
+Strategy: two ways of output.  To a file, finished batches lie in `OUT.parts` until all are there; to a stream, they are
+written as they come.  Three runners: this process, several, or a Ray cluster.  A file that cannot be read is said and
+the next one is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from toolgram.bulk.errors import BadFile
+from toolgram.bulk.inputs import PARQUET, Batch, expand, kind_of, named, read_batches
+from toolgram.bulk.on_ray import END, answer_on_ray, part_name, slices_of, start_ray
+from toolgram.bulk.options import RowOptions
+from toolgram.bulk.outputs import taken_names
+from toolgram.bulk.parts import ErrorFile, Parts
+from toolgram.bulk.running import BatchAnswer, Job, answer_here, answer_in_processes
+from toolgram.bulk.summary import Summary
+
+Progress = Callable[[int, int], None]  # rows and bytes of input that were answered
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is read, how, and where the answers go. `output` None is a stream."""
+
+    inputs: Sequence[str]
+    options: RowOptions
+    output: str | None = None
+    errors: str | None = None
+    workers: int = 1
+    resume: bool = False
+    ray: bool = False
+    ray_address: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of the output."""
+        return "plain" if self.output is None else kind_of(self.output)
+
+
+@dataclass
+class Outcome:
+    """What became of a run: its summary, and what was wrong with files."""
+
+    summary: Summary = field(default_factory=Summary)
+    problems: list[str] = field(default_factory=list)
+
+
+def check_run(run: Run) -> None:
+    """Refuse a run whose options cannot be. Raises BadFile."""
+    if run.resume and run.output is None:
+        raise BadFile("--resume needs an output file: finished batches lie beside it")
+    if run.options.validate and run.kind == PARQUET:
+        raise BadFile("--validate is for JSON lines: Parquet has no column for it")
+    for name in run.options.keep:
+        if name in taken_names(run.kind):
+            raise BadFile(f"--keep {name}: the output has a column of this name already")
+
+
+def total_size(files: Sequence[str]) -> int | None:
+    """In bytes; unknown as soon as one input is a pipe or cannot be measured."""
+    if "-" in files:
+        return None
+    try:
+        return sum(os.path.getsize(path) for path in files)
+    except OSError:
+        return None
+
+
+def run_to_stream(run: Run, stream: IO[bytes], progress: Progress) -> Outcome:
+    """Read everything and write the answers to a stream, in order. Raises BadFile where nothing can be done."""
+    outcome = Outcome()
+    files = expand(run.inputs)
+    with ErrorFile(run.errors) as errors:
+        for _, answer in _answers(run, files, None, outcome):
+            stream.write(answer.output)
+            stream.flush()
+            errors.write(answer.bad)
+            _count(outcome, answer, progress)
+    return outcome
+
+
+def run_to_file(run: Run, progress: Progress) -> Outcome:
+    """The same into a file, which is there when it is whole. What is finished is not done again by a resumed run."""
+    assert run.output is not None
+    outcome = Outcome()
+    files = expand(run.inputs)
+    parts = Parts.open(run.output, run.kind, _fingerprint(run, files), run.resume)
+    for name, answer in _answers(run, files, parts, outcome):
+        parts.add(name, answer)
+        _count(outcome, answer, progress)
+    outcome.summary = parts.finish(run.errors)
+    return outcome
+
+
+def _count(outcome: Outcome, answer: BatchAnswer, progress: Progress) -> None:
+    summary = Summary.from_dict(answer.summary)
+    outcome.summary.add(summary)
+    progress(summary.rows, answer.size)
+
+
+def _fingerprint(run: Run, files: Sequence[str]) -> dict[str, Any]:
+    """What the parts depend on: the options, and the files as they are."""
+    inputs = []
+    for path in files:
+        try:
+            stat = os.stat(path) if path != "-" else None
+        except OSError:
+            stat = None
+        inputs.append([path, stat and stat.st_size, stat and stat.st_mtime_ns])
+    return {**run.options.fingerprint(), "inputs": inputs, "kind": run.kind, "ray": run.ray}
+
+
+def _answers(
+    run: Run, files: Sequence[str], parts: Parts | None, outcome: Outcome
+) -> Iterator[tuple[str, BatchAnswer]]:
+    """The answers with their names among the parts, but for those that are there."""
+    job = Job(run.options, run.kind, len(files) > 1 or run.kind == PARQUET)
+    if run.ray:
+        yield from _on_ray(run, files, job, parts, outcome)
+        return
+    names: deque[str] = deque()
+    batches = _batches(run, files, parts, outcome, names)
+    found = answer_in_processes(job, batches, run.workers) if run.workers > 1 else answer_here(job, batches)
+    for answer in found:
+        yield names.popleft(), answer
+
+
+def _batches(
+    run: Run, files: Sequence[str], parts: Parts | None, outcome: Outcome, names: deque[str]
+) -> Iterator[Batch]:
+    for number, path in enumerate(files):
+        try:
+            for at, batch in enumerate(read_batches(path, run.options.paths())):
+                name = part_name(number, at)
+                if parts is None or not parts.has(name):
+                    names.append(name)
+                    yield batch._replace(file=named(path))
+        except BadFile as error:
+            outcome.problems.append(str(error))
+
+
+def _on_ray(
+    run: Run, files: Sequence[str], job: Job, parts: Parts | None, outcome: Outcome
+) -> Iterator[tuple[str, BatchAnswer]]:
+    todo = []
+    for number, part in enumerate(slices_of(files, run.options.paths())):
+        if parts is None or not parts.has(f"{number:06d}-{END}"):
+            todo.append((number, part))
+    start_ray(run.ray_address, progress=False)
+    for name, answer, problem in answer_on_ray(job, todo):
+        if problem:
+            outcome.problems.append(problem)
+        else:
+            yield name, answer

@@ -1,0 +1,105 @@
+"""What a run found: counts, lengths, and the commonest anomalies with an example of each.
+
+Strategy: a summary of fixed size that adds up, so that each batch has one and their sum is that of the run, in whatever
+process they were made.  It is JSON-able, since it lies beside the finished batches.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolgram.anomalies import KINDS
+from toolgram.message import Message
+
+MOST_SHOWN = 10
+_LONGEST_EXAMPLE = 80
+REPAIRED = frozenset(list(KINDS)[: list(KINDS).index("repeated_argument")])
+
+
+@dataclass
+class Summary:
+    """Counts over rows. `lengths` and `arguments` count texts by the number of bits of their length."""
+
+    rows: int = 0
+    bad: int = 0
+    with_calls: int = 0
+    repaired: int = 0  # rows in which something was
+    characters: int = 0
+    calls: Counter[str] = field(default_factory=Counter)  # by status
+    functions: Counter[str] = field(default_factory=Counter)  # of the first thousand names
+    anomalies: Counter[str] = field(default_factory=Counter)  # by kind
+    examples: dict[str, dict[str, Any]] = field(default_factory=dict)  # the first of each kind
+    lengths: Counter[str] = field(default_factory=Counter)
+    arguments: Counter[str] = field(default_factory=Counter)
+    per_row: Counter[str] = field(default_factory=Counter)  # how many rows have so many calls
+
+    def saw(self, message: Message | None, file: str, line: int) -> None:
+        """Count one row."""
+        self.rows += 1
+        if message is None:
+            self.bad += 1
+            return
+        calls = message.tool_calls
+        self.with_calls += bool(calls)
+        self.per_row[str(min(len(calls), 10))] += 1
+        for call in calls:
+            self.calls[call.status] += 1
+            self.arguments[_bits(call.arguments)] += 1
+            if call.name in self.functions or len(self.functions) < 1000:
+                self.functions[call.name] += 1
+        if message.malformed:
+            self.calls["malformed"] += len(message.malformed)
+        self.lengths[_bits(message.content or "")] += 1
+        if message.anomalies:
+            self.repaired += any(odd.kind in REPAIRED for odd in message.anomalies)
+            for odd in message.anomalies:
+                self.anomalies[odd.kind] += 1
+                if odd.kind not in self.examples:
+                    text = odd.text if len(odd.text) <= _LONGEST_EXAMPLE else odd.text[: _LONGEST_EXAMPLE - 1] + "…"
+                    self.examples[odd.kind] = {"file": file, "line": line, "start": odd.start, "text": text}
+
+    def add(self, other: Summary) -> None:
+        """Add the summary of rows that come behind these."""
+        for name, value in vars(other).items():
+            mine = getattr(self, name)
+            if isinstance(value, Counter):
+                mine.update(value)
+            elif isinstance(value, dict):
+                for kind, example in value.items():
+                    mine.setdefault(kind, example)
+            else:
+                setattr(self, name, mine + value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        return {name: dict(value) if isinstance(value, dict) else value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Summary:
+        """The inverse of `to_dict`."""
+        made = cls()
+        for name, value in values.items():
+            setattr(made, name, Counter(value) if isinstance(getattr(made, name), Counter) else value)
+        return made
+
+    def lines(self) -> list[str]:
+        """The summary for people, a line each."""
+        calls, total = self.calls, sum(self.calls.values())
+        said = [
+            f"{self.rows:,} rows, {self.bad:,} that could not be read; {self.with_calls:,} with calls, "
+            f"{self.repaired:,} with repairs",
+            f"{total:,} calls: {calls['complete']:,} complete, {calls['truncated']:,} truncated, "
+            f"{calls['malformed']:,} malformed",
+        ]
+        for kind, count in self.anomalies.most_common(MOST_SHOWN):
+            at = self.examples.get(kind)
+            shown = f"; first in {at['file']} line {at['line']}: {at['text']!r}" if at else ""
+            said.append(f"{count:,} x {kind}: {KINDS.get(kind, '')}{shown}")
+        return said
+
+
+def _bits(text: str) -> str:
+    return str(len(text).bit_length())

@@ -1,0 +1,94 @@
+"""`parse_batch`: every shape of batch in, the same shape out, with the messages that `Format.parse` gives."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.bulk.logs import text_of
+from toolgram.bulk import arrow_schema, parse_batch, parse_batches
+
+pyarrow = pytest.importorskip("pyarrow")
+TEXTS = [text_of(number) for number in range(8)]
+HERMES = toolgram.get_format("hermes")
+ADDED = ["content", "reasoning", "tool_calls", "malformed", "anomalies", "finish_reason", "error"]
+
+
+def shown(calls: Any) -> list[tuple[str, str, str]]:
+    return [(call["name"], call["arguments"], call["status"]) for call in calls]
+
+
+EXPECTED = [
+    [(call.name, call.arguments, call.status) for call in HERMES.parse(text).tool_calls] for text in TEXTS
+]  # fmt: skip
+
+
+def test_a_mapping_of_lists() -> None:
+    batch = parse_batch({"id": list(range(8)), "text": TEXTS}, format="hermes")
+    assert list(batch) == ["id", "text", *ADDED]
+    assert [shown(calls) for calls in batch["tool_calls"]] == EXPECTED
+    assert batch["content"] == [HERMES.parse(text).content for text in TEXTS]
+
+
+def test_a_mapping_of_arrays() -> None:
+    numpy = pytest.importorskip("numpy")
+    batch = parse_batch({"text": numpy.array(TEXTS, dtype=object)}, format=HERMES, keep=[])
+    assert list(batch) == ADDED
+    assert all(isinstance(column, numpy.ndarray) and column.dtype == object for column in batch.values())
+    assert [shown(calls) for calls in batch["tool_calls"]] == EXPECTED
+
+
+@pytest.mark.parametrize("make", [pyarrow.table, lambda columns: pyarrow.RecordBatch.from_pydict(columns)])
+def test_arrow(make: Any) -> None:
+    given = make({"id": list(range(8)), "out": [{"text": text} for text in TEXTS]})
+    batch = parse_batch(given, field="out.text", format="hermes", keep=["id"])
+    assert type(batch) is type(given)
+    assert batch.schema.names == ["id", *ADDED]
+    assert pyarrow.schema(list(batch.schema)[1:]) == arrow_schema()
+    kind = pyarrow.list_(pyarrow.struct([(name, pyarrow.string()) for name in ("id", "name", "arguments", "status")]))
+    assert batch.schema.field("tool_calls").type == kind
+    assert [shown(calls) for calls in batch.column("tool_calls").to_pylist()] == EXPECTED
+
+
+def test_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": range(8), "text": TEXTS}, index=range(10, 18))
+    (batch,) = parse_batches([frame], format="hermes")
+    assert list(batch.columns) == ["id", "text", *ADDED]
+    assert list(batch.index) == list(range(10, 18))
+    assert [shown(calls) for calls in batch["tool_calls"]] == EXPECTED
+
+
+def test_rows_say_how_to_read_them() -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+    batch = parse_batch(
+        {
+            "text": ["[TOOL_CALLS]f[ARGS]{}", "hm</think>hi", TEXTS[0], None],
+            "f": ["mistral_v11", None, None, "hermes"],
+            "p": [None, "<think>", None, None],
+            "t": [None, None, json.dumps([tool]), None],
+        },
+        format="hermes", format_column="f", prefix_column="p", tools_column="t", keep=[],
+    )  # fmt: skip
+    assert shown(batch["tool_calls"][0]) == [("f", "{}", "complete")]
+    assert (batch["reasoning"][1], batch["content"][1]) == ("hm", "hi")
+    assert [odd["kind"] for odd in batch["anomalies"][2]] == ["unknown_tool"]
+    assert batch["error"] == [None, None, None, "field 'text' is null, not text"]
+
+
+@pytest.mark.parametrize(
+    ("batch", "options", "complaint"),
+    [
+        ({"x": []}, {}, "no column 'text'; the batch has 'x'"),
+        ({"text": []}, {"format": None}, "say how to read the outputs"),
+        ({"text": []}, {"format": "nonsense"}, "unknown format 'nonsense'"),
+        ({"text": [], "content": []}, {}, "column 'content' would be there twice"),
+        ([], {}, "a batch is a mapping of columns, a pandas frame or an Arrow table, not a list"),
+    ],
+)
+def test_mistakes(batch: Any, options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(toolgram.ToolgramError, match=complaint):
+        parse_batch(batch, **{"format": "hermes", **options})

@@ -1,0 +1,153 @@
+"""A real Ray cluster of two processes on this machine: the same rows as in one process, and nothing lost.
+
+`make test-ray` builds the environment in which this runs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.bulk.logs import read_answers, rows, text_of, write_log
+from toolgram.bulk import on_ray, parse_batch, parse_batches
+from toolgram.bulk.errors import BadFile
+from toolgram.bulk.options import RowOptions
+from toolgram.bulk.run import Outcome, Run, run_to_file
+
+ray = pytest.importorskip("ray", reason="Ray is not installed here: `make test-ray` builds an environment")
+pytestmark = pytest.mark.filterwarnings("default")
+
+COUNT, BAD = 2_000, (7, 1_300)
+OPTIONS = RowOptions("out.text", toolgram.get_format("hermes"), keep=("id",))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_ray, "SLICE_BYTES", 20_000)
+
+
+def run(source: Path, target: Path, **changes: Any) -> Outcome:
+    return run_to_file(Run([str(source)], OPTIONS, str(target), **changes), lambda rows, size: None)
+
+
+@pytest.mark.parametrize("source", ["in.jsonl", "in.jsonl.gz", "in.jsonl.zst", "in.parquet"])
+@pytest.mark.parametrize("target", ["out.jsonl", "out.parquet"])
+def test_the_rows_of_one_process(tmp_path: Path, source: str, target: str) -> None:
+    log = tmp_path / source
+    if source.endswith(".parquet"):
+        import pyarrow
+        import pyarrow.parquet as parquet
+
+        parquet.write_table(pyarrow.Table.from_pylist(rows(COUNT)), log, row_group_size=300)
+    else:
+        write_log(log, COUNT, BAD)
+    alone = run(log, tmp_path / f"alone.{target}")
+    together = run(log, tmp_path / target, ray=True)
+    assert read_answers(tmp_path / target) == read_answers(tmp_path / f"alone.{target}")
+    assert together.summary == alone.summary
+    assert together.summary.rows == COUNT
+
+
+def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = write_log(tmp_path / "in.jsonl", COUNT, BAD)
+    run(log, tmp_path / "alone.jsonl")
+    killed = tmp_path / "killed"
+
+    def deadly(part: Any, columns: Any) -> Any:
+        if part.first > 500 and not killed.exists():
+            killed.write_text("once")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read_slice(part, columns)
+
+    read_slice = on_ray.read_slice
+    answer_slices = on_ray._answer_slices
+
+    def answers(table: Any, job: Any) -> Any:
+        on_ray.read_slice = deadly  # in the worker
+        yield from answer_slices(table, job)
+
+    monkeypatch.setattr(on_ray, "_answer_slices", answers)
+    run(log, tmp_path / "out.jsonl", ray=True)
+    assert killed.exists()
+    assert read_answers(tmp_path / "out.jsonl") == read_answers(tmp_path / "alone.jsonl")
+
+
+def test_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolgram.bulk.parts import Parts
+
+    log = write_log(tmp_path / "in.jsonl", COUNT, BAD)
+    run(log, tmp_path / "alone.jsonl")
+    written: list[str] = []
+    add = Parts.add
+
+    def add_some(self: Parts, name: str, answer: Any) -> None:
+        if len(written) == 5:
+            raise KeyboardInterrupt
+        written.append(name)
+        add(self, name, answer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Parts, "add", add_some)
+        with pytest.raises(KeyboardInterrupt):
+            run(log, tmp_path / "out.jsonl", ray=True)
+    marks = [name for name in written if name.endswith("-end")]
+    assert marks
+    again: list[str] = []
+    monkeypatch.setattr(Parts, "add", lambda self, name, answer: (again.append(name), add(self, name, answer)))
+    run(log, tmp_path / "out.jsonl", ray=True, resume=True)
+    assert not {name[:6] for name in again} & {name[:6] for name in marks}
+    assert read_answers(tmp_path / "out.jsonl") == read_answers(tmp_path / "alone.jsonl")
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl.gz").write_bytes(b"plain")
+    outcome = run(tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl", ray=True)
+    assert len(outcome.problems) == 1
+    assert "in.jsonl.gz: cannot be read" in outcome.problems[0]
+    with pytest.raises(BadFile, match="standard input"):
+        run(Path("-"), tmp_path / "out.jsonl", ray=True)
+
+
+def test_map_batches() -> None:
+    texts = [text_of(number) for number in range(COUNT)]
+    expected = parse_batch({"text": texts}, format="hermes")
+    ray.data.DataContext.get_current().execution_options.preserve_order = True
+    dataset = ray.data.from_items([{"text": text} for text in texts], override_num_blocks=4)
+    for batch_format in ("numpy", "pyarrow", "pandas"):
+        found = dataset.map_batches(parse_batch, batch_format=batch_format, fn_kwargs={"format": "hermes"}).take_all()
+        assert [row["content"] for row in found] == expected["content"]
+        assert [[call["arguments"] for call in row["tool_calls"]] for row in found] == [
+            [call["arguments"] for call in calls] for calls in expected["tool_calls"]
+        ]
+
+
+def test_datasets_map() -> None:
+    datasets = pytest.importorskip("datasets")
+    texts = [text_of(number) for number in range(100)]
+    found = datasets.Dataset.from_dict({"text": texts}).map(parse_batch, batched=True, fn_kwargs={"format": "hermes"})
+    expected = parse_batch({"text": texts}, format="hermes")
+    assert found["content"][:] == expected["content"]
+    assert [[call["name"] for call in calls] for calls in found["tool_calls"]] == [
+        [call["name"] for call in calls] for calls in expected["tool_calls"]
+    ]
+
+
+def test_an_iterator_of_frames() -> None:
+    """What Spark's `mapInPandas` hands over."""
+    pandas = pytest.importorskip("pandas")
+    frames = [pandas.DataFrame({"text": [text_of(number)]}) for number in range(4)]
+    found = list(parse_batches(iter(frames), format="hermes"))
+    assert [len(frame["tool_calls"][0]) for frame in found] == [1, 0, 1, 1]

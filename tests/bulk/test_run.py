@@ -1,0 +1,290 @@
+"""Whole runs: the same answers from every kind of file and runner, in order; and nothing lost where one is killed."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.bulk.logs import read_answers, rows, write_log
+from toolgram.bulk import inputs, parts
+from toolgram.bulk.errors import BadFile
+from toolgram.bulk.inputs import read_batches
+from toolgram.bulk.options import Columns, RowOptions
+from toolgram.bulk.parts import Parts
+from toolgram.bulk.run import Outcome, Run, check_run, run_to_file
+from toolgram.bulk.running import BatchAnswer, Job, answer_here, answer_in_processes
+
+pyarrow = pytest.importorskip("pyarrow")
+HERMES = toolgram.get_format("hermes")
+OPTIONS = RowOptions("out.text", HERMES, keep=("id",))
+COUNT, BAD = 400, (7, 300)
+
+
+def run(source: Path, target: Path, **changes: Any) -> Outcome:
+    options = changes.pop("options", OPTIONS)
+    return run_to_file(Run([str(source)], options, str(target), **changes), lambda rows, size: None)
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "BATCH_BYTES", 2_000)
+    monkeypatch.setattr(inputs.line_batches, "__defaults__", (1, None, 2_000))
+
+
+@pytest.fixture
+def expected(tmp_path: Path) -> list[dict[str, Any]]:
+    """What must come of the log, by `Format.parse`."""
+    found = []
+    for number, row in enumerate(rows(COUNT), start=1):
+        answer: dict[str, Any] = {"line": number, "id": row["id"]}
+        if number in BAD:
+            answer = {"line": number, "error": "not JSON: Expecting value at character 9"}
+        else:
+            answer["message"] = HERMES.parse(row["out"]["text"]).to_dict()
+        found.append(answer)
+    path = tmp_path / "expected.jsonl"
+    path.write_text("".join(json.dumps(answer) + "\n" for answer in found))
+    return read_answers(path)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("source", ["in.jsonl", "in.jsonl.gz", "in.jsonl.zst"])
+@pytest.mark.parametrize("target", ["out.jsonl", "out.jsonl.gz", "out.jsonl.zst", "out.parquet"])
+def test_every_kind_of_file(tmp_path: Path, expected: list[dict[str, Any]], source: str, target: str) -> None:
+    log = write_log(tmp_path / source, COUNT, BAD)
+    outcome = run(log, tmp_path / target, errors=str(tmp_path / "errors"))
+    answers = read_answers(tmp_path / target)
+    for answer in answers:
+        assert answer.pop("file", str(log)) == str(log)
+    assert answers == expected
+    bad = [json.loads(line) for line in (tmp_path / "errors").read_text().splitlines()]
+    assert [(each["file"], each["line"]) for each in bad] == [(str(log), line) for line in BAD]
+    assert (outcome.summary.rows, outcome.summary.bad) == (COUNT, len(BAD))
+    assert not (tmp_path / f"{target}.parts").exists()
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_parquet_in(tmp_path: Path, expected: list[dict[str, Any]]) -> None:
+    import pyarrow.parquet as parquet
+
+    table = pyarrow.Table.from_pylist(rows(COUNT))
+    parquet.write_table(table, tmp_path / "in.parquet", row_group_size=150)
+    run(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    answers = read_answers(tmp_path / "out.parquet")
+    assert [answer["line"] for answer in answers] == list(range(1, COUNT + 1))
+    good = [answer for answer in expected if "error" not in answer]
+    assert [{**answer, "file": str(tmp_path / "in.parquet")} for answer in good] == [
+        answer for answer in answers if answer["line"] not in BAD
+    ]
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_workers_keep_the_order(tmp_path: Path, expected: list[dict[str, Any]]) -> None:
+    log = write_log(tmp_path / "in.jsonl", COUNT, BAD)
+    run(log, tmp_path / "out.jsonl", workers=2)
+    assert read_answers(tmp_path / "out.jsonl") == expected
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "in.jsonl", COUNT, BAD)
+    job = Job(OPTIONS, "plain")
+    whole = [answer.summary for answer in answer_here(job, read_batches(str(log), ["out.text"]))]
+    found: list[BatchAnswer] = []
+    for answer in answer_in_processes(job, read_batches(str(log), ["out.text"]), 2):
+        found.append(answer)
+        if len(found) == 3:
+            os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
+    assert [answer.summary for answer in found] == whole
+
+
+def test_workers_that_die_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = write_log(tmp_path / "in.jsonl", 3)
+    job = Job(RowOptions("out.text", HERMES, tools=_Deadly()), "plain")  # type: ignore[arg-type]
+    with pytest.raises(BadFile, match=r"in\.jsonl: workers die at the rows from 1 on"):
+        list(answer_in_processes(job, read_batches(str(log), ["out.text"]), 1))
+
+
+class _Deadly:
+    """Ends the process that unpickles it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os._exit, (1,)
+
+
+KILLED = """
+import sys, time
+from toolgram.bulk import inputs, parts
+inputs.line_batches.__defaults__ = (1, None, 2_000)
+add = parts.Parts.add
+def slowly(self, name, answer):
+    add(self, name, answer)
+    time.sleep(0.02)
+parts.Parts.add = slowly
+from toolgram.cli import main
+sys.argv = ["toolgram", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize("target", ["out.jsonl", "out.jsonl.gz", "out.parquet"])
+def test_killed_and_resumed(
+    tmp_path: Path, expected: list[dict[str, Any]], target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, out = write_log(tmp_path / "in.jsonl", COUNT, BAD), tmp_path / target
+    command = [sys.executable, "-c", KILLED, "parse", "-f", "hermes", "--jsonl", "out.text", str(log), "-o", str(out),
+               "--keep", "id", "--errors", str(tmp_path / "errors")]  # fmt: skip
+    folder = tmp_path / f"{target}.parts"
+    for least in (4, 9):
+        process = subprocess.Popen([*command, *(["--resume"] if least > 4 else [])])
+        while process.poll() is None and len(list(folder.glob("*.part"))) < least:
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        assert not out.exists()
+    kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.part")}
+    (folder / "000000-99999999.part.writing").write_bytes(b"half of a part")
+
+    written: list[str] = []
+    add = Parts.add
+    monkeypatch.setattr(inputs.line_batches, "__defaults__", (1, None, 2_000))
+    monkeypatch.setattr(parts.Parts, "add", lambda self, name, answer: (written.append(name), add(self, name, answer)))
+    outcome = run(log, out, resume=True, errors=str(tmp_path / "errors"))
+    assert kept
+    assert not {f"{name}.part" for name in written} & set(kept)
+    answers = read_answers(out)
+    for answer in answers:
+        answer.pop("file", None)
+    assert answers == expected
+    assert (outcome.summary.rows, outcome.summary.bad) == (COUNT, len(BAD))
+    assert len((tmp_path / "errors").read_text().splitlines()) == len(BAD)
+    assert not folder.exists()
+
+
+class TestParts:
+    def test_an_unfinished_run_is_not_overwritten(self, tmp_path: Path) -> None:
+        log = write_log(tmp_path / "in.jsonl", 3)
+        Parts.open(str(tmp_path / "out.jsonl"), "plain", {"a": 1}, resume=False)
+        with pytest.raises(BadFile, match=r"out\.jsonl\.parts: a run into this output was not finished.*--resume"):
+            run(log, tmp_path / "out.jsonl")
+
+    def test_another_run(self, tmp_path: Path) -> None:
+        Parts.open(str(tmp_path / "out"), "plain", {"field": "a", "strict": False}, resume=False)
+        with pytest.raises(BadFile, match="another run, which differs in field;"):
+            Parts.open(str(tmp_path / "out"), "plain", {"field": "b", "strict": False}, resume=True)
+
+    def test_a_changed_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        log = write_log(tmp_path / "in.jsonl", 3)
+        with monkeypatch.context() as patch:
+            patch.setattr(Parts, "finish", lambda self, errors: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                run(log, tmp_path / "out.jsonl")
+        write_log(log, 4)
+        with pytest.raises(BadFile, match="differs in inputs"):
+            run(log, tmp_path / "out.jsonl", resume=True)
+
+    def test_a_run_that_cannot_be_read(self, tmp_path: Path) -> None:
+        folder = tmp_path / "out.parts"
+        folder.mkdir()
+        (folder / "run.json").write_text("{")
+        Parts.open(str(tmp_path / "out"), "plain", {"a": 1}, resume=True)
+        (folder / "run.json").write_text("{")
+        (folder / "x.part").write_text("")
+        with pytest.raises(BadFile, match="cannot be trusted"):
+            Parts.open(str(tmp_path / "out"), "plain", {"a": 1}, resume=True)
+
+
+def test_no_rows_are_a_file_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(b"\n")
+    for name in ("out.jsonl", "out.parquet"):
+        run(tmp_path / "in.jsonl", tmp_path / name)
+        assert read_answers(tmp_path / name) == []
+
+
+def test_a_file_that_cannot_be_read_does_not_end_the_run(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "in.jsonl", 3)
+    job = Run([str(tmp_path / "absent"), str(log)], OPTIONS, str(tmp_path / "out.jsonl"))
+    outcome = run_to_file(job, lambda rows, size: None)
+    assert outcome.problems == [f"{tmp_path}/absent: cannot be read: No such file or directory"]
+    assert outcome.summary.rows == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [({"resume": True, "output": None}, "--resume needs"), ({"keep": ("line",)}, "--keep line: the output has")],
+)
+def test_options_that_cannot_be(changes: dict[str, Any], complaint: str) -> None:
+    options = RowOptions("x", HERMES, keep=changes.pop("keep", ()))
+    with pytest.raises(BadFile, match=complaint):
+        check_run(Run(["x"], options, **{"output": "out.jsonl", **changes}))
+
+
+@pytest.mark.parametrize("target", ["out.jsonl", "out.parquet"])
+def test_columns_to_keep(tmp_path: Path, target: str) -> None:
+    values: list[Any] = [1, 2**70, 1.5, "x", None, [1, {"a": 2**70}], {"deep": []}, True, "\ud800"]
+    lines = [json.dumps({"t": "hi", "v": value, "n": at}) for at, value in enumerate(values)]
+    (tmp_path / "in.jsonl").write_text("\n".join([*lines, json.dumps({"t": "hi"})]))
+    run(tmp_path / "in.jsonl", tmp_path / target, options=RowOptions("t", HERMES, keep=("v", "n")))
+    found = read_answers(tmp_path / target)
+    assert [answer.get("n") for answer in found] == [*range(len(values)), None]
+    kept = [answer.get("v") for answer in found]
+    if target == "out.jsonl":
+        assert kept == [value if value != [] else None for value in values] + [None]
+    else:
+        texts = [value if isinstance(value, str | None) else json.dumps(value) for value in values]
+        assert kept == [*texts[:-1], "\ufffd\ufffd\ufffd", None]
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_column_whose_type_changes_between_parts(tmp_path: Path) -> None:
+    def parsed(values: list[Any]) -> list[Any]:
+        data = "".join(json.dumps({"t": "hi", "v": value}) + "\n" for value in values)
+        (tmp_path / "in.jsonl").write_text(data)
+        run(tmp_path / "in.jsonl", tmp_path / "out.parquet", options=RowOptions("t", HERMES, keep=("v",)))
+        return [answer.get("v") for answer in read_answers(tmp_path / "out.parquet")]
+
+    assert parsed([1] * 300 + [1.5] * 300) == [1.0] * 300 + [1.5] * 300
+    assert parsed([None] * 300 + [7] * 300) == [None] * 300 + [7] * 300
+    assert parsed([1] * 300 + ["x"] * 300) == ["1"] * 300 + ["x"] * 300
+
+
+def test_rows_that_say_how_to_read_them(tmp_path: Path) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+    call = '<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>'
+    lines: list[dict[str, Any]] = [
+        {"t": call, "tools": [tool]},
+        {"t": call, "tools": json.dumps([tool])},
+        {"t": call, "tools": None},
+        {"t": "[TOOL_CALLS]g[ARGS]{}", "f": "mistral_v11"},
+        {"t": "hm", "p": "<think>\n"},
+        {"t": "hi", "r": "length"},
+        {"t": call, "tools": 1},
+        {"t": call, "tools": "["},
+        {"t": "hi", "f": "nonsense"},
+        {"t": "hi", "p": 1},
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    options = RowOptions("t", toolgram.get_format("hermes"), columns=Columns("tools", "p", "f", "r"))
+    run(tmp_path / "in.jsonl", tmp_path / "out.jsonl", options=options)
+    found = read_answers(tmp_path / "out.jsonl")
+    assert [[odd["kind"] for odd in answer.get("anomalies", ())] for answer in found[:3]] == [
+        ["unknown_tool"], ["unknown_tool"], [],
+    ]  # fmt: skip
+    assert found[3]["tool_calls"][0]["name"] == "g"
+    assert found[4]["reasoning"] == "hm"
+    assert found[5]["finish_reason"] == "length"
+    errors = [answer["error"] for answer in found[6:]]
+    assert errors[0].startswith("field 'tools': tools are a list")
+    assert errors[1].startswith("field 'tools': Expecting value")
+    assert errors[2].startswith("unknown format 'nonsense'")
+    assert errors[3] == "field 'p' is a number, not text"
