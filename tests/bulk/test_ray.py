@@ -106,7 +106,12 @@ def test_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marks = [name for name in written if name.endswith("-end")]
     assert marks
     again: list[str] = []
-    monkeypatch.setattr(Parts, "add", lambda self, name, answer: (again.append(name), add(self, name, answer)))
+
+    def noted(self: Parts, name: str, answer: Any) -> None:
+        again.append(name)
+        add(self, name, answer)
+
+    monkeypatch.setattr(Parts, "add", noted)
     run(log, tmp_path / "out.jsonl", ray=True, resume=True)
     assert not {name[:6] for name in again} & {name[:6] for name in marks}
     assert read_answers(tmp_path / "out.jsonl") == read_answers(tmp_path / "alone.jsonl")

@@ -157,8 +157,13 @@ def test_killed_and_resumed(
 
     written: list[str] = []
     add = Parts.add
+
+    def noted(self: Parts, name: str, answer: BatchAnswer) -> None:
+        written.append(name)
+        add(self, name, answer)
+
     monkeypatch.setattr(inputs.line_batches, "__defaults__", (1, None, 2_000))
-    monkeypatch.setattr(parts.Parts, "add", lambda self, name, answer: (written.append(name), add(self, name, answer)))
+    monkeypatch.setattr(parts.Parts, "add", noted)
     outcome = run(log, out, resume=True, errors=str(tmp_path / "errors"))
     assert kept
     assert not {f"{name}.part" for name in written} & set(kept)
