@@ -23,10 +23,12 @@ NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 REAL = sorted((SHARED / "data" / "templates").glob("*.jinja"))
 # Prints the end of a turn only behind the second and each later call.
 CONTRADICTORY = {"deepseek-ai-DeepSeek-R1-Distill-Llama-8B"}
+TOLD = [path.stem for path in TEMPLATES.glob("told_*.jinja")]
 # What is said of the templates that do not show everything, or not in a way that is understood.
 WARNINGS = {
     "no_tools": "prints no tool calls",
     "id_only": "the id must carry the name",
+    **dict.fromkeys(TOLD, "prints no tool calls"),
     "text_in_two_ways": "arguments of these types is not understood",
     "type_tags": "arguments of these types is not understood",
 }

@@ -15,7 +15,7 @@ CONTENT = "{{ m.content if m.content }}"
 CALLS = "{% for c in m.tool_calls %}<call>{{ c.function|tojson }}</call>{% endfor %}"
 WHOLE = START + CONTENT + CALLS + "<|end|>" + END + PROMPT
 REFUSING = "{% if m.tool_calls %}{{ raise_exception('no calls') }}{% endif %}"
-TOLD = "{% if tools %}Write <tool_call>{{ tools|tojson }}</tool_call>.{% endif %}"
+TOLD = "{% if tools %}Write <tool_call>{'name': <function-name>, 'arguments': <args>}</tool_call>.{% endif %}"
 
 
 def report_of(template: str) -> DeriveReport:
@@ -42,7 +42,8 @@ def test_a_template_that_has_no_calls_and_tells_of_none_is_ok() -> None:
     [
         (START + REFUSING + CONTENT + "<|end|>" + END + PROMPT, "refused every message with calls"),
         (TOLD + START + CONTENT + "<|end|>" + END + PROMPT, "are those of hermes is taken from what it tells"),
-        (TOLD.replace("tool_call", "x") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
+        (TOLD.replace("tool_call", "x") + START + CONTENT + "<|end|>" + END + PROMPT, "are told, not printed"),
+        (TOLD.replace("name", "?") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
         (WHOLE.replace("<|assistant|>{% endif", "<|assistant|><|secret|>{% endif"), "ends in '<|secret|>'"),
         (WHOLE.replace(CONTENT, CONTENT * 2), "is printed twice"),
         (WHOLE.replace(CONTENT, "{% if m.content and m.tool_calls %}{{ raise_exception('x') }}{% endif %}" + CONTENT),

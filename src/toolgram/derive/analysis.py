@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -24,7 +25,7 @@ from toolgram.derive.conversation import (
     settle_form,
 )
 from toolgram.derive.errors import TemplateError
-from toolgram.derive.hints import THINKING, find_instructions, hinted_pairs
+from toolgram.derive.hints import THINKING, TOOLS, find_instructions, hinted_pairs
 from toolgram.derive.reading import read_calls
 from toolgram.derive.reasoning import UNSET, Reasoning, find_prompts, learn_reasoning, settle_reasoning
 from toolgram.derive.rebuilding import NotExpressible, parts_of, rebuild, write_calls
@@ -42,6 +43,7 @@ from toolgram.derive.result import (
     Report,
     Shape,
 )
+from toolgram.derive.told import find_told
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
 
 
@@ -61,6 +63,11 @@ def _analyse(talk: Conversation) -> DiffAnalysisResult:
     switch, prompts = find_prompts(talk)
     talk.phase = "T1"
     style = settle_calls(talk)
+    printed = _prints_calls(talk, style is not None)
+    told = find_told(_about_tools(talk))
+    if told is not None and printed != "yes":
+        talk.write_told = partial(write_calls, told)
+        style = settle_calls(talk)
     talk.phase = "R1"
     has_reasoning = settle_reasoning(talk, style is not None)
     talk.header = _header(talk, list(prompts.values()), has_reasoning)
@@ -70,7 +77,12 @@ def _analyse(talk: Conversation) -> DiffAnalysisResult:
     talk.phase = "T1-T7"
     form = _of_some_length(talk, learn_calls(talk, calls, reasoning, content)) if calls else None
     talk.phase = "turns"
-    return _together(talk, reasoning, content, form, switch, prompts)
+    result = _together(talk, reasoning, content, form, switch, prompts)
+    result.prints_calls, result.told = printed, talk.write_told is not None and form is not None
+    result.example = write_calls(told, CALLS[:1]) if told is not None else ""
+    _explain(result, talk)
+    _check(result, talk)
+    return result
 
 
 def _reasoning(
@@ -134,7 +146,9 @@ def _together(
     strips = learn_strips(talk)
     markers, fields, tool_format, position = name_markers(reasoning, content, calls)
     markers = _cut_markers(talk, markers)
-    instructions = find_instructions(talk, calls is not None, reasoning.mode is not ReasoningMode.NONE)
+    instructions = find_instructions(
+        talk, calls is not None and talk.write_told is None, reasoning.mode is not ReasoningMode.NONE
+    )
     pairs = hinted_pairs(instructions.get(THINKING, ""))
     history = talk.turn_in_history(talk.assistant(CONTENT, REASONING)) or ""
     result = DiffAnalysisResult(
@@ -164,11 +178,11 @@ def _together(
         instructions=instructions,
         hinted_reasoning=pairs[0] if pairs else None,
         hinted_content=pairs[1] if len(pairs) > 1 else None,
-        prints_calls=_prints_calls(talk, calls),
+        prints_calls="",
+        told=False,
+        example="",
         report=talk.report,
     )
-    _explain(result, talk)
-    _check(result, talk)
     return result
 
 
@@ -212,10 +226,15 @@ def _preserved(markers: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in found if any(map(str.isalnum, part))))
 
 
-def _prints_calls(talk: Conversation, calls: CallsFormat | None) -> str:
+def _about_tools(talk: Conversation) -> str:
+    """What the prompt says of tools. Templates may give the model other words where it is asked to call one."""
+    return find_instructions(talk, False, True).get(TOOLS, "")
+
+
+def _prints_calls(talk: Conversation, found: bool) -> str:
     """Whether calls are printed: one that was never printed may have been left out, or refused."""
     turns = [talk.turn(content, None, CALLS[:1]) for content in (None, CONTENT)]
-    if calls is not None or any(turn is not None and CALLS[0].name in turn for turn in turns):
+    if found or any(turn is not None and CALLS[0].name in turn for turn in turns):
         return "yes"
     return "no" if any(turn is not None for turn in turns) else "refused"
 
@@ -258,14 +277,14 @@ def _shape(body: str, parts: Parts, calls: CallsFormat | None, with_calls: Seque
 def _explain(result: DiffAnalysisResult, talk: Conversation) -> None:
     """Say what the template does not print."""
     report = result.report
-    if result.calls is None:
+    if result.calls is None or result.told:
         refused = result.prints_calls == "refused"
         report.warn(
             "the template refuses tool calls; it does not show how the model writes them"
             if refused
             else "the template prints no tool calls; it cannot show how the model writes them"
         )
-    elif Part.CALLS not in result.shapes.get(frozenset({Part.CALLS}), Shape((), ())).parts:
+    if result.calls is not None and Part.CALLS not in result.shapes.get(frozenset({Part.CALLS}), Shape((), ())).parts:
         report.leave_unexplained("the template prints calls, and what was found does not write them as it does")
     for topic, text in result.instructions.items():
         report.found("hints", f"the prompt speaks of {topic}", "what it has more with them than without", text)

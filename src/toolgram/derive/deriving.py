@@ -138,6 +138,8 @@ def _derive(template: str, bos_token: str, eos_token: str, name: str, kwargs: Ma
     _ = fmt.program
     report.probes = probe(fmt, result)
     fmt = _known(result, fmt, report)
+    if result.example and not fmt.parse(result.example).tool_calls:
+        report.warnings.append(f"the template tells of calls like {result.example!r}, which is not how it prints them")
     report.unexplained += find_unexplained(result, report)
     for failed in report.failed:
         report.warnings.append(f"{failed.case} ({failed.prompt}): {failed.problem}")

@@ -34,7 +34,7 @@ def _functionary(result: DiffAnalysisResult) -> bool:
 
 def _granite(result: DiffAnalysisResult) -> bool:
     told = "".join(result.instructions.values())
-    return result.tool_format is ToolFormat.NONE and "<|tool_call|>" in told
+    return result.prints_calls != "yes" and "<|tool_call|>" in told
 
 
 def _bare_json(result: DiffAnalysisResult) -> bool:
@@ -46,10 +46,10 @@ def _bare_json(result: DiffAnalysisResult) -> bool:
 
 
 def _told(marker: str) -> Callable[[DiffAnalysisResult], bool]:
-    """The template prints no calls, and tells the model to write this marker."""
+    """The template prints no calls, and has an example that begins with this marker."""
 
     def fits(result: DiffAnalysisResult) -> bool:
-        return result.tool_format is ToolFormat.NONE and marker in "".join(result.instructions.values())
+        return result.told and result.markers.per_call_start.strip() == marker
 
     return fits
 

@@ -349,6 +349,8 @@ class DiffAnalysisResult:
     instructions: Mapping[str, str]  # what the prompt says of "tools" or "thinking", where no turn shows it
     hinted_reasoning: tuple[str, str] | None  # markers that those instructions show, never used for anything else
     hinted_content: tuple[str, str] | None
+    told: bool  # calls are read as the prompt tells of them; the template prints none
+    example: str  # a call as the prompt tells of it, whether or not the template prints any
     prints_calls: str  # "yes", "no", or "refused" where it refused every message with calls
     report: Report
     renders: int = 0

@@ -12,7 +12,7 @@ from itertools import product
 from toolgram.derive.hints import TOOLS
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.report import DeriveReport
-from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ToolFormat, ValueEncoding
+from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ValueEncoding
 
 
 def find_unexplained(result: DiffAnalysisResult, report: DeriveReport) -> list[str]:
@@ -30,10 +30,12 @@ def find_unexplained(result: DiffAnalysisResult, report: DeriveReport) -> list[s
 
 def _calls(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
     """Calls that are not printed, but refused, or told of."""
-    if result.tool_format is not ToolFormat.NONE:
+    if result.prints_calls == "yes":
         return
     if report.shipped:
         yield f"the template prints no calls: that they are those of {report.shipped} is taken from what it tells"
+    elif result.told:
+        yield "the calls are told, not printed: how they are written is taken from an example in the instructions"
     elif result.prints_calls == "refused":
         yield "the template refused every message with calls; how they are written is not known"
     elif TOOLS in result.instructions:
