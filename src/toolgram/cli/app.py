@@ -51,6 +51,7 @@ from toolgram.cli.row_options import (
     Workers,
 )
 from toolgram.cli.rows import print_rows
+from toolgram.cli.serving import serve
 from toolgram.cli.shipped import print_formats
 from toolgram.cli.template_table import print_template_table
 from toolgram.cli.terminal import complain, quiet_endings, refuse
@@ -555,3 +556,6 @@ def docs(
         chosen = load_chosen_format(name, grammar, machine)
         formats = [chosen] if chosen else [toolgram.get_format(name) for name in toolgram.format_names()]
         raise typer.Exit((compare if check_only else write)(formats, folder, embed or []))
+
+
+app.command()(serve)

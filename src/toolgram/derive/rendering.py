@@ -95,16 +95,40 @@ class ChatTemplate:
             raise known
         return known
 
-    def _render_leniently(self, variables: dict[str, Any]) -> str | TemplateError:
+    def render_once(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Message] | None = None,
+        add_generation_prompt: bool = True,
+        kwargs: Mapping[str, Any] | None = None,
+        most: int = MAX_OUTPUT,
+    ) -> str:
+        """A prompt that is not kept, of at most so many characters. Raises TemplateError."""
+        variables = {
+            "messages": list(messages),
+            "tools": None if tools is None else list(tools),
+            "documents": None,
+            "add_generation_prompt": add_generation_prompt,
+            **self.tokens,
+            **self.kwargs,
+            **(kwargs or {}),
+        }
+        said = self._render_leniently(variables, most)
+        if isinstance(said, TemplateError):
+            raise said
+        return said
+
+    def _render_leniently(self, variables: dict[str, Any], most: int = MAX_OUTPUT) -> str | TemplateError:
         """Render; where a template changes lists of its own, which `transformers` refuses, let it, on copies."""
         if not self.environment.lenient:
-            result = self._render(variables)
+            result = self._render(variables, most)
             if not (isinstance(result, TemplateError) and isinstance(result.__cause__, SecurityError)):
                 return result
             self.environment.lenient = True
-        return self._render(copy.deepcopy(variables))
+        return self._render(copy.deepcopy(variables), most)
 
-    def _render(self, variables: dict[str, Any]) -> str | TemplateError:
+    def _render(self, variables: dict[str, Any], most: int) -> str | TemplateError:
         self.renders += 1
         begin = CLOCK()
         meter, deadline = self.environment.meter, begin + min(MAX_SECONDS, time_left())
@@ -116,8 +140,8 @@ class ChatTemplate:
             for piece in output:
                 pieces.append(piece)
                 size += len(piece)
-                if size > MAX_OUTPUT:
-                    raise CostlyTemplate(f"renders more than {MAX_OUTPUT} characters")
+                if size > most:
+                    raise CostlyTemplate(f"renders more than {most} characters")
                 if CLOCK() > deadline:
                     raise CostlyTemplate("takes too long to render")
         except OutOfBudget:

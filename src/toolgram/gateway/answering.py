@@ -1,0 +1,209 @@
+"""From a request to an answer: prompt, grammar, raw text, events.
+
+Strategy: a turn is one output of the model, read by one parser while it comes. What is made of its events is up to the
+caller: chunks of a stream, or a whole message at the end. Rendering a template and writing a grammar take milliseconds
+of the processor, so they run in a thread, one at a time, where they block no stream.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import anyio
+import httpx
+
+from toolgram.adapters.shaping import Calls
+from toolgram.adapters.usage import Usage
+from toolgram.errors import ToolgramError
+from toolgram.events import Event, ToolCallStart
+from toolgram.export.expressions import Export
+from toolgram.gateway.asking import Ask
+from toolgram.gateway.engine import Answer, answer_of, count_tokens
+from toolgram.gateway.errors import Refusal, unsupported
+from toolgram.gateway.model import Model, Prompt
+from toolgram.gateway.upstreams import UPSTREAMS, Upstream
+from toolgram.message import Message, ToolCall
+
+Constrain: TypeAlias = Literal["asked", "always", "never"]
+
+
+@dataclass
+class Limits:
+    """What one request, and all of them, may take."""
+
+    body: int = 16_000_000  # bytes of a request
+    concurrent: int = 512  # answers at the same time
+    seconds: float = 1_800.0  # for one answer
+    idle: float = 300.0  # for the next piece of it
+    slow: float = 60.0  # for a client to take what it is sent
+
+
+class Prepared(NamedTuple):
+    """What a request comes to."""
+
+    prompt: Prompt
+    grammar: Export | None
+
+
+@dataclass
+class Gateway:
+    """A model, and the server that runs it. `record` is called with the raw text of every answer, where it is given."""
+
+    model: Model
+    kind: str
+    client: httpx.AsyncClient
+    limits: Limits = field(default_factory=Limits)
+    calls: Calls = "streamed"
+    reasoning: str | None = "reasoning_content"
+    constrain: Constrain = "asked"
+    record: Callable[[dict[str, Any]], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._one_at_a_time = anyio.CapacityLimiter(1)
+
+    @property
+    def upstream(self) -> Upstream:
+        """How the server is spoken to."""
+        return UPSTREAMS[self.kind]
+
+    async def prepare(self, ask: Ask) -> Prepared:
+        """The prompt and the grammar of a request. Raises Refusal."""
+        return await anyio.to_thread.run_sync(self._prepare, ask, limiter=self._one_at_a_time)
+
+    def _prepare(self, ask: Ask) -> Prepared:
+        prompt = self.model.prompt(ask)
+        return Prepared(prompt, self._grammar(ask, prompt))
+
+    def _grammar(self, ask: Ask, prompt: Prompt) -> Export | None:
+        wanted = ask.must_call or ask.json_schema is not None
+        if self.constrain == "never" or not (wanted or (self.constrain == "always" and ask.tools)):
+            return None
+        if self.upstream.target is None:
+            if not wanted:
+                return None
+            what = "response_format" if ask.json_schema is not None else "tool_choice"
+            raise unsupported(what, f"the server behind this gateway ({self.kind}) takes no grammar that would hold it")
+        try:
+            return self.model.fmt.export(
+                self.upstream.target,
+                tools=ask.tools,
+                tool_choice=ask.tool_choice,
+                parallel_tool_calls=ask.parallel,
+                reasoning=False if ask.thinking is False else None,
+                json_schema=ask.json_schema,
+                prefix=prompt.prefix,
+                text_before_calls=not ask.must_call,
+            )
+        except ToolgramError as error:
+            raise Refusal(f"no grammar can be written for this request: {error}", param="tools") from None
+
+    async def turn(self, ask: Ask, prepared: Prepared, number: int = 0) -> Turn:
+        """One output, whose request the server has accepted. To be closed. Raises Refusal."""
+        if number and "seed" in ask.sampling:
+            ask = replace(ask, sampling={**ask.sampling, "seed": ask.sampling["seed"] + number})
+        body = self.upstream.body(self.model, prepared.prompt, ask, prepared.grammar)
+        answer = await answer_of(self.client, self.upstream, body)
+        return Turn(self, ask, prepared.prompt, answer)
+
+    async def count(self, ask: Ask) -> int:
+        """How many tokens the prompt of a request has. Raises Refusal."""
+        prepared = await self.prepare(ask)
+        return await count_tokens(self.client, self.upstream, prepared.prompt.text)
+
+
+class Turn:
+    """One output of the model. What it says of itself is known when `events` is over."""
+
+    def __init__(self, gateway: Gateway, ask: Ask, prompt: Prompt, answer: Answer) -> None:
+        self._gateway, self._ask, self._prompt, self._answer = gateway, ask, prompt, answer
+        fmt = gateway.model.fmt
+        if not ask.tools or ask.tool_choice == "none":
+            fmt = fmt.text_only
+        self._parser = fmt.parser(tools=ask.tools or None, prefix=prompt.prefix)
+        self._raw: list[str] = []
+        self._cut = False  # behind the one call that was asked for
+        self.reason: str | None = None
+        self.stopped_by: str | None = None
+        self.usage = Usage()
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        await self._answer.close()
+
+    async def events(self) -> AsyncIterator[list[Event]]:
+        """The events of the output as it comes. Raises Refusal where the server breaks off, or time is over."""
+        deadline = time.monotonic() + self._gateway.limits.seconds
+        async for piece in self._answer.pieces():
+            if time.monotonic() > deadline:
+                raise Refusal("the answer took too long", 504, code="timeout")
+            if piece.usage is not None:
+                self.usage = piece.usage
+            self.reason = piece.reason or self.reason
+            if piece.stopped_by in self._ask.stop:
+                self.stopped_by = piece.stopped_by
+            if piece.text:
+                if self._gateway.record is not None:
+                    self._raw.append(piece.text)
+                events = self._until_second_call(self._parser.feed(piece.text))
+                if events:
+                    yield events
+                if self._cut:
+                    break
+        if not self._cut:
+            yield self._until_second_call(self._parser.close(self.reason))
+        self._write_record()
+
+    def _until_second_call(self, events: list[Event]) -> list[Event]:
+        """What may be sent where only one call was asked for."""
+        if self._ask.parallel:
+            return events
+        for at, event in enumerate(events):
+            if isinstance(event, ToolCallStart) and event.index > 0:
+                self._cut = True
+                return events[:at]
+        return events
+
+    def _write_record(self) -> None:
+        record = self._gateway.record
+        if record is not None:
+            record(
+                {
+                    "format": self._gateway.model.fmt.name,
+                    "output": "".join(self._raw),
+                    "finish_reason": self.reason,
+                    "prefix": self._prompt.prefix,
+                    "tools": self._ask.tools,
+                }
+            )
+
+    async def message(self) -> Message:
+        """The whole message, when it has come. Raises Refusal."""
+        async for _ in self.events():
+            pass
+        return self.said
+
+    @property
+    def said(self) -> Message:
+        """What has been read so far."""
+        message = self._parser.message
+        if not self._cut:
+            return message
+        first = message.tool_calls[0] if message.tool_calls else None
+        parts = [part for part in message.parts if not isinstance(part, ToolCall) or part is first]
+        return replace(message, tool_calls=message.tool_calls[:1], parts=parts, finish_reason="stop")
+
+
+def recorder(path: str) -> Callable[[dict[str, Any]], None]:
+    """What appends raw outputs to a file, one JSON object a line, readable by its owner only."""
+    import os
+
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def record(row: dict[str, Any]) -> None:
+        os.write(handle, (json.dumps(row) + "\n").encode())
+
+    return record

@@ -1,0 +1,404 @@
+"""The gateway as an ASGI application: routes, limits, and the answers of three APIs.
+
+Strategy: a request is read, prepared and accepted by the server behind before anything is sent, so that whatever is
+wrong up to there has the status and the error object of its API. After that a stream can only say so inside itself,
+and always ends. A client that goes away, or that does not take what it is sent, closes the connection behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import anyio
+from sse_starlette.sse import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from toolgram.adapters import (
+    CHAT_DONE,
+    ChatChunks,
+    MessageEvents,
+    ResponseEvents,
+    sse,
+    to_anthropic_message,
+    to_chat_completion,
+    to_response,
+)
+from toolgram.adapters.chat import new_id
+from toolgram.adapters.usage import added
+from toolgram.gateway.answering import Gateway, Prepared, Turn
+from toolgram.gateway.asking import Ask
+from toolgram.gateway.chat_requests import read_chat
+from toolgram.gateway.errors import Api, Refusal, error_body
+from toolgram.gateway.messages_requests import read_messages
+from toolgram.gateway.observing import Numbers
+from toolgram.gateway.responses_requests import read_responses
+
+_T = TypeVar("_T")
+_BODY_SECONDS = 60.0
+_CLOSING_SECONDS = 5.0
+_GONE = 499  # what is counted for a client that went away; nobody is there to read it
+
+
+def create_app(gateway: Gateway, api_key: str | None = None, hosts: list[str] | None = None) -> Starlette:
+    """The application. With `hosts`, requests that name another host are refused, which keeps a web page that a
+    person opens from reaching a gateway that only this machine can reach."""
+    served = Served(gateway, api_key)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await gateway.client.aclose()
+
+    return Starlette(
+        routes=[
+            Route("/v1/chat/completions", served.endpoint("chat", read_chat), methods=["POST"]),
+            Route("/v1/responses", served.endpoint("responses", read_responses), methods=["POST"]),
+            Route("/v1/messages", served.endpoint("messages", read_messages), methods=["POST"]),
+            Route("/v1/messages/count_tokens", served.count, methods=["POST"]),
+            Route("/v1/models", served.models),
+            Route("/v1/models/{id:path}", served.one_model),
+            Route("/health", served.health),
+            Route("/metrics", served.metrics),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts)] if hosts else [],
+        exception_handlers={HTTPException: _http_error, Exception: _failed},
+        lifespan=lifespan,
+    )
+
+
+def api_of(path: str) -> Api:
+    """Whose errors are expected at a path."""
+    return "messages" if path.startswith("/v1/messages") else "responses" if path == "/v1/responses" else "chat"
+
+
+def _refused(api: Api, refusal: Refusal) -> JSONResponse:
+    headers = {"Retry-After": "1"} if refusal.status in (429, 503) else None
+    return JSONResponse(error_body(api, refusal), refusal.status, headers)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _refused(api_of(request.url.path), Refusal(str(error.detail), error.status_code))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """A mistake of this program. It says nothing of the request."""
+    return _refused(api_of(request.url.path), Refusal(f"internal error: {type(error).__name__}", 500))
+
+
+class Streamed(EventSourceResponse):
+    """A stream that lets go of what it holds, however it ends: also where it never began."""
+
+    def __init__(self, content: AsyncIterator[bytes], close: Callable[[], Awaitable[None]], slow: float) -> None:
+        super().__init__(content, ping=15, sep="\n", send_timeout=slow)
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        except Exception as error:
+            if not _is_slow(error):
+                raise
+        finally:
+            with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
+                await self._close()
+
+
+def _is_slow(error: BaseException) -> bool:
+    """Whether a client did not take what it was sent."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_slow(each) for each in error.exceptions)
+    return type(error).__name__ == "SendTimeoutError"
+
+
+class Served:
+    """The endpoints of one gateway."""
+
+    def __init__(self, gateway: Gateway, api_key: str | None) -> None:
+        self.gateway = gateway
+        self.numbers = Numbers()
+        self._api_key = api_key
+        self._busy = 0
+        self._created = int(time.time())
+
+    # --- what every request goes through
+
+    def _check_key(self, request: Request) -> None:
+        if self._api_key is None:
+            return
+        given = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+        if not hmac.compare_digest(given.encode(), self._api_key.encode()):
+            raise Refusal("the API key is missing or wrong", 401, code="invalid_api_key")
+
+    async def _body(self, request: Request) -> Mapping[str, Any]:
+        """The JSON object of a request. Raises Refusal."""
+        self._check_key(request)
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Refusal("the content type must be application/json", 415)
+        most = self.gateway.limits.body
+        data = bytearray()
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                async for piece in request.stream():
+                    data += piece
+                    if len(data) > most:
+                        raise Refusal(f"the request has more than {most} bytes", 413)
+        except TimeoutError:
+            raise Refusal("the request did not arrive in time", 408) from None
+        try:
+            said = json.loads(data.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise Refusal(f"the request is not UTF-8: byte {error.start + 1}") from None
+        except RecursionError:
+            raise Refusal("the request is nested too deeply") from None
+        except ValueError as error:
+            raise Refusal(f"the request is not JSON: {error}") from None
+        if not isinstance(said, dict):
+            raise Refusal("the request must be a JSON object")
+        return said
+
+    def endpoint(self, api: Api, read: Callable[[Mapping[str, Any]], Ask]) -> Callable[[Request], Awaitable[Response]]:
+        """The endpoint that answers requests of an API."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                response = await self._answer(request, read)
+            except Refusal as refusal:
+                response = _refused(api, refusal)
+            except (ClientDisconnect, _Gone):
+                response = Response(status_code=_GONE)
+            self.numbers.request(api, response.status_code)
+            return response
+
+        return answer
+
+    async def _answer(self, request: Request, read: Callable[[Mapping[str, Any]], Ask]) -> Response:
+        ask = read(await self._body(request))
+        if self._busy >= self.gateway.limits.concurrent:
+            raise Refusal("too many answers are being written; try again", 429, code="rate_limit_exceeded")
+        self._busy += 1
+        self.numbers.in_flight.inc()
+        handed_on = False
+        try:
+            prepared = await self.gateway.prepare(ask)
+            if not ask.stream:
+                return JSONResponse(await _unless_gone(request, self._whole(ask, prepared)))
+            turn = await _unless_gone(request, self.gateway.turn(ask, prepared))
+            stream = _STREAMS[ask.api](self, ask, prepared, turn)
+
+            async def close() -> None:
+                self._done()
+                await stream.aclose()
+                await turn.close()
+
+            handed_on = True
+            return Streamed(stream, close, self.gateway.limits.slow)
+        finally:
+            if not handed_on:
+                self._done()
+
+    def _done(self) -> None:
+        self._busy -= 1
+        self.numbers.in_flight.dec()
+
+    # --- whole answers
+
+    async def _whole(self, ask: Ask, prepared: Prepared) -> dict[str, Any]:
+        """The answer to a request, when it has come."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._read(ask, prepared, number)) for number in range(ask.answers)]
+        turns = [task.result() for task in tasks]
+        for each in turns:
+            if isinstance(each, Refusal):
+                raise each
+        done = [each for each in turns if not isinstance(each, Refusal)]
+        messages = [turn.said for turn in done]
+        usage, name = added([turn.usage for turn in done]), self.gateway.model.name
+        if ask.api == "chat":
+            return to_chat_completion(messages, name, usage=usage, reasoning=self.gateway.reasoning)
+        if ask.api == "responses":
+            return to_response(messages[0], name, request=ask.body, usage=usage)
+        return to_anthropic_message(messages[0], name, usage=usage, stop_sequence=done[0].stopped_by)
+
+    async def _read(self, ask: Ask, prepared: Prepared, number: int) -> Turn | Refusal:
+        """One output, read to its end; a refusal is handed back, so that the others are closed in order."""
+        began = time.monotonic()
+        try:
+            turn = await self.gateway.turn(ask, prepared, number)
+            try:
+                message = await turn.message()
+            finally:
+                with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
+                    await turn.close()
+        except Refusal as refusal:
+            return refusal
+        self.numbers.answer(ask.api, time.monotonic() - began, turn.usage, message)
+        return turn
+
+    # --- the small endpoints
+
+    async def count(self, request: Request) -> Response:
+        """How many tokens a request of Anthropic's has."""
+        try:
+            ask = read_messages(await self._body(request), counting=True)
+            return JSONResponse({"input_tokens": await self.gateway.count(ask)})
+        except Refusal as refusal:
+            return _refused("messages", refusal)
+        except ClientDisconnect:
+            return Response(status_code=_GONE)
+
+    def _model(self) -> dict[str, Any]:
+        """The model in the words of both APIs, which share the path."""
+        name = self.gateway.model.name
+        made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._created))
+        openai = {"id": name, "object": "model", "created": self._created, "owned_by": "toolgram"}
+        return {**openai, "type": "model", "display_name": name, "created_at": made}
+
+    async def models(self, request: Request) -> Response:
+        """The one model that is served."""
+        try:
+            self._check_key(request)
+        except Refusal as refusal:
+            return _refused("chat", refusal)
+        name = self.gateway.model.name
+        listed = {"object": "list", "data": [self._model()], "has_more": False, "first_id": name, "last_id": name}
+        return JSONResponse(listed)
+
+    async def one_model(self, request: Request) -> Response:
+        """The model by its name."""
+        try:
+            self._check_key(request)
+            if request.path_params["id"] != self.gateway.model.name:
+                raise Refusal(f"there is one model here: {self.gateway.model.name}", 404, code="model_not_found")
+        except Refusal as refusal:
+            return _refused("chat", refusal)
+        return JSONResponse(self._model())
+
+    async def health(self, request: Request) -> Response:
+        """That the gateway runs."""
+        model = self.gateway.model
+        return JSONResponse(
+            {"status": "ok", "model": model.name, "format": model.fmt.name, "upstream": self.gateway.kind}
+        )
+
+    async def metrics(self, request: Request) -> Response:
+        """Numbers for Prometheus."""
+        return Response(self.numbers.text(), media_type="text/plain; version=0.0.4")
+
+
+class _Gone(Exception):
+    """The client went away."""
+
+
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
+    """The result of some work, which ends where the client goes away. Raises _Gone."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise _Gone
+    finally:
+        for each in (task, gone):
+            if not each.done():
+                each.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+# --- streams ---------------------------------------------------------------------------------------------------------
+
+
+def _bytes(messages: list[dict[str, Any]]) -> bytes:
+    """Stream events as they are sent: the response adds nothing to bytes."""
+    return sse(messages).encode()
+
+
+async def _chat(served: Served, ask: Ask, prepared: Prepared, turn: Turn) -> AsyncIterator[bytes]:
+    """A chat completion as a stream; several choices come one after the other."""
+    gateway, began = served.gateway, time.monotonic()
+    id, created, usages = new_id("chatcmpl-"), int(time.time()), []
+    try:
+        for number in range(ask.answers):
+            if number:
+                await turn.close()
+                turn = await gateway.turn(ask, prepared, number)
+            chunks = ChatChunks(
+                gateway.model.name,
+                calls=gateway.calls,
+                reasoning=gateway.reasoning,
+                id=id,
+                created=created,
+                index=number,
+            )
+            yield _bytes(chunks.start())
+            async for events in turn.events():
+                if made := chunks.feed(events):
+                    yield _bytes(made)
+            usages.append(turn.usage)
+            yield _bytes(chunks.end((), turn.reason))
+            served.numbers.answer("chat", time.monotonic() - began, turn.usage, turn.said)
+        if ask.usage:
+            yield _bytes([chunks.usage(added(usages))])
+        yield CHAT_DONE.encode()
+    except Refusal as refusal:
+        yield _bytes([error_body("chat", refusal)])
+    finally:
+        with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
+            await turn.close()
+
+
+async def _responses(served: Served, ask: Ask, prepared: Prepared, turn: Turn) -> AsyncIterator[bytes]:
+    """A response as a stream."""
+    gateway, began = served.gateway, time.monotonic()
+    adapter = ResponseEvents(gateway.model.name, calls=gateway.calls, request=ask.body)
+    yield _bytes(adapter.start())
+    try:
+        async for events in turn.events():
+            if made := adapter.feed(events):
+                yield _bytes(made)
+        yield _bytes(adapter.end((), turn.reason, turn.usage))
+        served.numbers.answer("responses", time.monotonic() - began, turn.usage, turn.said)
+    except Refusal as refusal:
+        yield _bytes(adapter.fail(refusal.code or "server_error", refusal.message))
+
+
+async def _messages(served: Served, ask: Ask, prepared: Prepared, turn: Turn) -> AsyncIterator[bytes]:
+    """A message as a stream."""
+    gateway, began = served.gateway, time.monotonic()
+    adapter = MessageEvents(gateway.model.name, calls=gateway.calls)
+    yield _bytes(adapter.start())
+    try:
+        async for events in turn.events():
+            if made := adapter.feed(events):
+                yield _bytes(made)
+        yield _bytes(adapter.end((), turn.reason, turn.usage, turn.stopped_by))
+        served.numbers.answer("messages", time.monotonic() - began, turn.usage, turn.said)
+    except Refusal as refusal:
+        yield _bytes([error_body("messages", refusal)])
+
+
+_STREAMS: Mapping[Api, Callable[[Served, Ask, Prepared, Turn], Any]] = {
+    "chat": _chat,
+    "responses": _responses,
+    "messages": _messages,
+}

@@ -1,0 +1,258 @@
+"""One connection to the server behind the gateway: raw text out of it, within limits, and errors as refusals.
+
+Strategy: what comes from the server is not trusted either. A line has a greatest length, a silence and a whole answer
+have a greatest time, and whatever is no answer becomes a `Refusal` that says what the server said. Leaving the
+iterator closes the connection, which is how a server learns that nobody wants the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from toolgram.adapters.reading import MOST_CHARACTERS, SSEData
+from toolgram.errors import ToolgramError
+from toolgram.gateway.errors import Refusal
+from toolgram.gateway.upstreams import UPSTREAMS, Piece, Upstream
+
+MOST_ERROR = 20_000  # bytes of an error that are read
+MOST_ANSWER = 8_000_000  # characters of an answer
+_KINDS = (("/props", "llama.cpp"), ("/get_model_info", "sglang"), ("/api/version", "ollama"), ("/version", "vllm"))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a server says of itself. `kind` is one of UPSTREAMS."""
+
+    kind: str
+    template: str | None = None
+    bos_token: str = ""
+    eos_token: str = ""
+    model: str | None = None
+
+
+def client_for(url: str, idle: float, key: str | None = None) -> httpx.AsyncClient:
+    """A client of the server at `url`, which waits so many seconds for the next piece of an answer.
+
+    Raises ToolgramError for what is no address of a server.
+    """
+    parsed = httpx.URL(url)
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise ToolgramError(f"--upstream is an address such as http://127.0.0.1:8080, not {url!r}")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    timeout = httpx.Timeout(idle, connect=10.0, pool=None)
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=32)
+    return httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout, limits=limits, trust_env=False)
+
+
+async def look_at(client: httpx.AsyncClient, kind: str | None = None) -> Found:
+    """What stands at the other end. Raises ToolgramError where nothing answers, or `kind` is unknown."""
+    if kind is not None and kind not in UPSTREAMS:
+        raise ToolgramError(f"unknown kind of server {kind!r}; the kinds are {', '.join(UPSTREAMS)}")
+    for path, name in _KINDS:
+        if kind not in (None, name):
+            continue
+        said = await _asked(client, path)
+        if said is None:
+            continue
+        if name == "llama.cpp":
+            if "chat_template" not in said and "default_generation_settings" not in said:
+                continue
+            path = _string(said.get("model_path")) or ""
+            model = _string(said.get("model_alias")) or path.replace("\\", "/").rpartition("/")[2] or None
+            template = _string(said.get("chat_template"))
+            return Found(name, template, _token(said.get("bos_token")), _token(said.get("eos_token")), model)
+        model = _string(said.get("model_path")) if name == "sglang" else await _first_model(client)
+        return Found(name, model=model)
+    return Found(kind or "openai", model=await _first_model(client))
+
+
+async def _asked(client: httpx.AsyncClient, path: str) -> Mapping[str, Any] | None:
+    try:
+        response = await client.get(path, timeout=10.0)
+        said = response.json() if response.status_code == 200 else None
+    except httpx.ConnectError as error:
+        raise ToolgramError(f"no server answers at {client.base_url}: {error}") from None
+    except (httpx.HTTPError, ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+async def _first_model(client: httpx.AsyncClient) -> str | None:
+    said = await _asked(client, "/v1/models")
+    listed = said.get("data") if said else None
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return _string(first.get("id")) if isinstance(first, dict) else None
+
+
+def _string(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _token(value: Any) -> str:
+    """The text of a token; servers also say it as an object."""
+    if isinstance(value, Mapping):
+        value = value.get("content")
+    return value if isinstance(value, str) else ""
+
+
+class Answer:
+    """The pieces of one answer, and the connection that they come from."""
+
+    def __init__(self, response: httpx.Response, upstream: Upstream) -> None:
+        self._response, self._upstream = response, upstream
+
+    async def pieces(self) -> AsyncIterator[Piece]:
+        """The pieces as they come. Raises Refusal where the server breaks off."""
+        with _refusals():
+            async for piece in _pieces(self._response, self._upstream):
+                yield piece
+
+    async def close(self) -> None:
+        """Let go of the connection, which tells the server that nobody wants the rest."""
+        with suppress(httpx.HTTPError):
+            await self._response.aclose()
+
+
+async def answer_of(client: httpx.AsyncClient, upstream: Upstream, body: Mapping[str, Any]) -> Answer:
+    """Ask the server; when this returns, it has accepted the request. To be closed. Raises Refusal."""
+    content = json.dumps(body).encode()
+    headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+    with _refusals():
+        request = client.build_request("POST", upstream.path, content=content, headers=headers)
+        response = await client.send(request, stream=True)
+        if response.status_code == 200:
+            return Answer(response, upstream)
+        try:
+            raise await _refused(response)
+        finally:
+            await response.aclose()
+
+
+async def count_tokens(client: httpx.AsyncClient, upstream: Upstream, prompt: str) -> int:
+    """How many tokens a prompt has, by the server's own tokenizer. Raises Refusal where it cannot say."""
+    if upstream.count is None:
+        raise Refusal("the server behind this gateway does not count tokens", 501)
+    path, field = upstream.count
+    body = {field: prompt, "add_special": True, "parse_special": True, "add_special_tokens": False}
+    with _refusals():
+        response = await client.post(
+            path, content=json.dumps(body).encode(), headers={"Content-Type": "application/json"}
+        )
+        if response.status_code != 200:
+            raise Refusal(f"the server behind this gateway said {response.status_code}", 502, code="upstream")
+        try:
+            said = response.json()
+            counted = said.get("count", said.get("tokens"))
+            return len(counted) if isinstance(counted, list) else int(counted)
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise Refusal("the server behind this gateway did not say how many tokens", 502, code="upstream") from None
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What goes wrong with a connection, as a refusal."""
+    try:
+        yield
+    except httpx.ConnectError:
+        raise Refusal("the server behind this gateway does not answer", 502, code="upstream") from None
+    except httpx.TimeoutException:
+        raise Refusal("the server behind this gateway took too long", 504, code="upstream_timeout") from None
+    except (httpx.HTTPError, httpx.StreamError) as error:
+        said = str(error) or type(error).__name__
+        raise Refusal(f"the connection to the server behind this gateway broke: {said}", 502, code="upstream") from None
+
+
+async def _refused(response: httpx.Response) -> Refusal:
+    """What the server said instead of an answer."""
+    data = b""
+    async for piece in response.aiter_bytes():
+        data += piece
+        if len(data) > MOST_ERROR:
+            break
+    text = data[:MOST_ERROR].decode("utf-8", "replace")
+    with suppress(ValueError, RecursionError):
+        text = _said(json.loads(text)) or text
+    status = response.status_code if response.status_code in (400, 413, 429, 503) else 502
+    return Refusal(f"the server behind this gateway said {response.status_code}: {text}", status, code="upstream")
+
+
+def _said(error: Any) -> str:
+    """The message in a server's error object."""
+    for _ in range(3):
+        if isinstance(error, str):
+            return error
+        if not isinstance(error, Mapping):
+            return ""
+        error = error.get("error", error.get("message", error.get("detail")))
+    return error if isinstance(error, str) else ""
+
+
+class JSONLines:
+    """Lines of JSON, put together from pieces cut anywhere."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []  # of the line that is not over
+        self._size = 0
+
+    def feed(self, piece: bytes) -> list[str]:
+        """The lines that this piece ends. Raises ToolgramError for a line without end."""
+        *lines, rest = piece.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*self._rest, lines[0]])
+            self._rest, self._size = [], 0
+        self._rest.append(rest)
+        self._size += len(rest)
+        if self._size > MOST_CHARACTERS:
+            raise ToolgramError(f"a line of the server's stream has more than {MOST_CHARACTERS} bytes")
+        return [line.decode("utf-8", "replace") for line in lines]
+
+    def end(self) -> list[str]:
+        """What is left."""
+        line, self._rest = b"".join(self._rest), []
+        return [line.decode("utf-8", "replace")]
+
+
+async def _pieces(response: httpx.Response, upstream: Upstream) -> AsyncIterator[Piece]:
+    data: SSEData | JSONLines = JSONLines() if upstream.lines else SSEData()
+    seen, ended = 0, False
+    async for block in response.aiter_bytes():
+        try:
+            found = data.feed(block)
+        except ToolgramError as error:
+            raise Refusal(str(error), 502, code="upstream") from None
+        for line in found:
+            piece = _piece(line, upstream, seen)
+            ended = ended or piece.reason is not None
+            seen += len(piece.text)
+            if seen > MOST_ANSWER:
+                raise Refusal(f"the answer has more than {MOST_ANSWER} characters", 502, code="upstream")
+            yield piece
+    for line in data.end():
+        piece = _piece(line, upstream, seen)
+        ended = ended or piece.reason is not None
+        yield piece
+    if not ended:
+        raise Refusal("the server behind this gateway broke off in the middle of its answer", 502, code="upstream")
+
+
+def _piece(line: str, upstream: Upstream, seen: int) -> Piece:
+    if line.strip() in ("", "[DONE]"):
+        return Piece()
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise Refusal("the server behind this gateway sent what is no JSON object", 502, code="upstream")
+    if said.get("error"):
+        raise Refusal(
+            f"the server behind this gateway said: {_said(said['error']) or said['error']}", 502, code="upstream"
+        )
+    piece = upstream.read(said)
+    return piece._replace(text=piece.text[seen:]) if piece.is_whole else piece

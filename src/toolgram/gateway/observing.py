@@ -1,0 +1,53 @@
+"""Numbers about the gateway, for Prometheus. They count; nothing of a request or an answer is in them."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from toolgram.adapters.usage import Usage
+from toolgram.message import Message
+
+_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+
+
+class Numbers:
+    """The counters of one gateway."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "toolgram_requests", "Requests by their API and the status of the answer", ["api", "status"],
+            registry=self.registry,
+        )  # fmt: skip
+        self.in_flight = Gauge("toolgram_answers_in_flight", "Answers that are being written", registry=self.registry)
+        self._seconds = Histogram(
+            "toolgram_answer_seconds", "How long answers took", ["api"], buckets=_SECONDS, registry=self.registry
+        )
+        self._tokens = Counter("toolgram_tokens", "Tokens, as the server counts them", ["kind"], registry=self.registry)
+        self._calls = Counter("toolgram_calls", "Tool calls by how they ended", ["status"], registry=self.registry)
+        self._anomalies = Counter(
+            "toolgram_anomalies",
+            "What models wrote and a clean output would not have",
+            ["kind"],
+            registry=self.registry,
+        )
+
+    def request(self, api: str, status: int) -> None:
+        """A request was answered or refused."""
+        self._requests.labels(api, str(status)).inc()
+
+    def answer(self, api: str, seconds: float, usage: Usage, message: Message) -> None:
+        """An answer is over."""
+        self._seconds.labels(api).observe(seconds)
+        self._tokens.labels("prompt").inc(usage.prompt)
+        self._tokens.labels("output").inc(usage.output)
+        for call in message.tool_calls:
+            self._calls.labels(call.status).inc()
+        if message.malformed:
+            self._calls.labels("malformed").inc(len(message.malformed))
+        for anomaly in message.anomalies:
+            self._anomalies.labels(anomaly.kind).inc()
+
+    def text(self) -> bytes:
+        """All of them, as Prometheus reads them."""
+        return generate_latest(self.registry)

@@ -1,0 +1,105 @@
+"""Running the gateway: look at the server behind, load the model, listen.
+
+Strategy: everything that can be wrong is found before the port is opened, and said in one line. Without a key, a
+gateway listens to this machine only.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import uvicorn
+from starlette.applications import Starlette
+
+from toolgram.adapters.shaping import Calls
+from toolgram.errors import ToolgramError
+from toolgram.formats import Format
+from toolgram.gateway.answering import Constrain, Gateway, Limits, recorder
+from toolgram.gateway.app import create_app
+from toolgram.gateway.engine import client_for, look_at
+from toolgram.gateway.loading import TemplateFiles, load_model
+from toolgram.gateway.model import SpecialText
+
+# What a browser or a client writes for this machine. "[" stands for any address of IPv6, which is cut at its colon.
+_LOOPBACK = ["localhost", "127.0.0.1", "["]
+
+
+@dataclass
+class Settings:
+    """Everything that can be said to `toolgram serve`."""
+
+    upstream: str
+    kind: str | None = None
+    files: TemplateFiles | None = None
+    fmt: Format | None = None
+    name: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8765
+    api_key: str | None = None
+    upstream_key: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    calls: Calls = "streamed"
+    reasoning: str | None = "reasoning_content"
+    constrain: Constrain = "asked"
+    special_text: SpecialText = "neutralise"
+    record: str | None = None
+
+
+async def application(settings: Settings) -> tuple[Starlette, Gateway]:
+    """The gateway, ready to listen. Raises ToolgramError where it cannot be."""
+    local = is_loopback(settings.host)
+    if not local and settings.api_key is None:
+        raise ToolgramError(
+            f"listening on {settings.host} lets other machines in: set an API key, or listen on 127.0.0.1"
+        )
+    client = client_for(settings.upstream, settings.limits.idle, settings.upstream_key)
+    try:
+        found = await look_at(client, settings.kind)
+        model = load_model(found, settings.files, settings.fmt, settings.name, settings.special_text)
+        record = recorder(settings.record) if settings.record else None
+    except BaseException:
+        await client.aclose()
+        raise
+    gateway = Gateway(
+        model,
+        found.kind,
+        client,
+        settings.limits,
+        settings.calls,
+        settings.reasoning,
+        settings.constrain,
+        record,
+    )
+    return create_app(gateway, settings.api_key, _LOOPBACK if local else None), gateway
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def serve(settings: Settings, say: Callable[[str], None]) -> None:
+    """Listen until the process is told to end. Raises ToolgramError where that cannot begin."""
+    app, gateway = await application(settings)
+    model = gateway.model
+    tools = "with tools" if model.takes_tools else "without tools"
+    say(f"{model.name}: format {model.fmt.name}, {tools}; {gateway.kind} at {settings.upstream}")
+    address = f"http://{settings.host}:{settings.port}"
+    say(f"listening on {address}/v1 (OpenAI) and {address} (Anthropic)")
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+    )
+    await uvicorn.Server(config).serve()

@@ -1,0 +1,163 @@
+"""Servers for the gateway's tests: a scripted one behind it, and the gateway itself, both on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from toolgram.gateway.answering import Gateway
+from toolgram.gateway.serving import Settings, application
+
+TEMPLATE = (Path(__file__).parent / "chatml.jinja").read_text()
+
+
+@contextmanager
+def running(app: Any) -> Iterator[str]:
+    """The address of an application that runs in a thread."""
+    config = uvicorn.Config(app, port=0, log_level="critical", access_log=False, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        thread.join(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+
+
+@dataclass
+class Script:
+    """What the server behind does. `texts` are the deltas of its answer; it keeps what it was sent."""
+
+    texts: Sequence[str] = ("ok",)
+    reason: str = "stop"
+    stopped_by: str = ""
+    status: int = 200
+    error: Any = None  # sent with `status`, or in the middle of a stream
+    raw: bytes | None = None  # sent instead of a stream
+    ends: bool = True  # says at its end that it is over
+    pause: float = 0.0  # before each delta
+    before: float = 0.0  # before it answers at all
+    kind: str = "llama.cpp"
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    hung_up: threading.Event = field(default_factory=threading.Event)
+    open: int = 0
+    most_open: int = 0
+
+    def app(self) -> Starlette:
+        """The server."""
+        routes = [
+            Route(path, self.answer, methods=["POST"])
+            for path in ("/completion", "/v1/completions", "/generate", "/api/generate")
+        ]
+        routes += [Route("/tokenize", self.tokenize, methods=["POST"]), Route("/v1/models", self.models)]
+        paths = {"llama.cpp": "/props", "sglang": "/get_model_info", "ollama": "/api/version", "vllm": "/version"}
+        if self.kind in paths:
+            routes.append(Route(paths[self.kind], self.about))
+        return Starlette(routes=routes)
+
+    async def about(self, request: Request) -> Response:
+        if self.kind == "llama.cpp":
+            said: dict[str, Any] = {"chat_template": TEMPLATE, "model_path": "/models/tiny.gguf", "bos_token": "<s>"}
+            return JSONResponse({**said, "eos_token": "<|im_end|>", "default_generation_settings": {}})
+        return JSONResponse({"version": "1", "model_path": "served"})
+
+    async def models(self, request: Request) -> Response:
+        return JSONResponse({"data": [{"id": "served"}]})
+
+    async def tokenize(self, request: Request) -> Response:
+        body = await request.json()
+        return JSONResponse({"tokens": list(range(len(body.get("content", body.get("prompt")).split())))})
+
+    async def answer(self, request: Request) -> Response:
+        self.bodies.append(await request.json())
+        await asyncio.sleep(self.before)
+        if self.status != 200:
+            return JSONResponse(self.error, self.status)
+        if self.raw is not None:
+            return Response(self.raw, media_type="text/event-stream")
+        return StreamingResponse(self._stream(request.url.path), media_type="text/event-stream")
+
+    async def _stream(self, path: str) -> Any:
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        over = False
+        try:
+            write = {"/completion": self._llama, "/generate": self._sglang, "/api/generate": self._ollama}.get(
+                path, self._completion
+            )
+            for number, text in enumerate(self.texts):
+                await asyncio.sleep(self.pause)
+                yield write(text, number, False)
+            if self.error is not None:
+                yield f"data: {json.dumps({'error': self.error})}\n\n"
+            elif self.ends:
+                yield write("", len(self.texts), True)
+            over = True
+        finally:
+            self.open -= 1
+            if not over:
+                self.hung_up.set()
+
+    def _llama(self, text: str, number: int, last: bool) -> str:
+        said: dict[str, Any] = {"content": text, "stop": last}
+        if last:
+            kind = "limit" if self.reason == "length" else "word" if self.stopped_by else "eos"
+            said |= {"stop_type": kind, "stopping_word": self.stopped_by, "tokens_evaluated": 11}
+            said["tokens_predicted"] = number
+        return f"data: {json.dumps(said, ensure_ascii=False)}\n\n"
+
+    def _completion(self, text: str, number: int, last: bool) -> str:
+        reason = {"finish_reason": self.reason if last else None, "stop_reason": self.stopped_by or None}
+        said: dict[str, Any] = {"choices": [{"index": 0, "text": text, **(reason if last else {})}]}
+        if last:
+            said["usage"] = {"prompt_tokens": 11, "completion_tokens": number}
+        return f"data: {json.dumps(said)}\n\n" + ("data: [DONE]\n\n" if last else "")
+
+    def _sglang(self, text: str, number: int, last: bool) -> str:
+        about: dict[str, Any] = {"prompt_tokens": 11, "completion_tokens": number, "finish_reason": None}
+        if last:
+            about["finish_reason"] = {"type": self.reason, "matched": self.stopped_by or 2}
+        whole = "".join([*self.texts[:number], text])
+        return f"data: {json.dumps({'text': whole, 'meta_info': about})}\n\n"
+
+    def _ollama(self, text: str, number: int, last: bool) -> str:
+        said: dict[str, Any] = {"response": text, "done": last}
+        if last:
+            said |= {"done_reason": self.reason, "prompt_eval_count": 11, "eval_count": number}
+        return json.dumps(said) + "\n"
+
+
+@contextmanager
+def gateway_to(script: Script, **settings: Any) -> Iterator[tuple[str, Gateway]]:
+    """The address of a gateway before a scripted server, and the gateway."""
+    with running(script.app()) as upstream:
+        app, gateway = asyncio.run(_application(Settings(upstream, **settings)))
+        with running(app) as address:
+            yield address, gateway
+
+
+async def _application(settings: Settings) -> Any:
+    """The application, with a client that has made no connection in this loop."""
+    app, gateway = await application(settings)
+    from toolgram.gateway.engine import client_for
+
+    await gateway.client.aclose()
+    gateway.client = client_for(settings.upstream, settings.limits.idle, settings.upstream_key)
+    return app, gateway

@@ -1,0 +1,287 @@
+"""Answers through the real clients of OpenAI and Anthropic, whole and streamed, in front of every kind of server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+
+from tests.gateway.servers import TEMPLATE, Script, gateway_to
+from toolgram.gateway.loading import TemplateFiles
+from toolgram.gateway.upstreams import UPSTREAMS
+
+OUTPUT = (
+    '<think>\nHm.\n</think>\n\nAdding. <tool_call>\n{"name": "add", "arguments": {"a": 1, "b": "ü\u2028"}}\n'
+    "</tool_call>\n"
+    '<tool_call>\n{"name": "add", "arguments": {"a": 2}}\n</tool_call>'
+)
+PARAMETERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}
+TOOL: Any = {"type": "function", "function": {"name": "add", "description": "d", "parameters": PARAMETERS}}
+USER: Any = [{"role": "user", "content": "Add."}]
+ARGUMENTS = ['{"a": 1, "b": "ü\u2028"}', '{"a": 2}']
+
+
+def cut(text: str, size: int = 3) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+@pytest.fixture(scope="module", params=UPSTREAMS)
+def served(request: pytest.FixtureRequest) -> Iterator[tuple[str, Script]]:
+    script = Script(kind=request.param)
+    template = None if request.param == "llama.cpp" else "chatml"
+    files = TemplateFiles(TEMPLATE, "<s>", "<|im_end|>") if template else None
+    with gateway_to(script, files=files) as (address, gateway):
+        assert gateway.kind == request.param
+        yield address, script
+
+
+OPENED: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_clients() -> Iterator[None]:
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
+def openai_at(address: str) -> openai.OpenAI:
+    OPENED.append(client := openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=20))
+    return client
+
+
+def anthropic_at(address: str) -> anthropic.Anthropic:
+    OPENED.append(client := anthropic.Anthropic(base_url=address, api_key="none", max_retries=0, timeout=20))
+    return client
+
+
+def test_chat_whole_and_streamed(served: tuple[str, Script]) -> None:
+    address, script = served
+    script.texts, script.reason = cut(OUTPUT), "stop"
+    client = openai_at(address)
+    whole = client.chat.completions.create(model="m", messages=USER, tools=[TOOL])
+    with client.chat.completions.stream(
+        model="m", messages=USER, tools=[TOOL], stream_options={"include_usage": True}
+    ) as stream:
+        events = list(stream)
+        streamed = stream.get_final_completion()
+    assert len(events) > 10
+    for completion in (whole, streamed):
+        choice: Any = completion.choices[0]
+        assert choice.finish_reason == "tool_calls"
+        assert choice.message.content == "Adding."
+        assert choice.message.reasoning_content == "Hm."
+        assert [call.function.arguments for call in choice.message.tool_calls] == ARGUMENTS
+        assert completion.usage is not None
+        assert completion.usage.prompt_tokens == 11
+
+
+def test_responses_whole_and_streamed(served: tuple[str, Script]) -> None:
+    address, script = served
+    script.texts, script.reason = cut(OUTPUT), "stop"
+    client = openai_at(address)
+    tool: Any = {"type": "function", "name": "add", "parameters": PARAMETERS, "strict": False}
+    whole: Any = client.responses.create(model="m", input="Add.", tools=[tool])
+    with client.responses.stream(model="m", input="Add.", tools=[tool]) as stream:
+        list(stream)
+        streamed = stream.get_final_response()
+    for response in (whole, streamed):
+        assert response.status == "completed"
+        assert [item.type for item in response.output] == ["reasoning", "message", "function_call", "function_call"]
+        assert response.output_text == "Adding."
+        assert [item.arguments for item in response.output[2:]] == ARGUMENTS
+        assert response.usage.input_tokens == 11
+
+
+def test_messages_whole_and_streamed(served: tuple[str, Script]) -> None:
+    address, script = served
+    script.texts, script.reason = cut(OUTPUT), "stop"
+    client = anthropic_at(address)
+    tool: Any = {"name": "add", "input_schema": PARAMETERS}
+    whole: Any = client.messages.create(model="m", max_tokens=100, messages=USER, tools=[tool])
+    with client.messages.stream(model="m", max_tokens=100, messages=USER, tools=[tool]) as stream:
+        streamed = stream.get_final_message()
+    for message in (whole, streamed):
+        assert message.stop_reason == "tool_use"
+        assert [block.type for block in message.content] == ["thinking", "text", "tool_use", "tool_use"]
+        assert [block.input for block in message.content[2:]] == [json.loads(each) for each in ARGUMENTS]
+        assert message.usage.output_tokens > 10
+
+
+def test_the_server_gets_prompt_stops_and_numbers(served: tuple[str, Script]) -> None:
+    address, script = served
+    script.texts = ["fine"]
+    openai_at(address).chat.completions.create(
+        model="m", messages=USER, temperature=0.5, top_p=0.9, seed=7, stop=["END"], max_tokens=50
+    )
+    body = script.bodies[-1]
+    text = json.dumps(body)
+    prompt = body.get("prompt", body.get("text"))
+    assert prompt == "<|im_start|>user\nAdd.<|im_end|>\n<|im_start|>assistant\n"
+    assert "END" in text
+    assert "50" in text
+    for parameters in (body, body.get("options", body.get("sampling_params", body))):
+        found = parameters
+    assert (found["temperature"], found["top_p"]) == (0.5, 0.9)
+
+
+def test_a_cut_off_answer_says_so(served: tuple[str, Script]) -> None:
+    address, script = served
+    script.texts, script.reason = cut(OUTPUT[:80]), "length"
+    client, other = openai_at(address), anthropic_at(address)
+    completion = client.chat.completions.create(model="m", messages=USER, tools=[TOOL])
+    assert completion.choices[0].finish_reason == "length"
+    chunks = list(client.chat.completions.create(model="m", messages=USER, tools=[TOOL], stream=True))
+    assert chunks[-1].choices[0].finish_reason == "length"
+    assert client.responses.create(
+        model="m", input="Add.", tools=[{**TOOL["function"], "type": "function"}]
+    ).status == ("incomplete")
+    tool: Any = {"name": "add", "input_schema": PARAMETERS}
+    message = other.messages.create(model="m", max_tokens=9, messages=USER, tools=[tool])
+    assert message.stop_reason == "max_tokens"
+    script.reason = "stop"
+
+
+LLAMA = Script()
+
+
+@pytest.fixture(scope="module")
+def llama() -> Iterator[str]:
+    with gateway_to(LLAMA) as (address, _):
+        yield address
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    new = Script()
+    bodies: list[dict[str, Any]] = []
+    LLAMA.__dict__.update({**new.__dict__, "bodies": bodies, "hung_up": threading.Event()})
+
+
+def test_a_conversation_with_calls_and_results_comes_back_as_the_template_writes_it(llama: str) -> None:
+    call: Any = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+    said: Any = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "1"},
+    ]
+    openai_at(llama).chat.completions.create(model="m", messages=said, tools=[TOOL])
+    chat = LLAMA.bodies[-1]["prompt"]
+    assert '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call><|im_end|>' in chat
+    assert "one\ntwo<|im_end|>" in chat
+    assert chat.startswith("<|im_start|>system\nBe brief.\n\nFunctions:\n")
+    openai_at(llama).responses.create(
+        model="m",
+        instructions="Be brief.",
+        input=[
+            {"role": "user", "content": [{"type": "input_text", "text": "one\ntwo"}]},
+            {"type": "function_call", "call_id": "c1", "name": "add", "arguments": '{"a": 1}'},
+            {"type": "function_call_output", "call_id": "c1", "output": "1"},
+        ],
+        tools=[{"type": "function", **TOOL["function"]}],
+    )
+    assert LLAMA.bodies[-1]["prompt"] == chat
+    anthropic_at(llama).messages.create(
+        model="m",
+        max_tokens=9,
+        system="Be brief.",
+        messages=[
+            {"role": "user", "content": "one\ntwo"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "1"}]},
+        ],
+        tools=[{"name": "add", "description": "d", "input_schema": PARAMETERS}],
+    )
+    assert LLAMA.bodies[-1]["prompt"] == chat
+
+
+def test_reasoning_can_be_turned_off(llama: str) -> None:
+    openai_at(llama).chat.completions.create(model="m", messages=USER, reasoning_effort="none")
+    assert LLAMA.bodies[-1]["prompt"].endswith("assistant\n<think>\n\n</think>\n\n")
+    anthropic_at(llama).messages.create(model="m", max_tokens=9, messages=USER, thinking={"type": "disabled"})
+    assert LLAMA.bodies[-1]["prompt"].endswith("assistant\n<think>\n\n</think>\n\n")
+
+
+def test_an_answer_that_goes_on(llama: str) -> None:
+    LLAMA.texts = [" and more"]
+    said: Any = [*USER, {"role": "assistant", "content": "So"}]
+    message: Any = anthropic_at(llama).messages.create(model="m", max_tokens=9, messages=said)
+    assert LLAMA.bodies[-1]["prompt"].endswith("<|im_start|>assistant\nSo")
+    assert message.content[0].text.strip() == "and more"
+
+
+def test_a_stop_sequence_is_named(llama: str) -> None:
+    LLAMA.texts, LLAMA.stopped_by = ["one "], "END"
+    client = anthropic_at(llama)
+    message = client.messages.create(model="m", max_tokens=9, messages=USER, stop_sequences=["END"])
+    assert (message.stop_reason, message.stop_sequence) == ("stop_sequence", "END")
+    with client.messages.stream(model="m", max_tokens=9, messages=USER, stop_sequences=["END"]) as stream:
+        assert stream.get_final_message().stop_sequence == "END"
+
+
+def test_a_grammar_is_sent_where_a_call_is_required(llama: str) -> None:
+    client = openai_at(llama)
+    client.chat.completions.create(model="m", messages=USER, tools=[TOOL])
+    assert "grammar" not in LLAMA.bodies[-1]
+    named: Any = {"type": "function", "function": {"name": "add"}}
+    for choice in ("required", named):
+        client.chat.completions.create(model="m", messages=USER, tools=[TOOL], tool_choice=choice)
+        assert "root ::=" in LLAMA.bodies[-1]["grammar"]
+    client.chat.completions.create(
+        model="m",
+        messages=USER,
+        response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": PARAMETERS}},
+    )
+    assert "root ::=" in LLAMA.bodies[-1]["grammar"]
+
+
+def test_one_call_where_one_was_asked_for(llama: str) -> None:
+    LLAMA.texts = cut(OUTPUT)
+    client = openai_at(llama)
+    whole = client.chat.completions.create(model="m", messages=USER, tools=[TOOL], parallel_tool_calls=False)
+    assert len(whole.choices[0].message.tool_calls or ()) == 1
+    assert whole.choices[0].finish_reason == "tool_calls"
+    with client.chat.completions.stream(model="m", messages=USER, tools=[TOOL], parallel_tool_calls=False) as stream:
+        final = stream.get_final_completion()
+    assert len(final.choices[0].message.tool_calls or ()) == 1
+
+
+def test_several_answers(llama: str) -> None:
+    LLAMA.texts = ["hello"]
+    client = openai_at(llama)
+    assert len(client.chat.completions.create(model="m", messages=USER, n=3, seed=5).choices) == 3
+    assert sorted(body["seed"] for body in LLAMA.bodies) == [5, 6, 7]
+    chunks = list(client.chat.completions.create(model="m", messages=USER, n=2, stream=True))
+    assert {choice.index for chunk in chunks for choice in chunk.choices} == {0, 1}
+    assert len({chunk.id for chunk in chunks}) == 1
+
+
+def test_without_tools_a_call_is_text(llama: str) -> None:
+    LLAMA.texts = ["I would write <tool_call>\n{}\n</tool_call>"]
+    completion = openai_at(llama).chat.completions.create(model="m", messages=USER)
+    assert "<tool_call>" in (completion.choices[0].message.content or "")
+
+
+def test_the_small_endpoints(llama: str) -> None:
+    assert [model.id for model in openai_at(llama).models.list()] == ["tiny.gguf"]
+    assert [model.id for model in anthropic_at(llama).models.list()] == ["tiny.gguf"]
+    assert openai_at(llama).models.retrieve("tiny.gguf").id == "tiny.gguf"
+    count = anthropic_at(llama).messages.count_tokens(model="m", messages=[{"role": "user", "content": "one two"}])
+    assert count.input_tokens == len("<|im_start|>user one two<|im_end|> <|im_start|>assistant".split())
+    openai_at(llama).chat.completions.create(model="m", messages=USER)
+    assert httpx.get(f"{llama}/health").json() == {
+        "status": "ok",
+        "model": "tiny.gguf",
+        "format": httpx.get(f"{llama}/health").json()["format"],
+        "upstream": "llama.cpp",
+    }
+    metrics = httpx.get(f"{llama}/metrics").text
+    assert 'toolgram_requests_total{api="chat",status="200"}' in metrics
+    assert "toolgram_answers_in_flight 0.0" in metrics
