@@ -9,6 +9,7 @@ One island may hold another: an envelope holds the scanner of its arguments.
 * `json_strings`: JSON that was written as a JSON string,
 * `json_envelope`: the JSON object around a call, read by ijson, whose events are the machine's triggers,
 * `python_literals`: Python keyword arguments and literals, transcoded to JSON while they arrive,
+* `python_repairs`: the same where models write what is no literal,
 * `tagged_values`: what stands between two markers, raw text or a literal,
 * `notated_values`: JSON with quotes and keys of its own,
 * `error_recovery`: how far a broken value reaches.
@@ -76,6 +77,7 @@ _ISLANDS = {  # loaded when first needed: most formats need one or two
     "json_string": "json_strings.JsonStringScanner",
     "envelope": "json_envelope.Envelope",
     "python": "python_literals.PythonScanner",
+    "repaired_python": "python_repairs.RepairingPythonScanner",
     "tagged": "tagged_values.TaggedValue",
     "notated": "notated_values.NotatedScanner",
     "recovery": "error_recovery.ErrorRecovery",

@@ -50,6 +50,7 @@ from toolgram.islands.python_tokens import (
     ITEM,
     KEYED,
     LONGEST_ESCAPE,
+    MAX_DIGITS,
     NAME,
     NUMBER,
     NUMBER_ENDS,
@@ -74,6 +75,7 @@ _Cached = tuple[_Place, int, str, str | None, str, str]
 _CACHE: dict[tuple[_Place, str], _Cached] = {}
 _MOST_CACHED = 4096
 _LONGEST_CACHED = 16
+_INTEGERS = ("integer", "integer _")
 
 
 class PythonScanner:
@@ -97,8 +99,8 @@ class PythonScanner:
     """
 
     __slots__ = (
-        "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names", "_parts", "_quote", "_stack", "_state",
-        "_then", "alone", "broken", "done", "empty", "end", "mark", "out", "started",
+        "_cache", "_digits", "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names", "_parts", "_quote",
+        "_readers", "_stack", "_state", "_then", "alone", "broken", "done", "empty", "end", "mark", "out", "started",
     )  # fmt: skip
 
     def __init__(self, keywords: bool, max_depth: int = 256) -> None:
@@ -121,6 +123,9 @@ class PythonScanner:
         self._named = -1  # the place of the last name in `_parts`,
         self._names = 0  # and how many are there
         self._parts: list[str] = []
+        self._digits = 0  # of the integer that is being read
+        self._readers = READERS
+        self._cache = _CACHE
 
     def run(self, text: str) -> bool:
         """Consume `text`, a whole delta, and leave the JSON in `out`. Returns whether there is more to come.
@@ -128,7 +133,7 @@ class PythonScanner:
         Costs one look-up where the same delta has come in the same place before.
         """
         place = self._place()
-        cached = _CACHE.get((place, text))
+        cached = self._cache.get((place, text))
         if cached is not None and self.started:
             self._jump(cached)
             self.end = len(text)
@@ -154,8 +159,10 @@ class PythonScanner:
 
     def _remember(self, place: _Place, text: str, name: str) -> None:
         """Remember what the readers have just made of `text`, for any name in place of `name`, which came before it."""
-        if len(_CACHE) >= _MOST_CACHED:
-            _CACHE.clear()
+        if self._state in _INTEGERS:  # whose digits are counted
+            return
+        if len(self._cache) >= _MOST_CACHED:
+            self._cache.clear()
         begun = "".join(self._name_pieces)
         cached: _Cached
         if not self._names:
@@ -163,7 +170,7 @@ class PythonScanner:
         else:
             before, whole, after = self._parts[: self._named], self._parts[self._named], self._parts[self._named + 1 :]
             cached = (self._place(), self.mark, "".join(before), whole[len(name) :], "".join(after), begun)
-        _CACHE[place, text] = cached
+        self._cache[place, text] = cached
 
     def _place(self) -> _Place:
         """All that the reading of a delta depends on, names and beginnings aside."""
@@ -177,7 +184,7 @@ class PythonScanner:
         self.mark = pos
         written = 0
         while pos < size and not self.broken and not self.done:
-            pos = _READERS[self._state](self, text, pos)
+            pos = self._readers[self._state](self, text, pos)
             if len(parts) > written:
                 self.mark = pos
                 written = len(parts)
@@ -189,25 +196,29 @@ class PythonScanner:
     def dump(self) -> list[Any]:
         """All that the next `read` depends on, as JSON-able values: no larger than what is held and how deep it is."""
         lexical = [self._state, self._stack, self._lead, self._then, self._quote, self._held]
-        return [self.started, self.alone, *lexical, "".join(self._name_pieces)]
+        return [self.started, self.alone, *lexical, "".join(self._name_pieces), self._digits]
 
     @classmethod
     def load(cls, data: Any) -> PythonScanner:
         """The inverse of `dump`. Raises ValueError for what is none."""
         self = cls(keywords=True)
-        quotes, pending = ("", *RUN), ("", "{", "[", ", ")
-        self.started, self.alone, *lexical, name = checked(
-            data, bool, bool, tuple(_READERS), str, pending, ("after", "colon"), quotes, str, str
+        self._set(data)
+        return self
+
+    def _set(self, data: Any) -> None:
+        """Set the state that was dumped. Raises ValueError for what is none."""
+        quotes, pending, digits = ("", *RUN), ("", "{", "[", ", "), range(MAX_DIGITS + 1)
+        self.started, self.alone, *lexical, name, self._digits = checked(
+            data, bool, bool, tuple(self._readers), str, pending, ("after", "colon"), quotes, str, str, digits
         )
         self._state, self._stack, self._lead, self._then, self._quote, self._held = lexical
         self._name_pieces = [name] if name else []
         self._check()
-        return self
 
     def _check(self) -> None:
         """Raises ValueError where the state is not one that a scanner can be in."""
         state, stack, held = self._state, self._stack, self._held
-        fits = len(stack) <= self._max_depth and not stack[1:].strip("{[(")
+        fits = len(stack) <= self._max_depth and not stack[1:].strip("{[(s")
         fits &= stack[:1] in ("", "k", "d", "{", "[") and bool(stack) != (state in SOLE or state == "start")
         fits &= bool(self._quote) or state not in ("body", "escape", "quotes")
         if state == "opening":
@@ -234,7 +245,8 @@ class PythonScanner:
     def open_brackets(self) -> OpenBrackets:
         """The brackets that are open, that of the arguments first, and the quote of the string."""
         quote = self._quote[:1] if self._state in ("body", "escape") else ""
-        return OpenBrackets(self._stack.replace("k", "(").replace("d", "({"), quote, python=True)
+        brackets = self._stack.replace("k", "(").replace("d", "({").replace("s", "{")
+        return OpenBrackets(brackets, quote, python=True)
 
     @property
     def in_string(self) -> bool:
@@ -326,18 +338,7 @@ class PythonScanner:
             self.broken = True
             return end - 1
         parts = self._parts
-        if self._lead:
-            parts.append(self._lead)
-            self._lead = ""
-        if self._name_pieces:
-            self._named = len(parts) + 1
-            self._names += 1
-            parts += ['"', "".join(self._name_pieces), '": ']
-            self._name_pieces.clear()
-        if not self.started:
-            # In arguments a key is still no value, a sign no number and a letter no word.
-            whole = kind in ("quote", "open") and self._then == "after"
-            self.started = whole or self._stack[0] not in ARGUMENTS
+        self._write_lead(kind in ("quote", "open"))
         if kind == "quote":
             parts.append('"')
             self._held = char
@@ -353,6 +354,21 @@ class PythonScanner:
             self._state = kind
             return end - 1
         return end
+
+    def _write_lead(self, begun: bool) -> None:
+        """Write what waits for an element. `begun`: its first character says that it is a value."""
+        parts = self._parts
+        if self._lead:
+            parts.append(self._lead)
+            self._lead = ""
+        if self._name_pieces:
+            self._named = len(parts) + 1
+            self._names += 1
+            parts += ['"', "".join(self._name_pieces), '": ']
+            self._name_pieces.clear()
+        if not self.started:
+            # In arguments a key is still no value, a sign no number and a letter no word.
+            self.started = (begun and self._then == "after") or self._stack[0] not in ARGUMENTS
 
     def _colon(self, text: str, pos: int) -> int:
         m = COLON.match(text, pos)
@@ -381,7 +397,7 @@ class PythonScanner:
     def _close(self) -> None:
         """The innermost frame has ended. Not written yet: its opening bracket, or a comma that is not needed."""
         frame = self._stack[-1]
-        closer = "]" if frame in "[(" else "}"
+        closer = "]" if frame in "[(s" else "}"
         self._parts.append(closer if self._lead == ", " else self._lead + closer)
         self._lead = ""
         self._stack = self._stack[:-1]
@@ -422,6 +438,15 @@ class PythonScanner:
                 self._parts.append(needed)
             self._end_scalar()
             return pos
+        end = m.end()
+        if m.lastgroup in ("zero", "digits") and step[0] in _INTEGERS:
+            self._digits = end - pos + (self._digits if self._state in _INTEGERS else 0)
+            if self._digits > MAX_DIGITS:
+                end -= self._digits - MAX_DIGITS
+                self._digits, self.broken = MAX_DIGITS, True
+                self._parts.append(text[pos:end])
+                self.started = self.started or self._then == "after"
+                return end
         self._state, written = step
         if written is None:
             written = m[0]
@@ -429,7 +454,7 @@ class PythonScanner:
             self._parts.append(written)
         if not self.started and self._then == "after":
             self.started = m.lastgroup in ("zero", "digits")
-        return m.end()
+        return end
 
     def _end_scalar(self) -> None:
         """A word or number is over; as a key it was written as a string."""
@@ -516,7 +541,7 @@ class PythonScanner:
 
 _UNFINISHED = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)\Z").match
 
-_READERS: dict[str, Callable[[PythonScanner, str, int], int]] = {
+READERS: dict[str, Callable[[Any, str, int], int]] = {
     "arguments": PythonScanner._argument,
     "argument": PythonScanner._argument,
     "name": PythonScanner._name,

@@ -263,12 +263,20 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
         stream.reader = "python"
     if not source.unconfirmed:
         _say_converted(stream)
+    _note_repairs(stream, python)
     if python.broken:
         stream.unexpected_input()
     elif python.done:
         stream.island = None
         stream.fire("object_end", take_pieces(source.pieces))
     return end
+
+
+def _note_repairs(stream: Stream, python: PythonScanner) -> None:
+    notes: list[str] = getattr(python, "notes", [])
+    for note in notes:
+        stream.events.note("repaired_python", note)
+    notes.clear()
 
 
 def _say_converted(stream: Stream) -> None:

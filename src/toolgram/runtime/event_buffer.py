@@ -59,6 +59,11 @@ class HeldRegion:
         add_piece(self._source, event.source)
 
     @property
+    def marked(self) -> bool:
+        """Whether a complete marker is part of it."""
+        return any(isinstance(event, Dropped) and event.why == MARKER for event in self._events)
+
+    @property
     def events(self) -> list[BufferedEvent]:
         """The events so far. Costs as much as the last of them is long."""
         self._settle()
@@ -190,9 +195,9 @@ class EventBuffer:
     def release(self) -> tuple[str, bool]:
         """The held region is text: what it was made from, and whether a complete marker was part of it."""
         held, self.held = self.held, None
-        events = held.events if held is not None else []
-        marked = any(isinstance(event, Dropped) and event.why == MARKER for event in events)
-        return "".join(event.source for event in events), marked
+        if held is None:
+            return "", False
+        return "".join(event.source for event in held.events), held.marked
 
     def keep_blanks(self, meaning: str, why: str = "") -> None:
         """No marker can follow the open blank run: where text came before it, it belongs to that text."""

@@ -366,6 +366,16 @@ class Stream:
         """Whether JSON that begins here may be repaired: not for strict parsers, nor where it may be prose."""
         return not self.program.strict and not self.state.bare
 
+    @property
+    def may_repair_call(self) -> bool:
+        """Whether a call whose name has come may be repaired: in prose, only that of a declared function."""
+        if self.may_repair:
+            return True
+        name, region = self.calls.name, self.events.held
+        if self.program.strict or name is None or region is None:
+            return not self.program.strict
+        return name.name in self.calls.names or not region.origin.is_text or region.marked
+
     def same(self, path: str) -> str:
         """The path under which the machine knows a JSON path."""
         return self.program.same_path.get(path, path)

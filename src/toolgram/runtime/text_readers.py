@@ -119,7 +119,7 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
     stream.source.unconfirmed = True
     stream.source.opening = stream.source.take(text, begin, end)
     if stream.state.row["object_start"].dest.python:
-        stream.island = island_class("python")(keywords=True)
+        stream.island = island_class("repaired_python" if stream.may_repair_call else "python")(keywords=True)
         stream.reader = "python"
     else:
         stream.reader = "object"

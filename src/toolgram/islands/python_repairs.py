@@ -1,0 +1,398 @@
+r"""Python arguments that are no literals, written as JSON all the same, where only one reading is possible.
+
+Strategy: the scanner of literals, with readers of its own where a value begins and where a string ends.  A value that
+is neither a string nor a container is read as *source* up to the comma or bracket behind it, and only then judged.
+
+* `07` is 7, and what is no literal (`1/6`, `a + b`, `f(x)`, `New York`) is a string of its source,
+* a set is a list: the first string or scalar behind a brace waits for what follows it,
+* a quote inside a string (`'sed -n '1,9p' f'`): one ends the string only where a comma, a colon, a closing bracket, a
+  quote or the end follows,
+* a missing comma between two arguments, and a key of a dict without quotes.
+
+What has several readings is broken as before: a colon or an equals sign in an expression, numbers side by side, an
+operator behind a string.  `notes` has the source of what was repaired.  What is held is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from toolgram.islands import checked
+from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.islands.python_literals import READERS, PythonScanner
+from toolgram.islands.python_tokens import (
+    BLANKS,
+    CLOSED,
+    COLON,
+    ITEM,
+    KEYED,
+    MAX_DIGITS,
+    VALUE,
+    WORDS,
+    json_text,
+)
+
+MAX_SOURCE = MAX_DIGITS + 64  # characters of one value that is held
+MAX_FIRST = 256  # characters of the first item behind a brace that are held
+MAX_NESTED = 32  # brackets open in an expression
+_MOST_BLANKS = 64  # behind a quote
+_MOST_DOUBTFUL = 160  # of blanks, a word, and blanks
+_ENDS_STRING = ",:)]}"
+_OPERATORS = "+%*.[(|&<>=!-/^@#"
+_BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not"})  # words that stand between two values
+_PARTNERS = {")": "(", "]": "[", "}": "{"}
+_OPENS_STRING = re.compile(r"(?:\A|[^\w\s])\s*(?:[rbfuRBFU]|[rR][bfBF]|[bfBF][rR])?\Z").search
+
+_plain_source = re.compile(r"[^,:=()\[\]{}'\"\\]+").match
+_in_string = {quote: re.compile(rf"[^{quote}\\]+").match for quote in "'\""}
+_DIGITS = r"[0-9]+(?:_[0-9]+)*+"
+_number = re.compile(
+    rf"(?P<sign>[+-]?)(?P<whole>{_DIGITS})?(?P<point>\.(?P<fraction>{_DIGITS})?)?(?P<power>[eE][+-]?{_DIGITS})?"
+).fullmatch
+_radix = re.compile(r"[+-]?0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)").fullmatch
+_side_by_side = re.compile(r"[\w.]*[0-9][\w.]*\s+[0-9.][\w.]*(?:\s+[\w.]+)*").fullmatch
+_then_name = re.compile(rf"(?P<value>[^\s]+)[{BLANKS}]+(?P<name>[^\W\d]\w*)[{BLANKS}]*").fullmatch
+_word = re.compile(r"[^\W\d]\w*").fullmatch
+_doubtful = re.compile(rf"[{BLANKS}]*\w*[{BLANKS}]*").match
+
+
+class RepairingPythonScanner(PythonScanner):
+    """Reads keyword arguments as `PythonScanner` does, and repairs them; `notes` is what was repaired so far."""
+
+    __slots__ = ("_first", "_nested", "_source", "notes")
+
+    def __init__(self, keywords: bool = True, max_depth: int = 256) -> None:
+        super().__init__(keywords, max_depth)
+        self.notes: list[str] = []
+        self._readers = _READERS
+        self._cache = _CACHE
+        self._source: list[str] = []  # of the value that is read
+        self._nested = ""  # the brackets that are open in it
+        self._first: list[str] | None = None  # JSON of the first item behind a brace, of a dict or of a set
+
+    @property
+    def _exact(self) -> bool:
+        """Nothing is held that a cache does not know of."""
+        return self._first is None and self._state not in ("source", "doubt", "closed")
+
+    def run(self, text: str) -> bool:
+        """As `PythonScanner.run`; a delta with a repair in it is to be looked at, like one that ends the arguments."""
+        if self._exact:
+            return super().run(text) and not self.notes
+        self.end = self.read(text, 0)
+        return not (self.done or self.broken or self.notes)
+
+    def _remember(self, place: Any, text: str, name: str) -> None:
+        if self._exact and not self.notes:
+            super()._remember(place, text, name)
+
+    def passes(self, text: str) -> bool:
+        """Whether `text` lies wholly inside a string, and is the same in JSON."""
+        return self._first is None and super().passes(text)
+
+    def read(self, text: str, pos: int, final: bool = False) -> int:
+        """Consume `text` from `pos` on, up to the first repair; what a brace begins is held until it is known."""
+        parts = self._parts
+        parts.clear()
+        self.mark = pos
+        written = 0
+        while pos < len(text) and not (self.broken or self.done or self.notes):
+            first = self._first
+            pos = self._readers[self._state](self, text, pos)
+            if first is not None and self._first is first and len(parts) > written:
+                first += parts[written:]
+                del parts[written:]
+                if sum(map(len, first)) > MAX_FIRST:
+                    self._is_dict()
+            if len(parts) > written:
+                self.mark = pos
+                written = len(parts)
+        if self._stack[:1] == "d" or self._state in ("sole", "last"):
+            self.started = self.done
+        self.out = "".join(parts)
+        return pos
+
+    # --- where a value begins -------------------------------------------------------------------------------------
+
+    def _value(self, text: str, pos: int) -> int:
+        self._then = "after"
+        at = self._any(VALUE, text, pos)
+        return super()._value(text, pos) if at < 0 else at
+
+    def _item(self, text: str, pos: int) -> int:
+        frame = self._stack[-1]
+        self._then = "colon" if frame in KEYED else "after"
+        at = self._any(ITEM[frame], text, pos)
+        return super()._item(text, pos) if at < 0 else at
+
+    def _any(self, expected: re.Pattern[str], text: str, pos: int) -> int:
+        """What is neither a string nor a bracket is source. The new position; -1 where it is one of these."""
+        match = expected.match(text, pos)
+        assert match is not None
+        at = match.end() - (match.lastgroup is not None)
+        if match.lastgroup in ("quote", "open", "close") or at == len(text) or text[at] in ",:)]}=":
+            return -1
+        if self._then == "colon" and self._stack == "d":
+            return -1
+        self._write_lead(False)
+        self._state, self._nested, self._quote, self._held = "source", "", "", ""
+        return at
+
+    def _begin(self, kind: str, char: str, end: int) -> int:
+        if kind != "open" or char != "{" or len(self._stack) >= self._max_depth:
+            return super()._begin(kind, char, end)
+        self._write_lead(True)
+        self._stack += char
+        self._state, self._first = "item", []
+        return end
+
+    # --- source ---------------------------------------------------------------------------------------------------
+
+    def _take_source(self, text: str, pos: int) -> int:
+        """Source, up to the comma, bracket or colon that ends it."""
+        while pos < len(text):
+            if self._held == "=":
+                self._held = ""
+                if text[pos] != "=":
+                    return self._next_argument(pos)
+                add_piece(self._source, "==")
+                pos += 1
+                continue
+            inside = _in_string[self._quote] if self._quote else _plain_source
+            match = None if self._held else inside(text, pos)
+            end = match.end() if match else pos + 1
+            if match is None and not self._character(text[pos]):
+                return pos if self.broken or self._state != "source" else pos + 1
+            if match is not None:
+                add_piece(self._source, match.group())
+                self.started |= self._then == "after" and any(each.isdecimal() for each in match.group())
+            pos = end
+            if sum(map(len, self._source)) > MAX_SOURCE:
+                self.broken = True
+                return pos
+        return pos
+
+    def _character(self, char: str) -> bool:
+        """A character that matters. False where the source is over before it, or it is to be looked at again."""
+        if self._held == "\\":
+            self._held = ""
+        elif char == "\\":
+            self._held = char
+        elif self._quote:
+            self._quote = ""
+        elif char in "'\"":
+            before = "".join(self._source)
+            if before[-1:] in BLANKS and before.rstrip(BLANKS)[-1:].isalnum():
+                self.broken = True  # a string behind a value: a comma may be missing
+                return False
+            self._quote = char if _OPENS_STRING(before) else ""
+        elif char in "([{":
+            self._nested += char
+            self.broken = len(self._nested) > MAX_NESTED
+        elif self._nested:
+            if char in ")]}":
+                self.broken = self._nested[-1] != _PARTNERS[char]
+                self._nested = self._nested[:-1]
+        elif char == "=":
+            if "".join(self._source[-1:])[-1:] not in tuple("!<>:="):
+                self._held = "="  # the next character says whether it compares
+                return True
+        elif char == ":" and self._then == "after" and self._stack[-1] not in KEYED:
+            pass  # of a lambda
+        else:
+            self._end_source(char)
+            return False
+        if self.broken:
+            return False
+        add_piece(self._source, char)
+        return True
+
+    def _end_source(self, char: str) -> None:
+        source = take_pieces(self._source).rstrip(BLANKS)
+        if char == ":" and self._then != "colon":
+            self.broken = True
+        elif self._then == "colon" and char == ":":
+            self._write_key(source)
+        else:
+            self._write_value(source)
+        self._state = self._then
+
+    def _write_key(self, source: str) -> None:
+        written = _number_as_json(source) if _number(source) else WORDS.get(source)
+        if written is None:
+            if not _word(source):
+                self.broken = True
+                return
+            self.notes.append(source)
+        self._parts.append(f'"{written or source}"')
+
+    def _write_value(self, source: str) -> None:
+        written, number = WORDS.get(source), _number(source)
+        if written is None and number is not None and (number["whole"] or number["fraction"]):
+            written = _number_as_json(source)
+            whole, integer = number["whole"] or "", not number["point"] and not number["power"]
+            if integer and len(written.lstrip("-")) > MAX_DIGITS:
+                self.broken = True
+                return
+            if integer and whole[0] == "0" and whole.strip("0_"):
+                self.notes.append(source)
+        elif written is None and _radix(source) and len(source) <= _MOST_BLANKS:
+            written = str(int(source.replace("_", ""), 0))
+        elif written is None:
+            if not source or _side_by_side(source):
+                self.broken = True
+                return
+            self.notes.append(source)
+            written = f'"{json_text(source)}"'
+        self.started = self.started or self._then == "after"
+        self._parts.append(written)
+
+    def _next_argument(self, pos: int) -> int:
+        """An equals sign that compares nothing: the comma before the next argument is missing."""
+        source = take_pieces(self._source)
+        match = _then_name(source)
+        if match is None or self._stack != "k" or not (match["value"] in WORDS or _number(match["value"])):
+            self.broken = True
+            return pos
+        self._write_value(match["value"])
+        self._add_comma(match["name"])
+        self._state = "value"
+        return pos
+
+    def _add_comma(self, name: str) -> None:
+        self.notes.append(name)
+        self._lead = ", "
+        self._name_pieces.append(name)
+
+    # --- a dict or a set ------------------------------------------------------------------------------------------
+
+    def _is_dict(self) -> None:
+        if self._first is not None:
+            self._parts += ["{", *self._first]
+            self._first = None
+
+    def _colon(self, text: str, pos: int) -> int:
+        match = COLON.match(text, pos)
+        assert match is not None
+        end = match.end()
+        if self._first is not None and end < len(text) and match.lastgroup is None and text[end] in ",}":
+            self.notes.append("{")
+            self._parts += ["[", *self._first]
+            self._stack, self._first, self._state = self._stack[:-1] + "s", None, "after"
+            return end
+        if match.lastgroup is not None:
+            self._is_dict()
+        return super()._colon(text, pos)
+
+    def _close(self) -> None:
+        self._is_dict()
+        super()._close()
+
+    # --- where a string ends --------------------------------------------------------------------------------------
+
+    def _close_string(self) -> None:
+        if self._state == "opening":
+            self._quote = ""  # of an empty one: a quote in it would have several readings
+        super()._close_string()
+        self._held = ""
+
+    def _closed(self, text: str, pos: int) -> int:
+        match = CLOSED.match(text, pos)
+        assert match is not None
+        at = match.end() - (match.lastgroup is not None)
+        if len(self._quote) != 1 or len(self._held) + at - pos > _MOST_BLANKS:
+            return self._ends(text, pos)
+        if at == len(text):
+            self._held += text[pos:]
+            return at
+        if match.lastgroup == "quote" or text[at] in _ENDS_STRING:
+            return self._ends(text, pos)
+        if text[at] in _OPERATORS:
+            self.broken = True
+            return at
+        self._held += text[pos:at]
+        if self._held and (text[at].isalpha() or text[at] == "_"):
+            self._state = "doubt"
+            return at
+        return self._goes_on(at)
+
+    def _ends(self, text: str, pos: int) -> int:
+        self._held = ""
+        return super()._closed(text, pos)
+
+    def _goes_on(self, at: int) -> int:
+        """The quote was part of the string."""
+        self.notes.append(self._quote)
+        self._parts.append(json_text(self._quote + self._held))
+        self._state, self._held = "body", ""
+        return at
+
+    def _doubt(self, text: str, pos: int) -> int:
+        """A word behind a string: the name of the next argument, or the string goes on."""
+        held = self._held + text[pos:]
+        match = _doubtful(held)
+        assert match is not None
+        end = pos + match.end() - len(self._held)
+        self._held = match.group()
+        if len(self._held) > _MOST_DOUBTFUL:
+            return self._goes_on(end)
+        if end == len(text):
+            return end
+        word = self._held.strip(BLANKS)
+        if word in _BETWEEN:
+            self.broken = True
+            return end
+        if text[end] != "=" or self._stack != "k":
+            return self._goes_on(end)
+        self._parts.append('"')
+        self._add_comma(word)
+        self._state, self._held = "equals", ""
+        return end
+
+    # --- snapshots ------------------------------------------------------------------------------------------------
+
+    def dump(self) -> list[Any]:
+        """All that the next `read` depends on, as JSON-able values."""
+        first = None if self._first is None else "".join(self._first)
+        return [super().dump(), first, "".join(self._source), self._nested, [*self.notes]]
+
+    @classmethod
+    def load(cls, data: Any) -> RepairingPythonScanner:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+        literal, first, source, nested, notes = checked(data, list, (str, None), str, str, list)
+        self = cls()
+        self._set(literal)
+        self._first = None if first is None else [first]
+        self._source, self._nested = [source] if source else [], nested
+        self.notes = checked(notes, *[str] * len(notes))[:]
+        fits = (bool(source) or self._state != "source") and not nested.strip("([{")
+        fits &= self._held in ("", "=", "\\") or self._state != "source"
+        fits &= self._state != "doubt" or (bool(_doubtful(self._held)) and len(self._quote) == 1)
+        fits &= first is None or self._stack[-1:] == "{"
+        fits &= self._state != "closed" or not self._held.strip(BLANKS)
+        if not fits:
+            raise ValueError("no state of a repair")
+        return self
+
+
+def _number_as_json(source: str) -> str:
+    """A number of Python, as JSON."""
+    number = _number(source)
+    assert number is not None
+    whole = (number["whole"] or "0").replace("_", "").lstrip("0") or "0"
+    fraction = "." + (number["fraction"] or "0").replace("_", "") if number["point"] else ""
+    return f"{number['sign'].strip('+')}{whole}{fraction}{(number['power'] or '').replace('_', '')}"
+
+
+_CACHE: dict[Any, Any] = {}
+_READERS: dict[str, Callable[[Any, str, int], int]] = {
+    **READERS,
+    "value": RepairingPythonScanner._value,
+    "item": RepairingPythonScanner._item,
+    "colon": RepairingPythonScanner._colon,
+    "closed": RepairingPythonScanner._closed,
+    "source": RepairingPythonScanner._take_source,
+    "doubt": RepairingPythonScanner._doubt,
+}
