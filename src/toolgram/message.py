@@ -8,6 +8,7 @@ of a call is kept only while it may still fail.
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Container, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
@@ -174,7 +175,7 @@ class MessageBuilder:
 
     __slots__ = (
         "_call", "_closing", "_content", "_dropped", "_failed", "_finish_reason", "_finished", "_joined", "_keep",
-        "_opens", "_parts", "_reasoning", "fragments",
+        "_opens", "_parts", "_reasoning", "fragments", "repeated",
     )  # fmt: skip
 
     def __init__(self, closing: frozenset[str] = frozenset(), keep: bool = True) -> None:
@@ -191,6 +192,7 @@ class MessageBuilder:
         self._opens: tuple[int, bool] | None = None  # at which of these a call begins, and whether inside another's
         self._finish_reason: str | None = None
         self._finished = False
+        self.repeated: list[tuple[int, str]] | None = None  # calls whose arguments have a key twice, and the key
 
     @property
     def keeps(self) -> bool:
@@ -302,6 +304,8 @@ class MessageBuilder:
             self._failed = call
         elif event.status == "complete":
             call.forget_source()
+            if keys := repeated_keys("".join(call.fragments)):
+                self.repeated = [*(self.repeated or ()), *((call.index, key) for key in keys)]
         self._call = None
 
     def _malformed(self, event: Malformed) -> None:
@@ -358,6 +362,24 @@ class MessageBuilder:
         if any(call.status == "truncated" for call in calls):
             return "length"
         return "tool_calls" if any(call.status == "complete" for call in calls) else "stop"
+
+
+def repeated_keys(arguments: str) -> list[str]:
+    """The keys of a JSON object that stand in it twice. Costs as much as reading it, where it has two keys."""
+    if arguments.count(":") < 2:
+        return []
+    outermost: list[str] = []
+
+    def see(members: list[tuple[str, Any]]) -> None:
+        outermost[:] = [key for key, _ in members]
+
+    try:
+        json.loads(arguments, object_pairs_hook=see)
+    except (ValueError, RecursionError):
+        return []
+    if len(outermost) == len({*outermost}):
+        return []
+    return [key for at, key in enumerate(outermost) if key in outermost[:at]]
 
 
 def _text(pieces: Iterable[str]) -> str | None:

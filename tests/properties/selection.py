@@ -3,7 +3,8 @@
 Each property is tried on every shipped format in `make test-deep`, and wherever there are no more than PER_RUN formats.
 With more, a run takes PER_RUN of them per property, a window that starts at another place for each property and moves
 on by PER_RUN with each seed: over consecutive seeds every property meets every format. The seed is the day, unless
-TOOLGRAM_FORMATS says otherwise: a number is a seed, `all` takes all formats. Pytest prints the seed of a run.
+TOOLGRAM_FORMATS says otherwise: a number is a seed, `all` takes all formats, and names with commas between them are the
+formats to take. Pytest prints the seed of a run.
 
 A property is any test here that takes a format by `every_format`; `test_selection` holds that none chooses its own.
 Tests elsewhere that cost more than a moment per format take their formats from here as well.
@@ -37,6 +38,8 @@ def seed() -> str:
 
 def window(names: list[str], property_name: str, seed: str) -> list[str]:
     """The formats of one property under one seed, in the order of `names`."""
+    if not seed.isdecimal() and seed != ALL:
+        return [name for name in names if name in seed.split(",")]
     if seed == ALL or len(names) <= PER_RUN:
         return names
     windows = math.ceil(len(names) / PER_RUN)

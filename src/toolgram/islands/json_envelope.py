@@ -85,11 +85,12 @@ class Envelope:
     """
 
     __slots__ = (
-        "feed", "in_list", "inner", "parents", "path", "python", "scanner", "skip", "source", "string", "token",
-        "token_at",
+        "feed", "in_list", "inner", "parents", "path", "python", "repairs", "scanner", "skip", "source", "string",
+        "token", "token_at",
     )  # fmt: skip
 
     def __init__(self, in_list: bool = False, repairs: bool = False) -> None:
+        self.repairs = repairs
         self.scanner = JsonScanner(repairs=repairs)
         self.feed: IjsonFeed | None = None
         self.python: PythonScanner | None = None
@@ -143,7 +144,7 @@ class Envelope:
 
     def resume_list(self) -> None:
         """Stand in the model's own list, after an item."""
-        self.scanner = JsonScanner()
+        self.scanner = JsonScanner(repairs=self.repairs)
         self.scanner.stack.append("[")
         self.scanner.state = AFTER_ITEM
         self.feed = IjsonFeed("[0")
@@ -159,7 +160,7 @@ class Envelope:
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
         trail = self.feed.trail if self.feed else None
-        place = [self.in_list, self.path, [*self.parents], trail, self.source, self.token, self.token_at]
+        place = [self.in_list, self.repairs, self.path, [*self.parents], trail, self.source, self.token, self.token_at]
         transcoding = [dump_island(self.python), self.skip, self.inner]
         return [self.scanner.dump(), dump_island(self.string), *place, *transcoding]
 
@@ -167,10 +168,10 @@ class Envelope:
     def load(cls, data: Any) -> Envelope:
         """The inverse of `dump`. Raises ValueError for what is none."""
         sizes = range(2 * MAX_TOKEN)
-        scanner, string, in_list, path, parents, trail, source, token, token_at, python, skip, inner = checked(
-            data, list, (list, None), bool, str, list, (str, None), str, str, sizes, (list, None), sizes, str
+        scanner, string, in_list, repairs, path, parents, trail, source, token, token_at, python, skip, inner = checked(
+            data, list, (list, None), bool, bool, str, list, (str, None), str, str, sizes, (list, None), sizes, str
         )
-        envelope = cls(in_list)
+        envelope = cls(in_list, repairs)
         envelope.scanner = JsonScanner.load(scanner)
         envelope.feed = IjsonFeed(trail) if trail is not None else None
         envelope.string, envelope.python = load_island(string), load_island(python)  # type: ignore[assignment]

@@ -89,6 +89,12 @@ class JsonRepairer:
         self.broken = False
         return _READERS[self._mode](self, character, scanner)
 
+    def passes(self, text: str) -> bool:
+        """Whether nothing is held, and text inside a string says nothing to a repairer."""
+        return (
+            self._mode == PLAIN and not self._comma and "\\" not in text and self._quote not in text and '"' not in text
+        )
+
     def _write(self, out: str) -> bool:
         self.out = self._comma + out
         self._comma = ""

@@ -1,9 +1,11 @@
 r"""JSON written as a JSON string: `"{\"x\": 1}"`, whose inside is wanted.
 
 Strategy: one scanner walks the string as it stands, its escapes are decoded as they complete, and a second scanner
-checks the decoded text.  Only an unfinished escape waits.  Escaped
-surrogates stay escapes, in the inner string as in the outer one: a pair needs no second look, and half of one no
-character that cannot be encoded.
+checks the decoded text.  Only an unfinished escape waits.  Escaped surrogates stay escapes, in the inner string as in
+the outer one: a pair needs no second look, and half of one no character that cannot be encoded.
+
+Where deviations may be repaired, the decoded text passes the repairer of JSON, and what that has not decided waits as
+well.  A code fence around the object is left out, and an empty string is an empty object.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ import re
 from typing import Any
 
 from toolgram.islands import OpenBrackets, checked
+from toolgram.islands.json_repairs import JsonRepairer
 from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, JsonScanner
 
 _PIECE = re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]').match
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").match
 _BLANKS = " \t\r\n"
 _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
+_FENCES = ("```json", "```")
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
 
 
@@ -27,12 +31,17 @@ class JsonStringScanner:
 
     `out` is the decoded JSON of the last `read`, `started` says that an object has certainly begun, `done` that the
     closing quote was read after a whole object, `broken` that the character at the returned position does not fit.
+    With `repairs`, a read ends behind a repair, and `note` is what was repaired.
     """
 
-    __slots__ = ("broken", "done", "held", "inner", "mark", "out", "started")
+    __slots__ = ("_around", "_repairer", "broken", "done", "held", "inner", "mark", "note", "out", "started")
 
-    def __init__(self) -> None:
+    def __init__(self, repairs: bool = False) -> None:
         self.inner = JsonScanner()
+        self.inner.accept_controls()
+        self.note = ""
+        self._repairer = JsonRepairer() if repairs else None
+        self._around = ""  # of a code fence, before the object or behind it
         self.held = ""  # source of an unfinished escape
         self.out = ""
         self.mark = 0  # after the last character that produced some of `out`; before `pos` if all of them were held
@@ -44,12 +53,15 @@ class JsonStringScanner:
         """Read on from `pos`; returns the new position. Characters of an unfinished escape count as read."""
         base = pos - len(self.held)
         text = self.held + text[pos:]
-        self.held = ""
+        self.held = self.note = ""
         at = produced = 0
         pieces: list[str] = []
-        while at < len(text):
+        while at < len(text) and not (self.note or self.broken):
             if text[at] == '"':
-                self.done = self.inner.done
+                if self._repairer is not None and not (self.inner.stack or self.inner.done or self._around):
+                    self._write("{}", pieces)
+                    self.note, produced = text[at], at + 1
+                self.done = self.inner.done and self._around in ("", *_FENCES)
                 self.broken = not self.done
                 at += 1 if self.done else 0
                 break
@@ -58,6 +70,13 @@ class JsonStringScanner:
                 at = len(text)
                 break
             match = _PIECE(text, at)
+            if match is None and self._repairer is not None and text[at + 1] >= " ":
+                piece = text[at : at + 2]  # a backslash that begins no escape
+                fitting, productive = self._repair("'" if piece == "\\'" else piece, pieces)
+                at += 2 if fitting else 0
+                self.note, produced = piece, at if productive else produced
+                self.broken = not fitting
+                continue
             if match is None:
                 begun = _BEGUN(text, at)
                 at = begun.end() if begun else at
@@ -67,12 +86,13 @@ class JsonStringScanner:
             plain = piece[0] != "\\"
             kept = plain or (self.inner.in_plain_string and _SURROGATE(piece) is not None)
             decoded = piece if kept else _decode(piece)
-            fitting, productive = self._take(decoded, pieces)
+            take = self._take if self._repairer is None or (kept and not plain) else self._repair
+            fitting, productive = take(decoded, pieces)
             if productive:
                 produced = at + productive if plain else match.end()
             if fitting < len(decoded):
                 at = at + fitting if plain else match.end()
-                self.broken = True
+                self.broken = not self.note
                 break
             at = match.end()
         self.out = "".join(pieces)
@@ -97,20 +117,75 @@ class JsonStringScanner:
             self.started = True
         return len(decoded) - len(decoded[end:].lstrip(_BLANKS)), end
 
+    def _repair(self, decoded: str, pieces: list[str]) -> tuple[int, int]:
+        """The same with the repairer in between, up to the first repair."""
+        inner, repairer, productive = self.inner, self._repairer, 0
+        assert repairer is not None
+        if inner.in_plain_string and repairer.passes(decoded):
+            return self._take(decoded, pieces)
+        at = 0
+        while at < len(decoded) and not self.note:
+            if inner.done or (not inner.stack and decoded[at] != "{"):
+                if not self._beside(decoded[at]):
+                    return at, productive
+                at += 1
+                continue
+            if not inner.stack:
+                if self._around not in ("", *_FENCES):
+                    return at, productive
+                self._around = ""
+                self._write("{", pieces)
+                at = productive = at + 1
+                continue
+            taken = repairer.read(decoded[at], inner)
+            if repairer.out and self._write(repairer.out, pieces):
+                productive = at + 1
+            self.note = repairer.note
+            if inner.broken or repairer.broken:
+                return at, productive
+            at += taken
+        return at, productive
+
+    def _write(self, written: str, pieces: list[str]) -> bool:
+        """Hand JSON to the scanner, and pass it on. Whether some of it fits."""
+        inner = self.inner
+        inner.run(written, 0, 0)
+        pieces.append(inner.out)
+        self.started |= inner.state not in (FIRST_KEY, BROKEN) and (bool(inner.stack) or inner.done)
+        return inner.out != ""
+
+    def _beside(self, character: str) -> bool:
+        """A character before or behind the object: a blank, or part of a code fence. Whether it may stand there."""
+        if character in _BLANKS:
+            return self._around in ("", *_FENCES)
+        behind = self.inner.done
+        self._around += character
+        if not any(fence.startswith(self._around) for fence in _FENCES[behind:]):
+            return False
+        if self._around == "```" and not behind:
+            self.note = self._around  # the fence behind the object belongs to it
+        return True
+
     def open_brackets(self) -> OpenBrackets:
         """The string itself; what is open in its text is no bracket outside it."""
         return OpenBrackets("", '"')
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return [self.inner.dump(), self.held, self.started]
+        repairer = self._repairer.dump() if self._repairer is not None else None
+        return [self.inner.dump(), self.held, self.started, self._around, repairer]
 
     @classmethod
     def load(cls, data: Any) -> JsonStringScanner:
         """The inverse of `dump`. Raises ValueError for what is none."""
         scanner = cls()
-        inner, scanner.held, scanner.started = checked(data, list, str, bool)
+        inner, scanner.held, scanner.started, scanner._around, repairer = checked(
+            data, list, str, bool, str, (list, None)
+        )
         scanner.inner = JsonScanner.load(inner)
+        scanner._repairer = JsonRepairer.load(repairer) if repairer is not None else None
+        if not any(fence.startswith(scanner._around) for fence in _FENCES):
+            raise ValueError("no code fence")
         if scanner.held and not _UNFINISHED(scanner.held):
             raise ValueError("no unfinished escape")
         return scanner

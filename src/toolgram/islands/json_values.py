@@ -13,7 +13,7 @@ spelling, escapes, blanks) pass through and a snapshot is a few characters.  Eve
 of some valid JSON text.
 
 Raw control characters inside strings are not JSON, but models that write code emit them; they are accepted, and
-passed on escaped.
+passed on escaped. A run stops before the first of them (`met_control`), so that somebody can say where it stands.
 """
 
 from __future__ import annotations
@@ -244,7 +244,8 @@ class JsonScanner:
     """
 
     __slots__ = (
-        "_cache", "digits", "end", "fault", "kind", "max_depth", "out", "repairer", "repairs", "stack", "state", "was",
+        "_cache", "_controls", "digits", "end", "fault", "kind", "max_depth", "met_control", "out", "repairer",
+        "repairs", "stack", "state", "was",
     )  # fmt: skip
 
     def __init__(self, max_depth: int = MAX_DEPTH, repairs: bool = False) -> None:
@@ -253,6 +254,8 @@ class JsonScanner:
         self.repairer: JsonRepairer | None = None
         self.fault = 0
         self.digits = 0  # of the integer that is being read
+        self.met_control = False  # the last run has stopped before the first raw control character,
+        self._controls = False  # and there has been one
         self.state = START
         self.stack: list[str] = []
         self.kind = NOTHING
@@ -307,6 +310,7 @@ class JsonScanner:
         read, as JSON. Cost: one look-up for a delta seen before, one per character of another, about one match per
         member of a long text.
         """
+        self.met_control = False
         cached = None if pos else self._cache[self.state].get(text)
         if cached is not None:
             following, tail, instead, decided, digits = cached
@@ -321,7 +325,11 @@ class JsonScanner:
 
     def waits(self, floor: int) -> bool:
         """After a run that returned False: the text has ended, and what is left of it waits for what follows."""
-        return self.state != BROKEN and len(self.stack) > floor
+        return self.state != BROKEN and len(self.stack) > floor and not self.met_control
+
+    def accept_controls(self) -> None:
+        """No run stops before a raw control character."""
+        self._controls = True
 
     def exact(self) -> None:
         """From here on nothing is repaired, and nothing waits."""
@@ -376,6 +384,12 @@ class JsonScanner:
                         stack.append(character)
                         moved, state = True, FIRST_KEY if character == "{" else FIRST_ITEM
                         continue
+                    elif state <= _CONTROL and not self._controls:
+                        state = _CONTROL - state
+                        self._controls = self.met_control = True
+                        end = pos = pos - length_hint(characters) - 1
+                        more = False
+                        break
                     elif state <= _CONTROL:
                         state, at = _CONTROL - state, pos - length_hint(characters)
                         written += text[start : at - 1] + escape_controls(character)
@@ -408,7 +422,7 @@ class JsonScanner:
 
     def _back_to_decided(self, text: str, begin: int, pos: int, state: int, more: bool) -> tuple[int, int]:
         """Where a run from `begin` stops that has come to `pos`, and the state there."""
-        if not self.repairs:
+        if not self.repairs or self.met_control:
             return pos, state
         self.fault = pos
         if more:
@@ -479,6 +493,7 @@ class JsonScanner:
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on to the end of the outermost value."""
+        self.accept_controls()
         self.run(text, pos, 0)
         return self.end
 
@@ -490,15 +505,16 @@ class JsonScanner:
         """The state as JSON-able data, a few characters."""
         repairing = self.repairer.dump() if self.repairer else None
         digits = self.digits if self.state in _INTEGERS else 0
-        return [self.state, "".join(self.stack), digits, self.repairs, repairing]
+        return [self.state, "".join(self.stack), digits, self.repairs, self._controls, repairing]
 
     @classmethod
     def load(cls, data: Any) -> JsonScanner:
         """The inverse of `dump`. Raises ValueError where the innermost bracket is not one that the state has."""
-        state, stack, digits, repairs, repairing = checked(
-            data, range(len(_ROWS)), str, range(MAX_DIGITS + 1), bool, (list, None)
+        state, stack, digits, repairs, controls, repairing = checked(
+            data, range(len(_ROWS)), str, range(MAX_DIGITS + 1), bool, bool, (list, None)
         )
         scanner = cls(repairs=repairs)
+        scanner._controls = controls
         scanner.state = state
         scanner._count(digits)
         if repairing is not None:
@@ -529,6 +545,7 @@ class JsonValue:
 
     def __init__(self) -> None:
         self._scanner = JsonScanner()
+        self._scanner.accept_controls()
         self._scanner.stack.append("[")
         self._scanner.state = ITEM
         self.out = ""

@@ -33,8 +33,11 @@ class AnomalyLog:
         self._rest_to = -1  # where the text ends that belongs to the call that has just failed
         self.offset = 0
 
-    def read(self, events: Iterable[BufferedEvent]) -> list[Event]:
-        """Events in order; returns those to be emitted, which is all but the notes."""
+    def read(self, events: Iterable[BufferedEvent], repeated: Iterable[tuple[int, str]] = ()) -> list[Event]:
+        """Events in order; returns those to be emitted, which is all but the notes.
+
+        `repeated` are arguments of calls that end in them, by index, that came before in the same call.
+        """
         emitted: list[Event] = []
         for event in events:
             if isinstance(event, Note):
@@ -49,6 +52,8 @@ class AnomalyLog:
             elif isinstance(event, ToolCallEnd):
                 if event.status != "complete":
                     self.add(event.status, self._name)
+                else:
+                    self._add_repeated(event.index, repeated)
                 self._rest_to, self._call = (self.offset if event.status == "malformed" else -1), None
             elif isinstance(event, Malformed):
                 self._add_malformed(event)
@@ -60,6 +65,13 @@ class AnomalyLog:
     def add(self, kind: str, text: str, why: str = "") -> None:
         """An anomaly at the present place."""
         self._append(Anomaly(kind, self.offset, text, self._call, why or KINDS[kind]))
+
+    def _add_repeated(self, index: int, repeated: Iterable[tuple[int, str]]) -> None:
+        """Keys that are there twice, unless they were noted where they stand."""
+        noted = {each.text for each in self._anomalies or () if (each.kind, each.call) == ("repeated_argument", index)}
+        for call, key in repeated:
+            if call == index and key not in noted:
+                self.add("repeated_argument", key)
 
     def _append(self, anomaly: Anomaly) -> None:
         if self._anomalies is None:

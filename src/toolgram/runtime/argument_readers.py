@@ -83,7 +83,12 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
     end = scanner.end
     if end > pos:
         stream.calls.delta(scanner.out, stream.source.take(text, pos, end))
-    if scanner.broken:
+    if scanner.met_control:
+        if stream.program.strict:
+            stream.unexpected_input()
+        elif stream.source.transcoding is None:
+            stream.events.note("repaired_json", text[end])
+    elif scanner.broken:
         return _broke(stream, scanner, envelope, floor, text)
     elif len(scanner.stack) == floor:
         if envelope is None:
@@ -133,6 +138,7 @@ def _settle(stream: Stream, scanner: JsonScanner, floor: int, text: str, end: in
     if end > scanner.end:
         begin, scanner.state = scanner.end, scanner.was
         scanner.exact()
+        scanner.accept_controls()
         scanner.run(text, begin, floor)
         stream.calls.delta(scanner.out, stream.source.take(text, begin, scanner.end))
 
@@ -226,6 +232,8 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
         stream.reader = "encoded"
     if not source.unconfirmed:
         _say_converted(stream)
+    if string.note:
+        stream.events.note("repaired_json", string.note)
     if string.broken:
         stream.unexpected_input()
     elif string.done:

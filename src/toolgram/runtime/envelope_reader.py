@@ -168,7 +168,7 @@ def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:
         stream.unexpected_input(envelope.scanner)
         return False
     if kind == "string" and f"string {path}" in row and row[f"string {path}"].dest.meaning == "arguments":
-        envelope.string = JsonStringScanner()
+        envelope.string = JsonStringScanner(envelope.repairs)
         envelope.scanner.state = MEMBER_STRING
         stream.source.unconfirmed = True
         stream.source.opening = stream.source.take(character, 0, 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, ToolCallDelta
+from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, ToolCallDelta, ToolCallEnd
 from toolgram.islands.held_text import add_piece, take_pieces
 
 if TYPE_CHECKING:
@@ -68,6 +68,13 @@ class HeldRegion:
         """The events so far. Costs as much as the last of them is long."""
         self._settle()
         return self._events
+
+    def cut_off(self) -> None:
+        """What closes the unclosed call is not in the output: the call is cut off."""
+        self.call = None
+        for event in self.events:
+            if isinstance(event, ToolCallEnd):
+                event.status = "truncated"
 
     def _settle(self) -> None:
         if not self._payload and not self._source:

@@ -258,7 +258,8 @@ class Parser:
         if log is None:
             log = self._log = AnomalyLog(self._names, self._builder.keeps)
         log.offset = self._offset
-        events = log.read(out)
+        events = log.read(out, self._builder.repeated or ())
+        self._builder.repeated = None
         self._offset = log.offset
         return events
 
@@ -434,6 +435,8 @@ def _end(stream: Stream) -> None:
         inside = source.unconfirmed or isinstance(stream.island, Envelope)
         if END in stream.state.row and not inside and (stream.closing != "length" or events.held.call is not None):
             events.drop(stream.leftover(), "cut off")
+            if stream.closing == "length":
+                events.held.cut_off()
             stream.fire(END, "")
             if calls.index is None:
                 events.drop_blanks()
@@ -448,10 +451,12 @@ def _end(stream: Stream) -> None:
     if calls.index is not None and ending is not None and "end_call" in ending.actions:
         stream.fire(END, "")
         return
-    unclosed = UNCLOSED in stream.state.row
-    if unclosed:
+    unclosed = stream.state.row.get(UNCLOSED)
+    if unclosed is not None and unclosed.dest.held and stream.closing == "length":
+        unclosed = None  # what is cut off may have been prose
+    if unclosed is not None:
         events.note(UNCLOSED_ENVELOPE, "")
-    calls.end("complete" if unclosed else "truncated")
+    calls.end("complete" if unclosed is not None else "truncated")
     events.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.turn_end)
     if ending is not None:
         stream.fire(END, "")

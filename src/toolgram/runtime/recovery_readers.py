@@ -84,7 +84,7 @@ def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
     """The broken value is over: in a list of calls, the next one may follow."""
     stream.island = None
     if recovery.in_list:
-        envelope = Envelope(in_list=True)
+        envelope = Envelope(in_list=True, repairs=not stream.program.strict)
         envelope.resume_list()
         stream.island = envelope
     stream.fire("recovered", "")

@@ -40,7 +40,7 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     cut = begin + len(window) == len(text) and any(each.startswith(window) and each != window for each in closers)
     if closer == FENCE:
         cut = window == FENCE
-        closer = closer if window[3:4].strip() == "" else ""
+        closer = "" if window[3:4].isalnum() or window[3:4] == FENCE[0] else closer  # else it opens another
     if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(events.tail, closer)):
         events.behind_call = False
         return None

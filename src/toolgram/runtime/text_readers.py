@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 
-from toolgram.compile import ENVELOPE, TERMINAL, StateProgram, Symbol
+from toolgram.compile import ENVELOPE, FENCE, TERMINAL, StateProgram, Symbol
 from toolgram.islands import island_class
 from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
+from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
 _BLANKS = re.compile(r"\s*+").match
+_FENCES = ("```json", "```")
+_fence = re.compile(r"```(?:json)?+[ \t\r\n]{0,64}+(?!j)").match
 
 
 def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -34,14 +37,28 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         pos = end
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
-    if begin > start:
-        stream.say(text[start:begin])
+    cut = _half_a_closer(state, text[start:begin]) if final and state.meaning == "reasoning" and not group else 0
+    if begin - cut > start:
+        stream.say(text[start : begin - cut])
+    if cut:
+        stream.events.drop(text[begin - cut : begin], "cut off")
+        stream.events.note("unfinished_marker", text[begin - cut : begin])
     if symbol is not None:
         return _found(stream, symbol, text, begin, end)
     if not group:
         return end
     stream.buffer = text[begin:]
     return WAIT
+
+
+def _half_a_closer(state: StateProgram, text: str) -> int:
+    """How much of the end of `text` is a marker that closes the reasoning, cut off; never a single character."""
+    closers = [
+        literal for symbol, literal in zip(state.symbols, state.literals, strict=False)
+        if state.row[symbol.trigger].dest.meaning == "content"
+    ]  # fmt: skip
+    sizes = (size for closer in closers for size in range(len(closer) - 1, 1, -1) if text.endswith(closer[:size]))
+    return max(sizes, default=0)
 
 
 def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -78,8 +95,25 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
             return WAIT
         if _is_open(stream):
             return _cut_off(stream, text, pos)
+    if text[pos] == "`" and _may_be_fenced(stream):
+        fence = _fence(text, pos)
+        if fence is not None and (fence.end() < len(text) or final):
+            stream.events.drop(stream.source.take(text, pos, fence.end()), SYNTAX)
+            stream.events.note("repaired_json", FENCE)
+            return fence.end()
+        if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
+            stream.buffer = text[pos:]
+            return WAIT
     stream.unexpected_input()
     return stream.source.skip_prefix(pos, len(text)) if stream.source.prefix_characters else pos
+
+
+def _may_be_fenced(stream: Stream) -> bool:
+    """Whether only JSON is expected, behind a marker: a code fence around it is left out."""
+    row = stream.state.row
+    begins = "object_start" in row or "start_map item" in row or "start_array" in row
+    python = "object_start" in row and row["object_start"].dest.python
+    return begins and stream.state.held and not python and stream.may_repair
 
 
 def _is_open(stream: Stream) -> bool:
