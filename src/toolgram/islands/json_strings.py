@@ -71,10 +71,11 @@ class JsonStringScanner:
                 break
             match = _PIECE(text, at)
             if match is None and self._repairer is not None and text[at + 1] >= " ":
-                piece = text[at : at + 2]  # a backslash that begins no escape
-                fitting, productive = self._repair("'" if piece == "\\'" else piece, pieces)
-                at += 2 if fitting else 0
-                self.note, produced = piece, at if productive else produced
+                quoted = text[at + 1] == "'"  # any other backslash that begins no escape stands for itself
+                fitting, productive = self._repair("'" if quoted else "\\", pieces)
+                at += (2 if quoted else 1) if fitting else 0
+                produced = at if productive >= 0 else produced
+                self.note = "\\'" if quoted else self.note
                 self.broken = not fitting
                 continue
             if match is None:
@@ -88,11 +89,11 @@ class JsonStringScanner:
             decoded = piece if kept else _decode(piece)
             take = self._take if self._repairer is None or (kept and not plain) else self._repair
             fitting, productive = take(decoded, pieces)
-            if productive:
-                produced = at + productive if plain else match.end()
+            if productive >= 0:
+                produced = at + productive if plain else match.end() if fitting else at
             if fitting < len(decoded):
-                at = at + fitting if plain else match.end()
                 self.broken = not self.note
+                at = at + fitting if plain or self.note else match.end()
                 break
             at = match.end()
         self.out = "".join(pieces)
@@ -107,19 +108,19 @@ class JsonStringScanner:
             blank = len(decoded) - len(decoded.lstrip(_BLANKS))
             begun = bool(inner.stack)
             if not begun and decoded[blank : blank + 1] not in ("", "{"):
-                return blank, 0
+                return blank, -1
             inner.run(decoded, 0, 0)
             end = inner.end
             pieces.append(inner.out)
             if inner.state != DONE:
                 self.started |= inner.state not in (FIRST_KEY, BROKEN) and bool(inner.stack)
-                return end, end
+                return end, end if inner.out else -1
             self.started = True
-        return len(decoded) - len(decoded[end:].lstrip(_BLANKS)), end
+        return len(decoded) - len(decoded[end:].lstrip(_BLANKS)), end or -1
 
     def _repair(self, decoded: str, pieces: list[str]) -> tuple[int, int]:
         """The same with the repairer in between, up to the first repair."""
-        inner, repairer, productive = self.inner, self._repairer, 0
+        inner, repairer, productive = self.inner, self._repairer, -1
         assert repairer is not None
         if inner.in_plain_string and repairer.passes(decoded):
             return self._take(decoded, pieces)
@@ -139,7 +140,7 @@ class JsonStringScanner:
                 continue
             taken = repairer.read(decoded[at], inner)
             if repairer.out and self._write(repairer.out, pieces):
-                productive = at + 1
+                productive = at + taken
             self.note = repairer.note
             if inner.broken or repairer.broken:
                 return at, productive
