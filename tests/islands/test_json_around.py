@@ -80,7 +80,7 @@ def test_a_code_fence_inside_the_markers_is_left_out(name: str, text: str) -> No
     ]
     assert message.content == "hi"
     assert {each.kind for each in message.anomalies} == {"repaired_json", "surplus_closer"}
-    assert not [call for call in toolgram.get_format(name).parse(text, strict=True).tool_calls]
+    assert not toolgram.get_format(name).parse(text, strict=True).tool_calls
 
 
 @pytest.mark.parametrize("name", [*IN_STRINGS[:3], "mistral_v11"])
