@@ -105,7 +105,7 @@ def test_a_call_without_arguments_is_one_at_its_parentheses() -> None:
 
 
 def test_calls_that_break() -> None:
-    message = assert_same_however_split(fmt(), f"<|tool_call_start|>[f(a=1), h(a=1, b=x), g()] bye {F}")
+    message = assert_same_however_split(fmt(), f"<|tool_call_start|>[f(a=1), h(a=1, b='x' + 'y'), g()] bye {F}")
     assert statuses(message) == [
         ("f", "complete"),
         ("h", "malformed"),

@@ -301,7 +301,7 @@ def test_nothing_is_evaluated(value: str) -> None:
 
 
 def test_a_call_that_breaks_leaves_the_calls_before_and_after() -> None:
-    message = assert_same_however_split(fmt(), "[f(a=1), g(b=1 + 1), h(c=2)] ok [k(d=3)]")
+    message = assert_same_however_split(fmt(), "[f(a=1), g(b='x' + 'y'), h(c=2)] ok [k(d=3)]")
     complete_calls = [c.name for c in message.tool_calls if c.status == "complete"]
     assert complete_calls[0] == "f"
     assert complete_calls[-1] == "k"

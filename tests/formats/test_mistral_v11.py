@@ -163,7 +163,8 @@ def test_reasoning_left_open_by_the_prompt() -> None:
 
 def test_reasoning_that_is_never_closed() -> None:
     parses("[THINK]Hm, I", None, reasoning="Hm, I")
-    parses("[THINK]Hm [/THI", None, reasoning="Hm [/THI")
+    message = parses("[THINK]Hm [/THI", None, reasoning="Hm")
+    assert [anomaly.kind for anomaly in message.anomalies] == ["unfinished_marker"]
 
 
 def test_a_call_in_reasoning_that_is_never_closed_is_found() -> None:
