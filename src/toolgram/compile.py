@@ -16,6 +16,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
+from toolgram.look_ahead import (
+    look_ahead,
+    look_ahead_for_argument,
+    look_ahead_for_value,
+    openers_ahead,
+    partial_pattern,
+)
 from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
 from toolgram.spec_data import dump_spec, load_spec
 
@@ -289,151 +296,78 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
 
 
 def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], home: StateProgram) -> None:
-    """The expressions of a tagged value: over its text, to the marker that ends it, or what may become one.
-
-    Text may contain the marker.  So it counts only where what follows it (blanks aside) is what must follow it there,
-    or may still become that.
-    """
-    firsts = "".join(sorted({text[0] for text, _ in symbols}))
+    """The expressions of a tagged value: over its text, to the marker that ends it, or what may become one."""
+    ends = _ends_of_value(spec, state, symbols, _LINE_END)
+    firsts = "".join(sorted({text[0] for text, _ in symbols} | {"\n" for end in ends.whole if end.startswith("\n")}))
     if not firsts:
         return
     state.start = re.compile(f"[{re.escape(firsts)}]").search
-    partials, whole, last, passed = [partial_pattern(state.literals)], [], [], []
-    for text, symbol in symbols:
-        opening, move = re.escape(text), state.row[symbol.trigger]
-        after = move.dest
-        if move.repair and "end_call" in move.actions:
-            ahead = look_ahead(spec, after)
-            partials.append(opening + ahead.partial)
-            whole.append(f"{opening}(?={ahead.whole})")
-            last.append(f"{opening}(?={ahead.final})")
-            state.looks[symbol.trigger] = ahead.names
-            passed.append(opening)
-            state.symbols.append(Symbol(symbol.trigger, PASSED, symbol.special))
-            continue
-        shapes = [spec.terminals[trigger] for trigger in after.row if trigger in spec.terminals and trigger != "WS"]
-        if after.meaning in ("content", "reasoning") or not shapes or state.echo:
-            whole.append(opening)
-            last.append(opening)
-            continue
-        space = rf"[ \t\r\n]{{0,{_MOST_BLANKS}}}+" if "WS" in after.row else ""
-        texts = [shape.text for shape in shapes if isinstance(shape, Literal)]
-        repairs = {
-            shape.text: look_ahead(spec, after.row[shape.name].dest)
-            for shape in shapes
-            if isinstance(shape, Literal) and after.row[shape.name].repair
-        }
-        firm = [re.escape(text) for text in texts if text not in repairs]
-        firm += [shape.first for shape in shapes if isinstance(shape, Run)]
-        follow = "|".join([*firm, *(re.escape(text) + ahead.whole for text, ahead in repairs.items())])
-        end = "|".join([*firm, *(re.escape(text) + ahead.final for text, ahead in repairs.items()), r"\Z"])
-        begun = [partial_pattern(texts), *(re.escape(text) + ahead.partial for text, ahead in repairs.items())]
-        partials.append(f"{opening}{space}(?:{'|'.join(filter(None, begun)) or '(?!)'})?")
-        whole.append(f"{opening}(?={space}(?:{follow}))")
-        last.append(rf"{opening}(?={space}(?:{end}))")
-    if passed:  # the opener of another call: behind it, no argument of this one can begin
-        for trigger, text, (way, _, begun_way) in _openers_ahead(spec, home):
+    if ends.passed:  # the opener of another call: behind it, no argument of this one can begin
+        for trigger, text, (way, _, begun_way) in openers_ahead(spec, home):
             if text[0] in firsts:
-                partials += [partial_pattern([text]), re.escape(text) + begun_way]
-                passed.append(re.escape(text) + way)
-                state.symbols.append(Symbol(trigger, PASSED))
-    partial = rf"(?:{'|'.join(filter(None, partials))})\Z" if any(partials) else "(?!)"
-    state.find = _over_text(firsts, [partial, *whole, *passed])
-    state.find_final = _over_text(firsts, ["(?!)", *last, *passed])
+                ends.partials.extend([partial_pattern([text]), re.escape(text) + begun_way])
+                ends.passed.append((re.escape(text) + way, Symbol(trigger, PASSED)))
+    state.symbols += [symbol for _, symbol in ends.passed]
+    passed = [end for end, _ in ends.passed]
+    partial = rf"(?:{'|'.join(filter(None, ends.partials))})\Z" if any(ends.partials) else "(?!)"
+    state.find = _over_text(firsts, [partial, *ends.whole, *passed])
+    state.find_final = _over_text(firsts, ["(?!)", *ends.last, *passed])
 
 
-class Ahead(NamedTuple):
-    """What must follow a closing marker where it closes a value that has no marker of its own: as the text goes on, at
-    the end of the output, as far as it has come; and once more as an expression whose groups are names."""
+class _EndsOfValue(NamedTuple):
+    """Expressions of the markers that end a value: as far as one has come, with what must follow it, the same at the
+    end of the output, and without what must follow."""
 
-    whole: str
-    final: str
-    partial: str
-    names: re.Pattern[str]
-
-
-def look_ahead(spec: Spec, state: StateProgram) -> Ahead:
-    """The other closing markers behind `state`, then the end of the turn, or the opener of a call and its name."""
-    whole, final, partial = _ahead(spec, state, (), "(?>{})")
-    return Ahead(whole, final, partial, re.compile(_ahead(spec, state, (), "({})")[1]))
+    partials: list[str]
+    whole: list[str]
+    last: list[str]
+    passed: list[tuple[str, Symbol]]
 
 
-_SPACE_AHEAD = rf"[ \t\r\n]{{0,{_MOST_BLANKS}}}+"
+_LINE_END = "\n?"
 
 
-def _ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) -> tuple[str, str, str]:
-    whole: list[str] = []
-    final: list[str] = []
-    partial: list[str] = []
-    texts: list[str] = []
-    for trigger, move in state.row.items():
-        shape, dest = spec.terminals.get(trigger), move.dest
-        if not isinstance(shape, Literal) or dest.name in seen:
+def _ends_of_value(
+    spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], line_end: str = ""
+) -> _EndsOfValue:
+    """What ends a value. Text may contain the marker. So it counts only where what follows it (blanks aside) is what
+    must follow it there, or may still become that. A `line_end` in front of a marker that is not the value's own
+    belongs to the marker."""
+    literals = [text for text, _ in symbols]
+    ends = _EndsOfValue([], [], [], [])
+    for text, symbol in symbols:
+        move = state.row[symbol.trigger]
+        after = move.dest
+        foreign = "unclosed_value" in move.actions
+        lines = foreign and not text.startswith("\n") and f"\n{text}" not in literals
+        opening = (line_end if lines else "") + re.escape(text)
+        ends.partials.append(partial_pattern([text, *([f"\n{text}"] if lines and line_end else [])]))
+        next_argument = after.meaning == "argument_key" and foreign
+        if next_argument or (move.repair and "end_call" in move.actions):
+            ahead = look_ahead_for_value(spec, after) if next_argument else look_ahead(spec, after)
+            ends.passed.append((opening, Symbol(symbol.trigger, PASSED, symbol.special)))
+        elif after.meaning in ("content", "reasoning") or state.echo or not _takes_terminals(spec, after):
+            ends.whole.append(opening)
+            ends.last.append(opening)
             continue
-        text = re.escape(shape.text)
-        if trigger in (spec.stop or ()):
-            found: tuple[str, str, str] | None = ("", "", "")
-        elif dest.held:
-            found = _opener_ahead(spec, dest, (state.name,), name)
-        elif dest.meaning == "content" and dest is not state:
-            found = _ahead(spec, dest, (*seen, state.name), name)
         else:
-            continue
-        if found is not None:
-            texts.append(shape.text)
-            for way, rest in zip((whole, final, partial), found, strict=True):
-                way.append(text + rest)
-    begun = "|".join(filter(None, [*partial, partial_pattern(texts)]))
-    ends = "|".join([*final, r"\Z"])
-    return f"{_SPACE_AHEAD}(?:{'|'.join(whole) or '(?!)'})", f"{_SPACE_AHEAD}(?:{ends})", f"{_SPACE_AHEAD}(?:{begun})?"
+            ahead = look_ahead_for_argument(spec, after)
+        ends.partials.append(opening + ahead.partial)
+        ends.whole.append(f"{opening}(?={ahead.whole})")
+        ends.last.append(f"{opening}(?={ahead.final})")
+        if ahead.names.groups:
+            state.looks[symbol.trigger] = ahead.names
+    return ends
 
 
-def _opener_ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) -> tuple[str, str, str] | None:
-    """The way from a held state to the name of a call, and the first character behind the name."""
-    space = _SPACE_AHEAD if "WS" in state.row else ""
-    whole: list[str] = []
-    final: list[str] = []
-    partial: list[str] = []
-    texts: list[str] = []
-    for trigger, move in state.row.items():
-        shape, dest = spec.terminals.get(trigger), move.dest
-        if isinstance(shape, Run) and "name" in move.actions:
-            behind = "|".join(_firsts(spec, dest))
-            if behind:
-                for way in (whole, final):
-                    way.append(f"{name.format(shape.pattern)}(?={behind})")
-                partial.append(f"(?>{shape.pattern})")
-        elif isinstance(shape, Literal) and dest.held and dest.name not in seen:
-            found = _opener_ahead(spec, dest, (*seen, state.name), name)
-            if found is not None:
-                texts.append(shape.text)
-                for way, rest in zip((whole, final, partial), found, strict=True):
-                    way.append(re.escape(shape.text) + rest)
-    if not whole:
-        return None
-    begun = "|".join(filter(None, [*partial, partial_pattern(texts)]))
-    return f"{space}(?:{'|'.join(whole)})", f"{space}(?:{'|'.join(final)})", f"{space}(?:{begun})?"
+def _takes_terminals(spec: Spec, state: StateProgram) -> bool:
+    return any(trigger in spec.terminals and trigger != "WS" for trigger in state.row)
 
 
-def _openers_ahead(spec: Spec, home: StateProgram) -> Iterable[tuple[str, str, tuple[str, str, str]]]:
-    """The markers with which a call begins in text, each with the way from it to the name."""
-    for trigger, move in home.row.items():
-        shape = spec.terminals.get(trigger)
-        found = _opener_ahead(spec, move.dest, (home.name,), "(?>{})") if move.dest.held else None
-        if isinstance(shape, Literal) and found is not None:
-            yield trigger, shape.text, found
-
-
-def _firsts(spec: Spec, state: StateProgram) -> Iterable[str]:
-    """The characters with which what a state takes may begin, as expressions."""
-    for trigger in state.row:
-        shape = spec.terminals.get(trigger)
-        if isinstance(shape, Literal):
-            yield re.escape(shape.text[0])
-        elif isinstance(shape, Run):
-            yield shape.first
-        elif trigger in ("object_start", "start_map item"):
-            yield r"[{(]"
+def value_ends(spec: Spec, program: Program, name: str) -> list[str]:
+    """Expressions of what ends a value in a state, at the end of an output: what a grammar's VALUE excludes."""
+    state = program.states[name]
+    return _ends_of_value(spec, state, list(zip(state.literals, state.symbols, strict=False))).last
 
 
 def _over_text(firsts: str, ends: list[str]) -> FindMatch:
@@ -488,25 +422,6 @@ def _compile_json(spec: Spec, state: StateProgram) -> None:
 
 def _beginnings(text: str) -> frozenset[str]:
     return frozenset(text[:length] for length in range(len(text) + 1))
-
-
-def partial_pattern(literals: Iterable[str]) -> str:
-    """A regular expression for the proper, non-empty prefixes of all `literals`, to be matched up to the end of a text.
-
-    Its size is n log n in the length of each; empty when no literal is longer than one character.
-    """
-    return "|".join(filter(None, map(_prefixes, sorted(set(literals), reverse=True))))
-
-
-_FEW = 16  # prefixes that are listed
-
-
-def _prefixes(text: str) -> str:
-    """The proper prefixes of a text, the longest first: those beyond its first half, then those within it."""
-    if len(text) <= _FEW:
-        return "|".join(re.escape(text[:length]) for length in range(len(text) - 1, 0, -1))
-    half = len(text) // 2
-    return f"{re.escape(text[:half])}(?:{_prefixes(text[half:])})?|{_prefixes(text[:half])}"
 
 
 def _why(spec: Spec, state: StateProgram) -> str:

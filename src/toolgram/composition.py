@@ -8,7 +8,8 @@ plain machine: what runs, is proved, drawn and exported.
    (`TOOL_COMPLETE: IN_LIST`) and any path of its JSON (`item.function: item.tool`).  A fragment may import others.  A
    state to which it leads and that no file declares is one of content, which text leaves for the initial state, or for
    `home:`.
-2. *Tags as sources.*  A tag in `source:` stands for all states that have it, those of fragments included.
+2. *Tags as sources.*  A tag in `source:` stands for all states that have it, those of fragments included. The trigger
+   `stop` stands for every token of `format: stop:`.
 3. *Rows that follow from a state.*
    - The initial state is WAITING_FOR_TOOL_START, a state of content, where `initial:` names no other. A machine has a
      state for what is left of a broken call if it says `recovered:`, and a final state.
@@ -34,7 +35,7 @@ from typing import Any
 
 from toolgram.machine_checks import check_fragment, instead, names_of
 from toolgram.machine_file import Keys, MachineFile, Place, load_machine, read_text
-from toolgram.vocabulary import END, TAGS, TEXT
+from toolgram.vocabulary import END, STOP, TAGS, TEXT
 
 START = "WAITING_FOR_TOOL_START"
 FINAL = "ALL_TOOLS_COMPLETE"
@@ -86,13 +87,14 @@ def compose(machine: MachineFile, load: Load) -> MachineFile:
     budget = [MAX_IMPORTS]
     for index, entry in enumerate(declared.get("import", ())):
         _import(machine, ("machine", "import", index), entry, load, parts, budget)
+    stop = machine.data["format"].get("stop", ())
+    own.rows, parts.rows = _for_each_stop(own.rows, stop), _for_each_stop(parts.rows, stop)
     states = _merged(own.states, parts.states)
     recovered = declared.get("recovered", parts.recovered)
     _add_states(declared, states, parts.exits, recovered, machine.place("machine"))
     rows = _Rows(states)
     rows.add_own(own.rows)
     rows.add(parts.rows)
-    stop = machine.data["format"].get("stop", ())
     rows.add(_following(_home(declared), recovered, states, stop, machine.place("machine")))
     return _written(machine, declared, states, rows.kept, parts.notes)
 
@@ -191,6 +193,16 @@ def _import(
             parts.recovered = _renamed(about["recovered"], renames)
         inner = fragment.data.get("import", ())
         waiting += [(fragment, ("import", index), each, renames) for index, each in enumerate(inner)]
+
+
+def _for_each_stop(rows: list[_Row], stop: Iterable[str]) -> list[_Row]:
+    """The rows, one for each token that ends a turn where the trigger stands for all of them."""
+    tokens = list(stop)
+    return [
+        replace(row, trigger=token, sources=list(row.sources))
+        for row in rows
+        for token in (tokens if row.trigger == STOP else [row.trigger])
+    ]
 
 
 def _check_names(importer: MachineFile, place: Keys, name: str, known: Iterable[str], given: Mapping[str, str]) -> None:

@@ -155,12 +155,13 @@ class Format:
         grammar: Lark = late_import("reference_grammar")(self.spec)
         return grammar
 
-    def reference_parse(self, text: str) -> Message:
+    def reference_parse(self, text: str, prefix: str | None = None) -> Message:
         """The message of a complete, well-formed output, by Lark's own parse of it. Slow; for tests.
 
-        Raises ToolgramError where the grammar does not accept the text.
+        `prefix` is the generation prompt, as for `parser`. Raises ToolgramError where the grammar does not accept it.
         """
-        message: Message = late_import("reference_parse")(self.spec, self.reference_grammar, text)
+        before = self.spec.generation_prompt if prefix is None else prefix
+        message: Message = late_import("reference_parse")(self.spec, self.reference_grammar, before + text)
         return message
 
     def parser(

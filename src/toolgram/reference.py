@@ -16,7 +16,7 @@ import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
@@ -27,9 +27,11 @@ from toolgram.errors import ToolgramError
 from toolgram.events import Status
 from toolgram.islands import value_island, value_kind
 from toolgram.islands.python_literals import PythonScanner
-from toolgram.islands.tagged_values import TaggedValue
 from toolgram.message import Message, ToolCall
-from toolgram.spec import ACTIONS, Spec
+from toolgram.spec import ACTIONS, Spec, Transition
+
+if TYPE_CHECKING:
+    from toolgram.islands.tagged_values import TaggedValue
 
 _CALLS = {
     "call",
@@ -216,31 +218,34 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
     return call
 
 
-_TYPES: dict[str, frozenset[str] | None] = {
-    "raw_value": None,
-    "text_value": frozenset({"string"}),
-    "literal_value": frozenset(),
-}
+_TYPED = {"raw_value": "", "text_value": "text", "literal_value": "json"}
 
 
 def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
     """Tagged arguments as members of a JSON object, as if no types were declared."""
     key = ""
-    for node in tree.children:
+    own = {row.trigger for row in _value_rows(spec) if "unclosed_value" not in row.actions}
+    for node, following in zip(tree.children, [*tree.children[1:], None], strict=True):
         name = _short(node.type if isinstance(node, Token) else node.data)
         if isinstance(node, Token):
-            key = str(node) if name == "KEY" else key
+            key = str(node).rstrip() if name == "KEY" else key
             continue
         source = "" if node.meta.empty else text[node.meta.start_pos : node.meta.end_pos]
-        if name in _TYPES:
-            tagged = TaggedValue(_TYPES[name])
+        if not (isinstance(following, Token) and _short(following.type) in own):
+            source = source.removesuffix("\n")  # a line end in front of another marker belongs to that
+        if name in _TYPED:
+            tagged = cast("TaggedValue", value_island("tagged", _TYPED[name], None, ()))
             tagged.read(source, 0, True)
             source = tagged.out + tagged.finish()
         elif name != "json_value":
-            value = value_island(value_kind(name.removesuffix("_value"), alone=True), None, spec.notation)
+            value = value_island(value_kind(name.removesuffix("_value"), alone=True), "", None, spec.notation)
             value.read(source, 0, True)
             source = value.out
         yield f"{json.dumps(key)}: {source}"
+
+
+def _value_rows(spec: Spec) -> Iterator[Transition]:
+    return (row for row in spec.transitions if spec.states[row.source].meaning == "value")
 
 
 def _last(tree: Tree[Token]) -> str:

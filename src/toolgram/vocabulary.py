@@ -197,3 +197,4 @@ RECOVERY_TRIGGERS: Mapping[str, str] = {
 }
 
 TEXT, END, UNCLOSED = "TEXT", "end", "unclosed"
+STOP = "stop"  # in a machine file: any of the tokens that end a turn

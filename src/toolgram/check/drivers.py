@@ -195,7 +195,7 @@ def _compare_end(fmt: Format, place: _Place, result: Replay) -> None:
         result.problem = f"the events of {place.text!r} do not give the text back"
         return
     try:
-        reference = fmt.reference_parse(place.text)
+        reference = fmt.reference_parse(place.text, prefix="")
     except ToolgramError as error:
         result.problem = f"the machine takes {place.text!r}, and Lark does not: {error}"
         return

@@ -90,74 +90,98 @@ def _rules(spec: Spec) -> dict[str, list[Rule]]:
 
 
 def _automaton_of(spec: Spec, by_name: dict[str, list[Rule]]) -> Automaton:
-    automaton = Automaton()
-    end = automaton.state()
-    automaton.final = {end}
-    _add_rule(automaton, spec, by_name, "start", automaton.initial, end, ())
-    return automaton
+    return _RuleAutomata(spec, by_name).of("start", ())
 
 
-def _add_rule(
-    automaton: Automaton,
-    spec: Spec,
-    rules: dict[str, list[Rule]],
-    name: str,
-    begin: int,
-    end: int,
-    inside: tuple[str, ...],
-) -> None:
-    """Add the language of rule `name` between two states. `inside` are the rules it is part of."""
-    if name in inside:
-        line = terminal_line(spec.grammar_text, name)
-        raise FormatError(
-            spec.grammar_path,
+class _RuleAutomata:
+    """The automaton of each rule, made once and as small as can be, and copied to wherever the rule is used."""
+
+    def __init__(self, spec: Spec, rules: dict[str, list[Rule]]) -> None:
+        self._spec, self._rules = spec, rules
+        self._made: dict[str, Automaton] = {}
+
+    def of(self, name: str, inside: tuple[str, ...]) -> Automaton:
+        """The automaton of rule `name`. `inside` are the rules it is part of."""
+        if name in inside:
+            raise self._recursive(name, inside)
+        if name not in self._made:
+            self._made[name] = _smaller(self._build(name, (*inside, name)))
+        return self._made[name]
+
+    def _build(self, name: str, inside: tuple[str, ...]) -> Automaton:
+        automaton, rules = Automaton(), self._rules[name]
+        begin, end = automaton.initial, automaton.state()
+        automaton.final = {end}
+        repeated = name.startswith("__") and any(_begins_with_itself(rule, name) for rule in rules)
+        if repeated:
+            # Lark writes x+ as `r: x | r x`; the bodies are those that do not begin with the rule itself
+            inner, after = automaton.state(), automaton.state()
+            automaton.edges += [(begin, "", inner), (after, "", inner), (after, "", end)]
+            begin, end = inner, after
+        for rule in rules:
+            if not (repeated and _begins_with_itself(rule, name)):
+                self._add_sequence(automaton, rule, begin, end, inside)
+        if automaton.size > MAX_STATES:
+            raise FormatError(
+                self._spec.grammar_path, "the grammar is too large to check", "share rules less, or split the format"
+            )
+        return automaton
+
+    def _add_sequence(self, automaton: Automaton, rule: Rule, begin: int, end: int, inside: tuple[str, ...]) -> None:
+        here = begin
+        for at, symbol in enumerate(rule.expansion):
+            following = end if at == len(rule.expansion) - 1 else automaton.state()
+            short = short_name(symbol.name)
+            if short in _VALUES:
+                automaton.edges.append((here, _VALUES[short], following))
+            elif isinstance(symbol, Terminal):
+                automaton.edges.append((here, short, following))
+            else:
+                _copy(self.of(symbol.name, inside), automaton, here, following)
+            here = following
+        if not rule.expansion:
+            automaton.edges.append((begin, "", end))
+
+    def _recursive(self, name: str, inside: tuple[str, ...]) -> FormatError:
+        return FormatError(
+            self._spec.grammar_path,
             f"rule {name} is recursive ({' -> '.join([*inside[inside.index(name) :], name])})",
             "outside embedded values a format must be regular: write the repetition with * or +, or, if this is a "
             "value of its own, import it from common/",
-            line,
+            terminal_line(self._spec.grammar_text, name),
         )
-    if automaton.size > MAX_STATES:
-        raise FormatError(
-            spec.grammar_path, "the grammar is too large to check", "share rules less, or split the format"
-        )
-    repeated = name.startswith("__") and any(_begins_with_itself(rule, name) for rule in rules[name])
-    if repeated:
-        # Lark writes x+ as `r: x | r x`; the bodies are those that do not begin with the rule itself
-        inner, after = automaton.state(), automaton.state()
-        automaton.edges += [(begin, "", inner), (after, "", inner), (after, "", end)]
-        begin, end = inner, after
-    for rule in rules[name]:
-        if repeated and _begins_with_itself(rule, name):
-            continue
-        _add_sequence(automaton, spec, rules, rule, begin, end, (*inside, name))
+
+
+def _copy(part: Automaton, whole: Automaton, begin: int, end: int) -> None:
+    """Add the language of `part` between two states of `whole`."""
+    offset = whole.size
+    whole.size += part.size
+    whole.edges += [(source + offset, symbol, dest + offset) for source, symbol, dest in part.edges]
+    whole.edges += [(begin, "", part.initial + offset), *((state + offset, "", end) for state in part.final)]
+
+
+_SMALL = 12  # states that are not worth the work
+
+
+def _smaller(automaton: Automaton) -> Automaton:
+    """The smallest deterministic automaton of the same language."""
+    if automaton.size <= _SMALL or not automaton.edges:
+        return automaton
+    symbols = sorted(automaton.symbols())
+    dfa = _deterministic(automaton, {symbol: chr(0xE000 + at) for at, symbol in enumerate(symbols)})
+    numbers: dict[object, int] = {dfa.initial_state: 0}
+    for state in dfa.states:
+        numbers.setdefault(state, len(numbers))
+    edges = [
+        (numbers[state], symbols[ord(code) - 0xE000], numbers[dest])
+        for state, row in dfa.transitions.items()
+        for code, dest in row.items()
+    ]
+    return Automaton(0, {numbers[state] for state in dfa.final_states}, len(numbers), edges)
 
 
 def _begins_with_itself(rule: Rule, name: str) -> bool:
     return bool(rule.expansion) and rule.expansion[0].name == name
-
-
-def _add_sequence(
-    automaton: Automaton,
-    spec: Spec,
-    rules: dict[str, list[Rule]],
-    rule: Rule,
-    begin: int,
-    end: int,
-    inside: tuple[str, ...],
-) -> None:
-    here = begin
-    for at, symbol in enumerate(rule.expansion):
-        following = end if at == len(rule.expansion) - 1 else automaton.state()
-        short = short_name(symbol.name)
-        if short in _VALUES:
-            automaton.edges.append((here, _VALUES[short], following))
-        elif isinstance(symbol, Terminal):
-            automaton.edges.append((here, short, following))
-        else:
-            _add_rule(automaton, spec, rules, symbol.name, here, following, inside)
-        here = following
-    if not rule.expansion:
-        automaton.edges.append((begin, "", end))
 
 
 # --- the machine --------------------------------------------------------------------------------------------------

@@ -98,11 +98,22 @@ def value_kind(typed: str, alone: bool) -> str:
     return _KINDS.get(typed, "json_value") if alone else "tagged"
 
 
-def value_island(kind: str, types: Types, quotes: tuple[str, ...]) -> Value:
-    """A value of a kind. `types` are those that it may have, `quotes` those of the format's notation."""
+def value_island(kind: str, typed: str, types: Types, quotes: tuple[str, ...]) -> Value:
+    """A value of a kind. `typed` is its state's tag, `types` are those that its parameter may have, None where it is
+    not declared, and `quotes` those of the format's notation."""
     island = island_class(kind)
-    value: Value = island(types) if kind == "tagged" else island(quotes) if kind == "notated" else island()
+    if kind == "tagged":
+        value: Value = island(_told(typed, types), typed == "json")
+    else:
+        value = island(quotes) if kind == "notated" else island()
     return value
+
+
+def _told(typed: str, types: Types) -> Types:
+    """The types of a value whose markers may say whether it is text. What is declared goes before that."""
+    if typed == "text":
+        return types if types and "string" not in types else frozenset({"string"})
+    return types if types or typed != "json" else frozenset()
 
 
 def dump_island(island: Island | None) -> list[Any] | None:

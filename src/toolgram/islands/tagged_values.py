@@ -1,12 +1,16 @@
 """Values between markers: raw text, or a JSON or Python literal, and which of the two is decided as early as can be.
 
-Strategy: what may stand there (the types of the parameter) decides the way of reading.
+Strategy: what may stand there (the types of the parameter) decides the way of reading, by one rule for every format.
 
 * Only text: every character is text, and is passed on at once, as the inside of a JSON string.
-* Never text: a bracket begins a literal, which is transcoded while it comes.  A number or a word is held to its end,
-  which is near; what turns out to be neither is text after all, and odd.
+* Never text: a bracket begins a literal where an object or a list is allowed, which is transcoded while it comes.  A
+  number or a word is held to its end, which is near.  It is a literal if it is one of an allowed type, in the order
+  null, integer, number, boolean (`1` and `0` are booleans where no number is allowed), object, list; anything else is
+  text after all, and odd.
 * Either: what cannot be a literal of an allowed type is text from that character on.  What still can is held, and is
   at its end a literal if it is a whole one of an allowed type, else text.
+
+Where a marker says that what comes is JSON (`quoted`), text stands in quotes.  A number is passed on as it is written.
 
 Literals are read by the scanner of Python literals, which takes JSON too: templates print both, and the two differ
 only in words, quotes and in one escape (`\\/`), which Python never writes.
@@ -29,28 +33,31 @@ _OPENING = '{"_": '  # what the scanner writes in front of the value of its only
 _KINDS = {"{": "object", "[": "array", **dict.fromkeys("tTfF", "boolean"), **dict.fromkeys("nN", "null")}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
 _WHOLE = re.compile(r"-?[0-9]+").fullmatch
+_NUMBERS = {"integer", "number"}
+_BITS = {"1": "true", "0": "false"}
 _BLANKS = " \t\r\n"
 
 
 class TaggedValue:
-    """One value being read. `types` are the JSON types that it may have, None for any.
+    """One value being read. `types` are the JSON types that it may have, None for any; text is `quoted`, or is not.
 
     Feed `read` with what stands between the markers, and take its `out`; then `finish`, which returns the rest. All of
     it together is one JSON value, and a prefix of one at any time (the empty prefix included). `broken` means that a
     literal that was already passed on goes wrong at this place; `odd` that the value is not of a declared type.
     """
 
-    __slots__ = ("_held", "_literal", "_mode", "_scanner", "_types", "odd", "out")
+    __slots__ = ("_held", "_literal", "_mode", "_quoted", "_scanner", "_types", "odd", "out")
 
-    def __init__(self, types: Types) -> None:
+    def __init__(self, types: Types, quoted: bool = False) -> None:
         self._types = types
+        self._quoted = quoted
         self._mode = BEGIN
         self._held: list[str] = []  # source of a literal that is not certain,
         self._literal: list[str] = []  # and its JSON, or that of what opens a text
         self._scanner: PythonScanner | None = None
         self.out = ""
         self.odd = False
-        if types == TEXT_ONLY:
+        if types == TEXT_ONLY and not quoted:
             self._mode = TEXT
             self._literal.append('"')
 
@@ -103,8 +110,11 @@ class TaggedValue:
         if mode == HELD:
             written = "".join(self._literal) + self._close()
             source = "".join(self._held).strip(_BLANKS)
-            if self._mode != BROKEN and self._fits(written, source):
+            whole = self._mode != BROKEN and written
+            if whole and self._fits(written, source):
                 return written
+            if whole and source in _BITS and self._types is not None and "boolean" in self._types:
+                return _BITS[source]
         if mode in (BEGIN, HELD):
             self._mode = TEXT
             self.odd = types is not None and "string" not in types
@@ -116,18 +126,17 @@ class TaggedValue:
         types = self._types
         kinds = {_KINDS.get(first, "number" if first in "-+.0123456789" else "string")}
         if "number" in kinds:
-            kinds.add("integer")
-        if types is not None and "string" not in types:
-            # whatever is declared, a literal is a literal: the one who checks arguments against schemas will see it
-            self._mode = STREAMED if first in "{[" else HELD
-            self._start()
-        elif kinds != {"string"} and (types is None or kinds & types):
-            self._mode = HELD
+            kinds |= {"integer", "boolean"} if first in "01" else {"integer"}
+        literal = kinds != {"string"} or (self._quoted and first in "\"'")
+        if literal and (not types or kinds & types):
+            certain = types is not None and "string" not in types and first in "{["
+            self._mode = STREAMED if certain else HELD
             self._start()
         else:
             self._mode = TEXT
             self._literal = ['"', encode_basestring("".join(self._held))[1:-1]]
             self._held = []
+            self.odd = types is not None and "string" not in types
 
     def _start(self) -> None:
         self._scanner = PythonScanner(keywords=True)
@@ -158,18 +167,16 @@ class TaggedValue:
     def _fits(self, written: str, source: str) -> bool:
         """Whether a held literal, now whole, is a value of an allowed type."""
         types = self._types
-        if not written:
-            return False
-        if types is not None and "string" not in types:
-            self.odd = written[0] == '"' and bool(types)
-            return True
-        if written[0] in "{[":
-            return types is None or {"{": "object", "[": "array"}[written[0]] in types
-        if written[0] in "tfn":
-            return types is None or _KINDS[written[0]] in types
+        if written[0] == '"':
+            return self._quoted
+        if written[0] in "{[tfn":
+            return not types or _KINDS[written[0]] in types
         if _NUMBER(source) is None:
             return False  # `+49 30` and `1_000` are numbers in Python only
-        return types is None or "number" in types or ("integer" in types and _WHOLE(source) is not None)
+        if types and "string" in types and "number" not in types:
+            return "integer" in types and _WHOLE(source) is not None
+        self.odd = bool(types) and "number" not in (types or ()) and _WHOLE(source) is None
+        return not types or bool(types & _NUMBERS)
 
     def _text(self, text: str) -> str:
         written = encode_basestring(text)[1:-1]
@@ -195,17 +202,19 @@ class TaggedValue:
         """The state as JSON-able data."""
         types = None if self._types is None else sorted(self._types)
         scanner = self._scanner.dump() if self._scanner else None
-        return [types, self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
+        return [types, self._quoted, self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
 
     @classmethod
     def load(cls, data: Any) -> TaggedValue:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        types, mode, held, literal, scanner, odd = checked(data, (list, None), _MODES, str, str, (list, None), bool)
+        types, quoted, mode, held, literal, scanner, odd = checked(
+            data, (list, None), bool, _MODES, str, str, (list, None), bool
+        )
         if types is not None:
             checked(types, *[str] * len(types))
         if (scanner is not None) != (mode in (HELD, STREAMED)):
             raise ValueError("a literal and its scanner go together")
-        value = cls(None if types is None else frozenset(types))
+        value = cls(None if types is None else frozenset(types), quoted)
         value._mode, value.odd = mode, odd
         value._held, value._literal = ([held] if held else []), ([literal] if literal else [])
         if scanner is not None:

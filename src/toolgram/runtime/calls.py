@@ -103,8 +103,8 @@ class Calls:
         self.delta("{", "")
 
     def begin_argument(self, key: str, source: str) -> None:
-        """The key of a tagged argument, whole."""
-        keys = self.keys
+        """The key of a tagged argument, whole. Blanks behind it are no part of it."""
+        keys, key = self.keys, key.rstrip()
         self.key, self.read_on = key, False
         comma = ", " if keys else ""
         self.delta(f"{comma}{json.dumps(key, ensure_ascii=False)}: ", source)
@@ -118,10 +118,19 @@ class Calls:
         if len(keys) < _MOST_KEYS or (declared is not None and key in declared.types):
             keys[key] = None
 
-    def types(self) -> Types:
-        """The types that are declared for the argument that is being read; an undeclared one is text."""
+    def may_have(self, key: str) -> bool:
+        """Whether the open call may have an argument of this name, which it has not had."""
         declared = self._declared()
-        return None if declared is None else declared.types_for(self.key)
+        known = declared is None or declared.open or key.rstrip() in declared.types
+        return known and key.rstrip() not in (self.keys or ())
+
+    def types(self, told: bool) -> Types:
+        """The types that are declared for the argument that is being read; an undeclared one is text, where its markers
+        have not `told` what it is."""
+        declared = self._declared()
+        if declared is None or (told and self.key not in declared.types):
+            return None
+        return declared.types_for(self.key)
 
     def close_arguments(self) -> None:
         """The tagged arguments are over."""

@@ -207,10 +207,10 @@ class Stream:
     def _begin_value(self) -> None:
         """What comes next is the value of a tagged argument: of the type that the markers say, or that is declared."""
         typed = self.state.typed
-        types = frozenset({"string"} if typed == "text" else ()) if typed else self.calls.types()
+        types = self.calls.types(told=bool(typed))
         kind = value_kind(typed, "value_end" in self.state.row)
         self.reader = "value"
-        self.island = value_island(kind, types, self.program.notation)
+        self.island = value_island(kind, typed, types, self.program.notation)
 
     # --- text -----------------------------------------------------------------------------------------------------
 

@@ -55,9 +55,19 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
 def _closes(stream: Stream, symbol: Symbol, text: str, end: int) -> bool:
     """Whether a marker counts: as a special token that was emitted, and before a call of a function that there is."""
     look = stream.state.looks.get(symbol.trigger)
-    if look is not None and not _ends_call(stream, look, text, end):
-        return False
+    if look is not None:
+        argument = stream.state.row[symbol.trigger].dest.meaning == "argument_key"
+        if not (_begins_argument if argument else _ends_call)(stream, look, text, end):
+            return False
     return not symbol.special or stream.was_emitted(symbol)
+
+
+def _begins_argument(stream: Stream, look: re.Pattern[str], text: str, end: int) -> bool:
+    """Whether what follows the marker of the next argument is its key, and one that the function has."""
+    match = look.match(text, end)
+    if match is None:
+        return False
+    return all(stream.calls.may_have(key) for key in match.groups() if key is not None)
 
 
 def _ends_call(stream: Stream, look: re.Pattern[str], text: str, end: int) -> bool:
