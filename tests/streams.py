@@ -238,7 +238,7 @@ def assert_same_however_split(
 
 def held_after(name: str, text: str, *, size: int = 1) -> str:
     """What a parser that was fed `text` has not told yet."""
-    parser = toolgram.get_format(name).parser()
+    parser = toolgram.get_format(name).parser(prefix="")
     told = sources(event for chunk in cut(text, size) for event in parser.feed(chunk))
     assert text.startswith(told)
     return text[len(told) :]

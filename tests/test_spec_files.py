@@ -232,7 +232,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         "does not say how they are quoted",
     ),
     "no end of a value": (
-        lambda: changed(QWEN, drop("PARSING_ARGUMENT_VALUE", "VALUE_END", "VALUE_END_LINE", "NEXT_PARAMETER")),
+        lambda: changed(QWEN, drop("PARSING_ARGUMENT_VALUE", "PARAMETER_END", "PARAMETER_END_LINE", "PARAMETER")),
         "no transition for the end of the value|is unreachable",
     ),
     "no end of what is ignored": (
@@ -305,8 +305,8 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         lambda: changed(
             QWEN,
             both(
-                tags("WAITING_FOR_ARGUMENT_KEY", "held"),
-                more("TEXT", "WAITING_FOR_ARGUMENT_KEY", "WAITING_FOR_TOOL_START"),
+                tags("PARSING_ARGUMENT_KEY_COMPLETED", "held"),
+                more("TEXT", "PARSING_ARGUMENT_KEY_COMPLETED", "WAITING_FOR_TOOL_START"),
             ),
         ),
         "text would stand in an open call",
@@ -331,11 +331,11 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         "while the arguments are open",
     ),
     "ended in parts": (
-        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENT_KEY", "FUNCTION_CLOSE", "end_call")),
+        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENT_KEY", "INVOKE_END", "end_call")),
         "before `close_arguments`",
     ),
     "ended before": (
-        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENTS_START", "FUNCTION_CLOSE", "start_call", "end_call")),
+        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENTS_START", "INVOKE_END", "start_call", "end_call")),
         "before any arguments",
     ),
     "unclosed": (
@@ -351,7 +351,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         "outside of `open_arg",
     ),
     "closed unopened": (
-        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENTS_START", "FUNCTION_CLOSE", "start_call", "close_arguments")),
+        lambda: changed(QWEN, acts("WAITING_FOR_ARGUMENTS_START", "INVOKE_END", "start_call", "close_arguments")),
         "where no arguments are open",
     ),
     "opened before": (
@@ -384,7 +384,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
             QWEN,
             both(
                 tags("WAITING_FOR_ARGUMENT_KEY", "held"),
-                lead("WAITING_FOR_ARGUMENT_KEY", "FUNCTION_CLOSE", "WAITING_FOR_FUNCTION"),
+                lead("WAITING_FOR_ARGUMENT_KEY", "INVOKE_END", "WAITING_FOR_FUNCTION"),
             ),
         ),
         "a call ends and",

@@ -38,6 +38,7 @@ _CALLS = {
     "repair_call",
     "repair_tagged",
     "repair_function",
+    "repair_open",
     "bare_call",
     "open_call",
     "function",

@@ -89,7 +89,9 @@ def build_spec(
 def _first_output(about: Mapping[str, Any]) -> str:
     """The first canonical output behind the format's own prompt, where no example is given."""
     prompt = about.get("generation_prompt", "")
-    shown = [each if isinstance(each, Mapping) else {"prefix": "", "output": each} for each in about.get("canonical", ())]
+    shown = [
+        each if isinstance(each, Mapping) else {"prefix": "", "output": each} for each in about.get("canonical", ())
+    ]
     return next((str(each.get("output", "")) for each in shown if each.get("prefix", "") == prompt), "")
 
 

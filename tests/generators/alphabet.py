@@ -65,7 +65,7 @@ def contexts(name: str) -> tuple[str, ...]:
     for word in covering_words(found):
         for _ in range(6):
             text = found.write(word, rng, values)
-            parser = fmt.parser(call_ids=str)
+            parser = fmt.parser(prefix="", call_ids=str)
             depth = 0
             for at, character in enumerate(text, 1):
                 parser.feed(character)

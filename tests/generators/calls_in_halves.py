@@ -35,7 +35,7 @@ def call_around(name: str, value: str | int) -> tuple[str, str]:
 
 def _is_complete(fmt: toolgram.Format, before: str, after: str) -> bool:
     """Whether the two make one complete call, which is certain before its value is over."""
-    parser = fmt.parser()
+    parser = fmt.parser(prefix="")
     certain = any(event.type == "tool_call_start" for event in parser.feed(before))
     parser.feed(after)
     parser.close("stop")
@@ -56,5 +56,5 @@ def simple_call(name: str) -> tuple[str, object]:
     """The shortest output with one call, and its arguments."""
     before, after = around_value(name)
     text = f"{before}{IN_VALUE}{after}"
-    (call,) = toolgram.get_format(name).parse(text, finish_reason="stop").tool_calls
+    (call,) = toolgram.get_format(name).parse(text, prefix="", finish_reason="stop").tool_calls
     return text, json.loads(call.arguments)

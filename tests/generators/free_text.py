@@ -29,9 +29,7 @@ def free_text(spec: Spec) -> dict[str, str]:
             found[roles[state.meaning]] += [re.escape(program.literals[marker]) for marker in markers]
         elif state.meaning == "value" and "value_end" not in state.row:
             found["VALUE"] += value_ends(spec, program, name)
-    return {
-        name: slashed(f"(?:(?!{'|'.join(dict.fromkeys(ends))})[\\s\\S])+") for name, ends in found.items() if ends
-    }
+    return {name: slashed(f"(?:(?!{'|'.join(dict.fromkeys(ends))})[\\s\\S])+") for name, ends in found.items() if ends}
 
 
 def written(path: Path, spec: Spec) -> str:

@@ -98,7 +98,7 @@ _PROSE: dict[str, tuple[str, ...]] = {
     "functionary_v3_2": (">> 1", "all", "a >> b", '{"a": 1}', "f\n{}", "<|eot", "python\nprint(1)"),
     "gpt_oss": ("<|chan", "functions.f", "analysis", "<|message", '{"a": 1}', "json", "for <|constrain|>"),
     "granite_3": ("[1, 2]", '[{"a": 1}]', "<|tool", "<thin", "an <response>", "{}", "</think"),
-    "qwen3_coder": ("<tool", "</tool_call>", "<function=f>", "</parameter>", "<param", "</thin", "{}"),
+    "qwen3_coder": ("<tool", "</tool_call>", "<function=f", "</parameter>", "<param", "</thin", "{}"),
     "hermes": ("<tool", "</tool_call", '{"a": 1}', "[1, 2]", "<interface>", "</thin", "{}"),
     "lfm2": ("[1, 2]", "[f(a=1)]", "<|tool_call", "items[0]", "<interface>", "</thin", "f()"),
 }

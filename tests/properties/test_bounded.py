@@ -49,7 +49,7 @@ def test_a_snapshot_at_any_character_continues_to_the_same_events(name: str, dat
     fmt = toolgram.get_format(name)
     text = drawn(data, name)
     at = data.draw(st.integers(0, len(text)))
-    parser = fmt.parser()
+    parser = fmt.parser(prefix="")
     for piece in data.draw(chunkings(text[:at])):
         parser.feed(piece)
     state = json.loads(json.dumps(parser.snapshot()))
@@ -66,7 +66,7 @@ def test_a_snapshot_is_not_moved_by_its_parser(name: str, data: st.DataObject) -
     fmt = toolgram.get_format(name)
     text = drawn(data, name)
     at = data.draw(st.integers(0, len(text)))
-    parser = fmt.parser()
+    parser = fmt.parser(prefix="")
     parser.feed(text[:at])
     state = parser.snapshot()
     before = json.dumps(state, sort_keys=True)
@@ -81,7 +81,7 @@ def _rest_of(parser: toolgram.Parser, chunks: Iterable[str]) -> list[Event]:
 
 
 def _size_after(name: str, text: str) -> int:
-    parser = toolgram.get_format(name).parser()
+    parser = toolgram.get_format(name).parser(prefix="")
     for piece in cut(text, 4):
         parser.feed(piece)
     return len(json.dumps(parser.snapshot()))
@@ -114,7 +114,7 @@ def test_a_snapshot_does_not_grow_with_calls(name: str) -> None:
 
 def _calls_made(name: str, text: str) -> int:
     """Function calls, Python and C, that a text costs when fed one character at a time."""
-    parser = toolgram.get_format(name).parser()
+    parser = toolgram.get_format(name).parser(prefix="")
     made = 0
 
     def count(frame: object, event: str, argument: object) -> None:
@@ -160,7 +160,7 @@ def bomb_heads(name: str) -> list[str]:
 
 
 def _has_whole_call(fmt: toolgram.Format, text: str) -> bool:
-    calls = fmt.parse(text, finish_reason="stop").tool_calls
+    calls = fmt.parse(text, prefix="", finish_reason="stop").tool_calls
     return "complete" in [call.status for call in calls]
 
 
@@ -206,5 +206,5 @@ def test_nesting_beyond_the_cap_is_no_complete_call(name: str, depth: int, size:
 @pytest.mark.parametrize("depth", [100, 200])
 def test_nesting_below_the_cap_is_a_call(name: str, depth: int) -> None:
     before, after = around_value(name)
-    message = toolgram.get_format(name).parse(before + "[" * depth + "]" * depth + after)
+    message = toolgram.get_format(name).parse(before + "[" * depth + "]" * depth + after, prefix="")
     assert calls_of(message)[0][2] == "complete"

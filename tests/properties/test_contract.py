@@ -103,7 +103,7 @@ def test_parse_is_feed_and_close(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)
     text = drawn(data, name)
     reason = data.draw(st.sampled_from([None, "stop", "length"]))
-    parsed = fmt.parse(text, finish_reason=reason)
+    parsed = fmt.parse(text, prefix="", finish_reason=reason)
     _, streamed = run(fmt, data.draw(chunkings(text)), finish_reason=reason)
     assert (parsed.content, parsed.reasoning, parsed.finish_reason) == (
         streamed.content,
@@ -119,11 +119,11 @@ def test_parse_is_feed_and_close(name: str, data: st.DataObject) -> None:
 def test_well_formed_output_is_the_message_it_means(name: str, data: st.DataObject) -> None:
     output = data.draw(well_formed(name))
     note(f"text: {output.text!r}")
-    message = toolgram.get_format(name).parse(output.text)
+    message = toolgram.get_format(name).parse(output.text, prefix="")
     assume(all(anomaly.kind not in ("surplus_closer", "unfinished_marker") for anomaly in message.anomalies))
     if not output.known:  # then Lark's own parse says what it means
         assume(len(output.text) < 200)
-        assert gist(toolgram.get_format(name).reference_parse(output.text)) == gist(message)
+        assert gist(toolgram.get_format(name).reference_parse(output.text, prefix="")) == gist(message)
         return
     assert message.content == output.content
     assert message.reasoning == output.reasoning
@@ -151,7 +151,7 @@ def test_what_was_told_stays(name: str, data: st.DataObject) -> None:
     text = drawn(data, name)
     fmt = toolgram.get_format(name)
     _, final = run(fmt, [text])
-    parser = fmt.parser(call_ids=toolgram.call_ids.random_call_ids(seed=7))
+    parser = fmt.parser(prefix="", call_ids=toolgram.call_ids.random_call_ids(seed=7))
     for piece in cut(text, 1 + len(text) // 40):
         parser.feed(piece)
         so_far = parser.message
@@ -234,7 +234,7 @@ def test_a_call_that_the_prompt_has_begun(name: str) -> None:
     """A forced tool choice writes the beginning of a call into the prompt; the call is whole all the same."""
     fmt = toolgram.get_format(name)
     text, arguments = simple_call(name)
-    (meant,) = fmt.parse(text).tool_calls
+    (meant,) = fmt.parse(text, prefix="").tool_calls
     before, _ = around_value(name)
     for at in range(len(before) + 1):
         for size in CUT_SIZES:
@@ -261,11 +261,11 @@ def test_empty_deltas_are_nothing(name: str) -> None:
 @given(data=st.data())
 def test_finish_reason_follows_the_calls(name: str, data: st.DataObject) -> None:
     text = drawn(data, name)
-    message = toolgram.get_format(name).parse(text)
+    message = toolgram.get_format(name).parse(text, prefix="")
     statuses = [call.status for call in message.tool_calls]
     expected = "length" if "truncated" in statuses else "tool_calls" if "complete" in statuses else "stop"
     assert message.finish_reason == expected
-    assert toolgram.get_format(name).parse(text, finish_reason="length").finish_reason == "length"
+    assert toolgram.get_format(name).parse(text, prefix="", finish_reason="length").finish_reason == "length"
 
 
 @every_format
@@ -311,7 +311,7 @@ def test_no_ids_behind_a_delta_are_ids_that_are_no_markers(name: str, data: st.D
     chunks = data.draw(chunkings(text))
     told = []
     for ids in ([], [1]):
-        parser = fmt.parser(special_tokens=special)
+        parser = fmt.parser(prefix="", special_tokens=special)
         events = [event for chunk in chunks for event in parser.feed(chunk, token_ids=ids)] + parser.close()
         assert sources(events) == text
         told.append(without_ids(merged(events)))
@@ -327,7 +327,7 @@ def test_two_streams_do_not_disturb_each_other(name: str, data: st.DataObject) -
     fmt = toolgram.get_format(name)
     texts = data.draw(outputs(name)), data.draw(outputs(name))
     alone = [merged(without_ids(run(fmt, [text])[0])) for text in texts]
-    parsers = fmt.parser(), fmt.parser()
+    parsers = fmt.parser(prefix=""), fmt.parser(prefix="")
     together: tuple[list[Event], list[Event]] = ([], [])
     for at in range(max(map(len, texts))):
         for text, parser, events in zip(texts, parsers, together, strict=True):

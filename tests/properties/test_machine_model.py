@@ -168,7 +168,7 @@ def test_an_example_ends_in_the_final_state(name: str) -> None:
     fmt = toolgram.get_format(name)
     machine = fmt.reference_machine()
     walked: list[tuple[str, str, str]] = []
-    parser = fmt.parser(trace=lambda step: walked.append(step[:3]))
+    parser = fmt.parser(prefix="", trace=lambda step: walked.append(step[:3]))
     parser.feed(fmt.example)
     parser.close()
     assert walked[0][1] == machine.state

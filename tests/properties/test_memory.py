@@ -40,8 +40,8 @@ def test_held_text_costs_little_more_than_itself(kind: str) -> None:
     name, opening, unit = HELD[kind]
     fmt = toolgram.get_format(name)
     text = opening + unit * (LENGTH // len(unit))
-    fmt.parser().feed(text[:200])  # what is loaded or remembered once is not counted
-    parser = fmt.parser(keep_message=False)
+    fmt.parser(prefix="").feed(text[:200])  # what is loaded or remembered once is not counted
+    parser = fmt.parser(prefix="", keep_message=False)
     gc.collect()
     tracemalloc.start()
     try:
@@ -62,7 +62,7 @@ def test_held_text_costs_little_more_than_itself(kind: str) -> None:
 def test_a_parser_that_keeps_no_message_keeps_no_deviations(deviation: str) -> None:
     listed = deviation.startswith("{")
     fmt = toolgram.get_format("mistral_v3" if listed else "qwen3_coder")
-    parser = fmt.parser(keep_message=False)
+    parser = fmt.parser(prefix="", keep_message=False)
     parser.feed("[TOOL_CALLS] [" if listed else "<tool_call><function=f>")
     sizes = []
     for _ in range(2):

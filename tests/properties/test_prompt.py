@@ -69,7 +69,7 @@ def _outcome(name: str, text: str) -> tuple[Item, ...]:
 
 
 def _told(name: str, text: str) -> tuple[Item, ...]:
-    return tuple(items_of(toolgram.get_format(name).parser().feed(text)))
+    return tuple(items_of(toolgram.get_format(name).parser(prefix="").feed(text)))
 
 
 def _common(first: tuple[Item, ...], second: tuple[Item, ...]) -> tuple[Item, ...]:

@@ -23,7 +23,9 @@ def test_grammar_and_runtime_agree(name: str, data: st.DataObject) -> None:
     text = data.draw(well_formed(name, small=True)).text
     assume(len(text) < 150)
     note(f"text: {text!r}")
-    assert gist(fmt.reference_parse(text)) == gist(fmt.parse(text))
+    message = fmt.parse(text, prefix="")
+    assume(all(anomaly.kind not in ("surplus_closer", "unfinished_marker") for anomaly in message.anomalies))
+    assert gist(fmt.reference_parse(text, prefix="")) == gist(message)
 
 
 @every_format

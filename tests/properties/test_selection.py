@@ -57,7 +57,7 @@ def test_every_format_has_outputs_made_from_its_files(name: str) -> None:
     assert len(critical_alphabet(name)) > 10
     states = set()
     for context in contexts(name):
-        parser = toolgram.get_format(name).parser()
+        parser = toolgram.get_format(name).parser(prefix="")
         parser.feed(context)
         states.add(parser.state)
     assert {state for state in states if "ARGUMENTS" in state}, "no context leads into a call"

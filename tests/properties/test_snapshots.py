@@ -70,7 +70,7 @@ def changed(draw: st.DrawFn, snapshot: dict[str, Any], others: dict[str, list[An
 
 def snapshots_of(fmt: toolgram.Format, text: str) -> list[dict[str, Any]]:
     """A snapshot after each character."""
-    parser = fmt.parser()
+    parser = fmt.parser(prefix="")
     taken = []
     for character in text:
         parser.feed(character)
@@ -107,9 +107,9 @@ def test_a_snapshot_may_be_nested_as_deep_as_it_likes(name: str) -> None:
     deep: list[Any] = []
     for _ in range(10_000):
         deep = [deep]
-    for key, value in fmt.parser().snapshot().items():
+    for key, value in fmt.parser(prefix="").snapshot().items():
         with pytest.raises(toolgram.ToolgramError):
-            fmt.restore({**fmt.parser().snapshot(), key: deep if value != deep else 0})
+            fmt.restore({**fmt.parser(prefix="").snapshot(), key: deep if value != deep else 0})
 
 
 @every_format

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from toolgram.tools import Tools
 
 _MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
+# What a value was read on behind: the beginning of an argument, or what closes a call or begins one.
+READ_ON_IN_CALL, READ_ON = 1, 2
 
 
 class Calls:
@@ -51,7 +53,7 @@ class Calls:
         self.id: str | None = None
         self.keys: dict[str, None] | None = None
         self.key = ""
-        self.read_on = False  # the value that is being read goes on behind what may have been meant to close it
+        self.read_on = 0  # the value that is being read goes on behind what may have been meant to close it
         self.names = tools.names
 
     def begin_name(self, name: str, source: str) -> None:
@@ -105,7 +107,7 @@ class Calls:
     def begin_argument(self, key: str, source: str) -> None:
         """The key of a tagged argument, whole. Blanks behind it are no part of it."""
         keys, key = self.keys, key.rstrip()
-        self.key, self.read_on = key, False
+        self.key, self.read_on = key, 0
         comma = ", " if keys else ""
         self.delta(f"{comma}{json.dumps(key, ensure_ascii=False)}: ", source)
         if keys is None:

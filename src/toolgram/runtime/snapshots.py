@@ -151,7 +151,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
     names = ("calls", "call", "call_id", "name", "keys", "key", "read_on")
-    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), str, bool)
+    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), str, range(3))
     calls.count, calls.index, calls.id, name, keys, calls.key, calls.read_on = _fields(data, names, *kinds)
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
     if name is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from toolgram.compile import PASSED, Symbol
 from toolgram.islands import Value
 from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.runtime.calls import READ_ON, READ_ON_IN_CALL
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 from toolgram.spec import END
@@ -32,7 +33,12 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
         if symbol is not None and not value.in_string:
             if symbol.kind != PASSED and _closes(stream, symbol, text, end):
                 return _end(stream, value, symbol, text, begin, end)
-            stream.calls.read_on |= symbol.kind == PASSED or symbol.trigger in state.looks
+            argument = _is_argument(stream, symbol)
+            if argument and symbol.kind != PASSED and stream.calls.read_on == READ_ON:
+                stream.unexpected_input()  # of this call, or of the next one, which was not told from the value
+                return begin
+            if symbol.kind == PASSED or symbol.trigger in state.looks:
+                stream.calls.read_on = max(stream.calls.read_on, READ_ON_IN_CALL if argument else READ_ON)
         if symbol is None and not value.in_string:
             break
         if pos == len(text):
@@ -52,12 +58,18 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
     return WAIT
 
 
+def _is_argument(stream: Stream, symbol: Symbol) -> bool:
+    """Whether a marker in a value is the one with which an argument begins."""
+    move = stream.state.row.get(symbol.trigger)
+    return move is not None and move.dest.meaning == "argument_key"
+
+
 def _closes(stream: Stream, symbol: Symbol, text: str, end: int) -> bool:
     """Whether a marker counts: as a special token that was emitted, and before a call of a function that there is."""
     look = stream.state.looks.get(symbol.trigger)
     if look is not None:
-        argument = stream.state.row[symbol.trigger].dest.meaning == "argument_key"
-        if not (_begins_argument if argument else _ends_call)(stream, look, text, end):
+        begins = _begins_argument if _is_argument(stream, symbol) else _ends_call
+        if not begins(stream, look, text, end):
             return False
     return not symbol.special or stream.was_emitted(symbol)
 
