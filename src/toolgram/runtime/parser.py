@@ -393,6 +393,7 @@ class Parser:
         for event in held.events if held is not None else ():
             if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
                 event.index = calls.count
+        stream.events.out = []
 
 
 def _resumed(
