@@ -375,7 +375,7 @@ class Parser:
         stream = self._stream
         calls = stream.calls
         events: list[BufferedEvent] = []
-        stream.events.out = events
+        out, stream.events.out = stream.events.out, events
         _read(stream, prefix, 0, False)
         initial = stream.program.initial
         if stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
@@ -393,7 +393,7 @@ class Parser:
         for event in held.events if held is not None else ():
             if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
                 event.index = calls.count
-        stream.events.out = []
+        stream.events.out = out
 
 
 def _resumed(
