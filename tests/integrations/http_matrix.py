@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 PACES = (None, 1, 3, 40, 0)  # tokens in a step; None: one message, 0: all at once
 FEW = (None, 3, 0)
 AT_ONCE = 32  # requests that are under way
-START = 240  # seconds that servers may take to start
+START = 60  # seconds that each server may take to start
 BIG = 20_000  # characters of arguments
 REFUSED = "<<REFUSED>>"
 TOLD = 4  # kinds of mistakes in a cell of the table
@@ -409,7 +409,7 @@ class Fleet:
         command = [sys.executable, "-m", "tests.integrations.http_server", str(self.plan)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env=environment)
-        ready, until = self.plan.with_suffix(".ready"), time.monotonic() + START
+        ready, until = self.plan.with_suffix(".ready"), time.monotonic() + START * len(self.ports)
         while not ready.exists():
             if self.process.poll() is not None or time.monotonic() > until:
                 self.__exit__()

@@ -73,11 +73,19 @@ class Driver(DelegatingParser):  # type: ignore[misc]
             say_start(parser.served)
 
     def parse(self, model_output: str, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """A whole answer: its ids are kept."""
+        """A whole answer: its ids are kept. Where it has no calls, before 0.33 vLLM takes the text that the tool parser
+        was given for its content, markers and all; the content is what that parser has made of it."""
         token_ids = kwargs.get("model_output_token_ids", args[1] if len(args) > 1 else ())
         for parser in self._ours:
             parser.whole_ids = token_ids
-        return super().parse(model_output, request, *args, **kwargs)
+        tools = self.tool_parser
+        if not isinstance(tools, ToolgramToolParser):
+            return super().parse(model_output, request, *args, **kwargs)
+        tools.answered = None
+        reasoning, content, calls = super().parse(model_output, request, *args, **kwargs)
+        if tools.answered is not None and not calls:
+            content = tools.answered.content
+        return reasoning, content, calls
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """The prompt: also for a tool parser without reasoning parser."""
@@ -316,6 +324,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self.partner: ToolgramReasoningParser | None = None
         self.whole_ids: Sequence[int] = ()
         self.handed: tuple[str, AnswerBuilder] | None = None  # by the partner: a whole answer, and how it was read
+        self.answered: Any = None  # what was made of a whole answer
         self.request: Any = None
         self.outgoing = Outgoing()
         self._passes: bool | None = None
@@ -352,6 +361,10 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """The calls of a whole answer, and its content."""
+        self.answered = self._answer(model_output, request)
+        return self.answered
+
+    def _answer(self, model_output: str, request: Any) -> Any:
         if self._is_plain(request):
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
         if _passes(request, self.tools):
