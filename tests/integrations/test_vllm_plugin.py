@@ -248,7 +248,7 @@ def test_constraints_come_from_the_export(vllm: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_a_vllm_that_is_too_old_gives_one_line_and_no_names(caplog: pytest.LogCaptureFixture) -> None:
-    with stand_in.installed() as vllm, caplog.at_level("WARNING"):
+    with stand_in.installed() as vllm, caplog.at_level(logging.WARNING, logger="vllm.toolgram"):
         vars(vllm)["__version__"] = "0.23.1"
         tools = import_module("vllm.tool_parsers")
         vars(tools)["ToolParser"] = type("ToolParser", (), {})

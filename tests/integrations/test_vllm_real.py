@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make tes
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vllm.parser.abstract_parser import DelegatingParser
 
 import toolgram
 from tests.integrations.cases import TOOLS, WRITERS, Case, Turn, can_reason, cases, meant
@@ -29,11 +29,13 @@ from tests.integrations.vllm_heard import Heard
 from tests.properties.selection import every_format
 from tests.strategies import WRITTEN_BY_HAND, outputs
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
+from toolgram.integrations import observing
 from toolgram.integrations import vllm as plugin
 from toolgram.integrations.served import served
 
 pytestmark = pytest.mark.filterwarnings("default")
 
+OLD = not hasattr(DelegatingParser, "set_prompt_token_ids")  # 0.24: what it lacks is in docs/vllm.md
 FORMATS = toolgram.format_names()
 TEMPLATES = sorted((Path(__file__).parents[1] / "derive" / "templates").glob("*.jinja"))
 KINDS: dict[str, Callable[[list[str]], Any]] = {
@@ -148,6 +150,8 @@ REAL = [
 
 @pytest.mark.parametrize(("name", "kind"), REAL)
 def test_real_tokenizers(name: str, kind: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    if OLD and name == "mistral_v11":
+        pytest.skip("the Mistral tokenizer of vLLM 0.24 leaves [ARGS] out of every text (docs/vllm.md)")
     is_mistral = kind.startswith(("spm", "tekken"))
     if is_mistral:
         tokenizer = mistral(kind, tmp_path_factory.mktemp("tokenizers"))
@@ -249,7 +253,7 @@ def both_ways(server: Server, text: str, tools: Any = TOOLS, **options: Any) -> 
     for group in GROUPS:
         streamed = server.stream(ids, server.request(tools, stream=True, **options), group, prompt, finish, end)
         assert (streamed.told(), streamed.finish_reason) == (whole.told(), whole.finish_reason), group
-        assert streamed.reasoning_tokens == whole.reasoning_tokens
+        assert OLD or streamed.reasoning_tokens == whole.reasoning_tokens
     return whole
 
 
@@ -295,6 +299,8 @@ def test_one_call_at_a_time(hermes: Server) -> None:
 
 
 def test_reasoning_left_out(hermes: Server) -> None:
+    if OLD:
+        pytest.skip("vLLM 0.24 streams reasoning that was not asked for (docs/vllm.md)")
     heard = both_ways(hermes, _HERMES, include_reasoning=False)
     assert heard.told() == ("Let me look.", None, _BOTH)
 
@@ -309,7 +315,7 @@ def test_reasoning_opened_by_the_prompt(hermes: Server, thinking: str) -> None:
     prompt = hermes.tokenizer.encode(f"<think>Old.</think>Answer.<|im_end|>\nassistant\n{thinking}")
     heard = both_ways(hermes, "Hm.</think>Yes.", prompt=prompt)
     assert heard.told() == ("Yes.", "Hm.", [])
-    assert heard.reasoning_tokens == 3
+    assert OLD or heard.reasoning_tokens == 3
 
 
 def test_reasoning_closed_by_the_prompt(hermes: Server) -> None:
@@ -483,19 +489,18 @@ class Bare:
     ids=["bare", "no template", "empty template", "raising", "broken", "no tools", "no string"],
 )
 def test_a_tokenizer_that_gives_nothing_warns_once_and_passes_text(
-    tokenizer: Any, why: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tokenizer: Any, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("vllm"), "propagate", True)
-    with caplog.at_level(logging.WARNING):
-        server = Server(tokenizer, "toolgram", "toolgram")
-        request = server.request(TOOLS)
-        for _ in range(3):
-            parser = server.parser(server.adjusted(request, [0]), [0])
-        assert parser.parse(_HERMES, request, True, [0, 1])[1] == _HERMES
-        streamed = server.parser(request, [0])
-        delta = streamed.parse_delta(_HERMES, [0], request, [0], finished=True)
-        assert delta.content == _HERMES
-    lines = [record.getMessage() for record in caplog.records if "toolgram" in record.getMessage()]
+    lines: list[str] = []
+    monkeypatch.setattr(observing.logger, "warning", lambda message, *values: lines.append(message % values))
+    server = Server(tokenizer, "toolgram", "toolgram")
+    request = server.request(TOOLS)
+    for _ in range(3):
+        parser = server.parser(server.adjusted(request, [0]), [0])
+    assert parser.parse(_HERMES, request, True, [0, 1])[1] == _HERMES
+    streamed = server.parser(request, [0])
+    delta = streamed.parse_delta(_HERMES, [0], request, [0], finished=True)
+    assert delta.content == _HERMES
     assert len(lines) == 1
     assert why in lines[0]
 
@@ -531,8 +536,8 @@ def test_the_plugin_flag_registers_too() -> None:
         (ReasoningParserManager, ReasoningParserManager.import_reasoning_parser),
     ):
         manager.lazy_parsers.pop("toolgram", None)
-        sys.modules.pop("toolgram.integrations.vllm")  # as in a process that has not loaded it
-        load("toolgram.integrations.vllm")
+        sys.modules.pop("toolgram.integrations.vllm", None)  # as in a process that has not loaded it
+        load(plugin.__file__ if OLD else "toolgram.integrations.vllm")
         assert "toolgram" in manager.lazy_parsers
 
 
@@ -551,7 +556,8 @@ def test_vllms_own_names_are_handed_over_only_when_asked(monkeypatch: pytest.Mon
     assert ToolParserManager.get_tool_parser("llama3_json").format_name == "llama3_json"
     assert ToolParserManager.get_tool_parser("mistral").format_name == "auto"
     assert ReasoningParserManager.get_reasoning_parser("qwen3").format_name == "auto"
-    assert not ToolParserManager.get_tool_parser("kimi_k3").__module__.startswith("toolgram")
+    other = "kimi_k2" if OLD else "kimi_k3"
+    assert not ToolParserManager.get_tool_parser(other).__module__.startswith("toolgram")
     assert not ToolParserManager.get_tool_parser("hermes").__module__.startswith("toolgram")
 
 
@@ -577,9 +583,10 @@ def test_the_surface_is_where_it_was() -> None:
             "extract_reasoning extract_reasoning_streaming has_engine_confirmed_reasoning_end set_prompt_token_ids",
         ),
     ):
-        for name in names.split():
+        for name in (each for each in names.split() if hasattr(base, each) or not OLD):
             theirs = inspect.signature(getattr(base, name)).parameters
-            assert list(inspect.signature(getattr(ours, name)).parameters) == list(theirs), name
+            here = inspect.signature(getattr(ours, name)).parameters
+            assert [each for each in here if each in theirs or not OLD] == list(theirs), name
     for name in ("engine_based_streaming", "supports_required_and_named", "structural_tag_model"):
         assert hasattr(ToolParser, name)
 

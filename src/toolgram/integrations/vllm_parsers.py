@@ -67,6 +67,8 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         introduce(self.reasoning_parser, self.tool_parser)
         pair = (self.reasoning_parser, self.tool_parser)
         self._ours = [each for each in pair if isinstance(each, (ToolgramReasoningParser, ToolgramToolParser))]
+        if self.tool_parser is None and isinstance(self.reasoning_parser, ToolgramReasoningParser):
+            self.reasoning_parser.tells_what_follows = not hasattr(DelegatingParser, "set_prompt_token_ids")
         if self.reasoning_parser is None and isinstance(self.tool_parser, ToolgramToolParser):
             self.tool_parser.skip_reasoning_parsing = True  # before 0.33 vLLM does not say so
         for parser in self._ours[:1]:
@@ -141,6 +143,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
     format_name = AUTO
     engine_based_streaming = True
+    tells_what_follows = False  # without a tool parser, 0.24 does not ask for the text behind reasoning
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, *args, **kwargs)
@@ -272,6 +275,8 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         if place < len(events):
             self._rest = rest
             self.session.queue = events[place:]
+        if self.tells_what_follows and self._rest:
+            return DeltaMessage(reasoning=thought or None, content=self._rest)
         return quick_reasoning(thought) if thought else None
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
