@@ -274,7 +274,7 @@ def test_the_small_endpoints(llama: str) -> None:
     assert [model.id for model in anthropic_at(llama).models.list()] == ["tiny.gguf"]
     assert openai_at(llama).models.retrieve("tiny.gguf").id == "tiny.gguf"
     count = anthropic_at(llama).messages.count_tokens(model="m", messages=[{"role": "user", "content": "one two"}])
-    assert count.input_tokens == len("<|im_start|>user one two<|im_end|> <|im_start|>assistant".split())
+    assert count.input_tokens == len(["<|im_start|>user", "one", "two<|im_end|>", "<|im_start|>assistant"])
     openai_at(llama).chat.completions.create(model="m", messages=USER)
     assert httpx.get(f"{llama}/health").json() == {
         "status": "ok",

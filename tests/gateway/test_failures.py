@@ -1,0 +1,247 @@
+"""What goes wrong behind, in front and in between: streams end, errors say what happened, nothing stays open."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+
+from tests.gateway.servers import Script, gateway_to
+from toolgram.adapters.reading import MOST_CHARACTERS
+from toolgram.errors import ToolgramError
+from toolgram.gateway import Limits
+from toolgram.gateway.serving import Settings, application, is_loopback
+
+CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
+BODIES: dict[str, Any] = {
+    CHAT: {"messages": [{"role": "user", "content": "hi"}]},
+    RESPONSES: {"input": "hi"},
+    MESSAGES: {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 9},
+}
+
+
+def stream_of(address: str, path: str) -> list[dict[str, Any]]:
+    """The data of a streamed answer, which ends by itself."""
+    with httpx.stream("POST", address + path, json={**BODIES[path], "stream": True}, timeout=20) as response:
+        assert response.status_code == 200, response.read()
+        lines = [line.removeprefix("data: ") for line in response.iter_lines() if line.startswith("data: ")]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+def says_error(path: str, data: list[dict[str, Any]], said: str) -> None:
+    """The last thing that a stream says is what went wrong."""
+    last = data[-1]
+    if path == RESPONSES:
+        assert last["type"] == "response.failed"
+        assert said in last["response"]["error"]["message"]
+    else:
+        assert said in last["error"]["message"]
+
+
+BROKEN: list[tuple[str, dict[str, Any], str]] = [
+    ("broke off", {"texts": ["some ", "text"], "ends": False}, "broke off"),
+    ("empty", {"raw": b""}, "broke off"),
+    ("error inside", {"texts": ["some "], "error": {"message": "out of memory"}}, "out of memory"),
+    ("no JSON", {"raw": b"data: {oh no\n\n"}, "no JSON object"),
+    ("no object", {"raw": b"data: [1]\n\n"}, "no JSON object"),
+    ("deep", {"raw": b"data: " + b"[" * 100_000 + b"\n\n"}, "no JSON object"),
+    ("page", {"raw": b"<html>not what you think</html>"}, "broke off"),
+    ("line without end", {"raw": b"data: " + b"x" * (MOST_CHARACTERS + 10)}, "more than"),
+]
+
+
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+@pytest.mark.parametrize(("case", "script", "said"), BROKEN, ids=[case for case, *_ in BROKEN])
+def test_a_server_that_breaks(path: str, case: str, script: dict[str, Any], said: str) -> None:
+    with gateway_to(Script(**script)) as (address, _):
+        whole = httpx.post(address + path, json=BODIES[path], timeout=20)
+        assert whole.status_code == 502
+        assert said in whole.json()["error"]["message"]
+        says_error(path, stream_of(address, path), said)
+        assert "toolgram_answers_in_flight 0.0" in httpx.get(f"{address}/metrics").text
+
+
+def test_the_clients_hear_of_it() -> None:
+    with (
+        gateway_to(Script(texts=["some ", "text"], ends=False)) as (address, _),
+        openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0) as chat,
+        anthropic.Anthropic(base_url=address, api_key="x", max_retries=0) as other,
+    ):
+        text = ""
+        with pytest.raises(openai.APIError, match="broke off"):  # noqa: PT012
+            for chunk in chat.chat.completions.create(model="m", stream=True, **BODIES[CHAT]):
+                text += chunk.choices[0].delta.content or ""
+        assert text == "some text", "nothing of what came is lost"
+        with pytest.raises(anthropic.APIError, match="broke off"):
+            for _ in other.messages.create(model="m", stream=True, **BODIES[MESSAGES]):
+                pass
+
+
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+@pytest.mark.parametrize(
+    ("status", "error", "answered"),
+    [
+        (400, {"error": {"message": "the prompt is too long"}}, 400),
+        (429, {"error": "too busy"}, 429),
+        (503, {"error": {"message": "loading the model"}}, 503),
+        (500, {"detail": "oh"}, 502),
+        (404, "x" * 100_000, 502),
+        (302, None, 502),
+    ],
+)
+def test_a_server_that_refuses(path: str, status: int, error: Any, answered: int) -> None:
+    with gateway_to(Script(status=status, error=error)) as (address, _):
+        for streamed in (False, True):
+            response = httpx.post(address + path, json={**BODIES[path], "stream": streamed})
+            assert response.status_code == answered
+            assert len(response.content) < 3_000
+            assert f"said {status}" in response.json()["error"]["message"]
+
+
+def test_a_server_that_is_gone() -> None:
+    with gateway_to(Script()) as (address, gateway):
+        gateway.client.base_url = httpx.URL("http://127.0.0.1:9")
+        for path in (CHAT, RESPONSES, MESSAGES):
+            for streamed in (False, True):
+                response = httpx.post(address + path, json={**BODIES[path], "stream": streamed})
+                assert response.status_code == 502
+                assert "does not answer" in response.json()["error"]["message"]
+
+
+def test_a_server_that_says_nothing() -> None:
+    with gateway_to(Script(before=5), limits=Limits(idle=0.3)) as (address, _):
+        response = httpx.post(address + CHAT, json=BODIES[CHAT])
+        assert response.status_code == 504
+    with gateway_to(Script(texts=["a"] * 3, pause=2), limits=Limits(idle=0.3)) as (address, _):
+        says_error(CHAT, stream_of(address, CHAT), "too long")
+
+
+def test_a_server_that_never_ends() -> None:
+    script = Script(texts=["a "] * 10_000, pause=0.05)
+    with gateway_to(script, limits=Limits(seconds=0.5)) as (address, _):
+        began = time.monotonic()
+        says_error(CHAT, stream_of(address, CHAT), "took too long")
+        assert time.monotonic() - began < 5
+        assert script.hung_up.wait(5), "and it is told to stop"
+
+
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+def test_a_client_that_leaves_a_stream(path: str) -> None:
+    script = Script(texts=["word "] * 10_000, pause=0.01)
+    with gateway_to(script) as (address, _):
+        with httpx.stream("POST", address + path, json={**BODIES[path], "stream": True}) as response:
+            next(response.iter_bytes())
+        assert script.hung_up.wait(5), "the server behind is told"
+        _wait_for(lambda: "toolgram_answers_in_flight 0.0" in httpx.get(f"{address}/metrics").text)
+
+
+def test_a_client_that_does_not_wait_for_a_whole_answer() -> None:
+    script = Script(texts=["word "] * 10_000, pause=0.01)
+    with gateway_to(script) as (address, _):
+        with pytest.raises(httpx.TimeoutException):
+            httpx.post(address + CHAT, json=BODIES[CHAT], timeout=0.5)
+        assert script.hung_up.wait(5), "the server behind is told"
+        _wait_for(lambda: "toolgram_answers_in_flight 0.0" in httpx.get(f"{address}/metrics").text)
+
+
+def test_a_client_that_does_not_read() -> None:
+    script = Script(texts=["word " * 2_000] * 5_000)
+    with gateway_to(script, limits=Limits(slow=0.5)) as (address, _):
+        with httpx.stream("POST", address + CHAT, json={**BODIES[CHAT], "stream": True}):
+            assert script.hung_up.wait(10), "the server behind is told"
+        _wait_for(lambda: "toolgram_answers_in_flight 0.0" in httpx.get(f"{address}/metrics").text)
+
+
+def _wait_for(condition: Any) -> None:
+    for _ in range(100):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not happen")
+
+
+def test_two_hundred_streams_at_once() -> None:
+    script = Script(texts=["one ", "two ", "three"], pause=0.3)
+
+    async def run(address: str) -> list[str]:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(limits=limits, timeout=60) as client:
+
+            async def one(number: int) -> str:
+                path = (CHAT, RESPONSES, MESSAGES)[number % 3]
+                text = ""
+                async with client.stream("POST", address + path, json={**BODIES[path], "stream": True}) as response:
+                    async for line in response.aiter_lines():
+                        if line.startswith("data: {"):
+                            text += _text(json.loads(line[6:]))
+                return text
+
+            return await asyncio.gather(*(one(number) for number in range(200)))
+
+    with gateway_to(script) as (address, _):
+        assert asyncio.run(run(address)) == ["one two three"] * 200
+    assert script.most_open > 100
+
+
+def _text(data: dict[str, Any]) -> str:
+    if data.get("object") == "chat.completion.chunk":
+        return "".join(choice["delta"].get("content") or "" for choice in data["choices"])
+    if data.get("type") == "response.output_text.delta":
+        return str(data["delta"])
+    return str(data["delta"].get("text", "")) if data.get("type") == "content_block_delta" else ""
+
+
+def test_too_many_at_once() -> None:
+    script = Script(texts=["word "] * 100, pause=0.05)
+    with gateway_to(script, limits=Limits(concurrent=1)) as (address, _):
+        with httpx.stream("POST", address + CHAT, json={**BODIES[CHAT], "stream": True}) as response:
+            pieces = response.iter_bytes()  # kept: the connection is closed with it
+            next(pieces)
+            full = httpx.post(address + MESSAGES, json=BODIES[MESSAGES])
+            assert full.status_code == 429
+            assert full.json()["error"]["type"] == "rate_limit_error"
+            assert full.headers["retry-after"]
+        script.texts = ["word"]
+        _wait_for(lambda: httpx.post(address + CHAT, json=BODIES[CHAT]).status_code == 200)
+
+
+def test_nothing_is_recorded_unless_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with gateway_to(Script(texts=["an answer"])) as (address, _):
+        httpx.post(address + CHAT, json=BODIES[CHAT])
+    assert "hi" not in capfd.readouterr().err
+    path = tmp_path / "raw.jsonl"
+    with gateway_to(Script(texts=["an ", "answer"]), record=str(path)) as (address, _):
+        httpx.post(address + CHAT, json=BODIES[CHAT])
+        stream_of(address, MESSAGES)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row["output"] for row in rows] == ["an answer", "an answer"]
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_what_cannot_begin() -> None:
+    def start(**settings: Any) -> None:
+        asyncio.run(application(Settings(**settings)))
+
+    with pytest.raises(ToolgramError, match="set an API key"):
+        start(upstream="http://127.0.0.1:9", host="0.0.0.0")
+    with pytest.raises(ToolgramError, match="no server answers"):
+        start(upstream="http://127.0.0.1:9")
+    with pytest.raises(ToolgramError, match="is an address"):
+        start(upstream="file:///etc/passwd")
+    with pytest.raises(ToolgramError, match="unknown kind"):
+        start(upstream="http://127.0.0.1:9", kind="mainframe")
+    assert is_loopback("localhost")
+    assert is_loopback("::1")
+    assert not is_loopback("example.com")
+
+
+def test_a_server_that_does_not_say_its_template() -> None:
+    with pytest.raises(ToolgramError, match="--model-files"), gateway_to(Script(kind="openai")):
+        pass
