@@ -77,3 +77,22 @@ def test_what_ends_the_users_message_is_no_part_of_the_answer() -> None:
     assert report_of(fmt).ok
     assert report_of(fmt).found.content == "plain"
     assert fmt.parse("\nFine.").content == "Fine."
+
+
+def test_tags_that_are_made_of_several_tokens() -> None:
+    """What closes the turn behind the last part is no content, whether or not the server has cut its last token."""
+    fmt = derived("tags_of_tokens")
+    report = report_of(fmt)
+    assert report.ok, str(report)
+    assert report.found.markers["reasoning_end"] == "<|end|>musing<|mid|>"
+    assert report.found.markers["content_start"] == "<|begin|>reply<|mid|>"
+    thought = "Hm.<|end|>musing<|mid|>"
+    reply = "<|begin|>reply<|mid|>Yes.<|end|>reply<|mid|>"
+    uses = (
+        '<|begin|>uses<|mid|><|begin|>use tool="f"<|mid|>{"a": 1}<|end|>use<|mid|><|end|>uses<|mid|><|end|>turn<|mid|>'
+    )
+    for end in ("", "<|over|>"):
+        message = fmt.parse(thought + reply + uses + end)
+        assert (message.reasoning, message.content, calls_of(message)) == ("Hm.", "Yes.", [("f", {"a": 1})])
+    off = fmt.parse("Yes.<|end|>reply<|mid|><|end|>turn<|mid|>", prefix="<|begin|>reply<|mid|>")
+    assert (off.reasoning, off.content) == (None, "Yes.")

@@ -13,7 +13,16 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from toolgram.derive.comparing import MAX_MARKER, between, common_prefix, find_slots, first_marker, markers_of, mirrors
+from toolgram.derive.comparing import (
+    MAX_MARKER,
+    between,
+    common_prefix,
+    find_slots,
+    first_marker,
+    learn_markers,
+    markers_of,
+    mirrors,
+)
 from toolgram.derive.content import Content, learn_content, learn_strips
 from toolgram.derive.conversation import (
     CALLS,
@@ -60,6 +69,7 @@ def analyse(
 
 
 def _analyse(talk: Conversation) -> DiffAnalysisResult:
+    learn_markers([])
     switch, prompts = find_prompts(talk)
     talk.phase = "T1"
     style = settle_calls(talk)
@@ -68,6 +78,7 @@ def _analyse(talk: Conversation) -> DiffAnalysisResult:
     if told is not None and printed != "yes":
         talk.write_told = partial(write_calls, told)
         style = settle_calls(talk)
+    learn_markers([turn for turn in (talk.turn(CONTENT), talk.turn(CONTENT, None, CALLS[:1])) if turn])
     talk.phase = "R1"
     has_reasoning = settle_reasoning(talk, style is not None)
     talk.header = _header(talk, list(prompts.values()), has_reasoning)

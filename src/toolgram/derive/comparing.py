@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import pairwise
 
 from toolgram.derive.budget import look
 
@@ -21,7 +23,39 @@ _MARKER = re.compile(
     r"|<[^<>\s][^<>\n]*\Z|\A[\"'\w=:. -]+>"
 )
 _WORD = re.compile(r"\w+")
+_TOKEN = re.compile(r"<\|[^<>|\s]{1,40}\|>")
+_pattern: ContextVar[re.Pattern[str]] = ContextVar("markers", default=_MARKER)  # of the template at hand
 MAX_MARKER = 500  # characters; what is longer is cut, or not read at all
+
+
+def learn_markers(turns: Sequence[str]) -> bool:
+    """See what a marker is in these turns. Returns whether it may be made of several tokens.
+
+    That is so where some tokens open tags, others close them, and one ends them all: `<|open|>x<|sep|>`,
+    `<|close|>x<|sep|>`.
+    """
+    _pattern.set(_MARKER)
+    behind: dict[str, list[tuple[str, str]]] = {}
+    ends: dict[str, list[str]] = {}
+    for turn in turns:
+        tokens = list(_TOKEN.finditer(turn))
+        for token, following in pairwise(tokens):
+            gap = turn[token.end() : following.start()]
+            behind.setdefault(token.group(), []).append((following.group(), gap))
+            ends.setdefault(following.group(), []).append(token.group())
+    openers = {
+        token: found[0][0]
+        for token, found in behind.items()
+        if len({end for end, _ in found}) == 1 and len({gap for _, gap in found}) > 1
+        if all(gap.strip() and len(gap) <= 80 and not set(gap) & set("<>\n") for _, gap in found)
+    }
+    for end in dict.fromkeys(openers.values()):
+        tokens_before = sorted(token for token in openers if openers[token] == end)
+        if len(tokens_before) > 1 and set(ends[end]) == set(tokens_before):
+            opening = "|".join(map(re.escape, tokens_before))
+            _pattern.set(re.compile(rf"(?:{opening})[^<>\n]{{1,80}}?{re.escape(end)}|{_MARKER.pattern}"))
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +130,7 @@ def _uncuttable(text: str, near: int) -> set[int]:
     """The positions inside markers and words of `text` that a search from `near` may meet."""
     low, high = max(0, near - 400), near + 400
     bad: set[int] = set()
-    for pattern in (_MARKER, _WORD):
+    for pattern in (_pattern.get(), _WORD):
         for match in pattern.finditer(text[low:high]):
             bad.update(range(low + match.start() + 1, low + match.end()))
     return bad
@@ -105,7 +139,7 @@ def _uncuttable(text: str, near: int) -> set[int]:
 def cuttable(text: str, low: int, high: int) -> list[int]:
     """The positions from `low` to `high` that are inside no marker and no word; all of them, if none is."""
     look()
-    inside = {match.start() + at for match in _MARKER.finditer(text) for at in range(1, len(match.group()))}
+    inside = {match.start() + at for match in _pattern.get().finditer(text) for at in range(1, len(match.group()))}
     inside |= {match.start() + at for match in _WORD.finditer(text) for at in range(1, len(match.group()))}
     places = range(low, high + 1)
     return [at for at in places if at not in inside] or list(places)
@@ -119,7 +153,7 @@ def markers_of(text: str) -> list[str]:
     look()
     parts: list[str] = []
     at = 0
-    for match in _MARKER.finditer(text):
+    for match in _pattern.get().finditer(text):
         parts += [text[at : match.start()].strip(), match.group()]
         at = match.end()
     parts.append(text[at:].strip())
@@ -128,7 +162,7 @@ def markers_of(text: str) -> list[str]:
 
 def first_marker(text: str) -> str:
     """`text` up to and including its first marker, or all of it if it has none."""
-    match = _MARKER.search(text)
+    match = _pattern.get().search(text)
     if match is None:
         return text
     return text[: match.start()] if text[: match.start()].strip() else text[: match.end()]

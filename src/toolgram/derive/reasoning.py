@@ -138,6 +138,8 @@ def _from_turn(talk: Conversation, body: str, before_call: Sequence[str], prompt
     known = prompt[1].strip()
     if not end.strip() or not before_call:
         end = _leading_marker(middle, start or prompt[0], rest[rest.index(CONTENT) + len(CONTENT) :])
+    elif len(markers_of(end)) > 1:
+        end = _leading_marker(end, start or prompt[0], rest[rest.index(CONTENT) + len(CONTENT) :])
     if known and known in middle and not end.strip():
         end = middle[: middle.index(known) + len(known)]
     if not end.strip():

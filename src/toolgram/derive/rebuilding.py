@@ -64,6 +64,9 @@ def continuation(
     written = result.prompts[prompt].text
     opened = result.prompts[prompt].opened
     end = result.markers.reasoning_end
+    answer = result.markers.content_start.strip()
+    if answer and opened.strip().endswith(answer):
+        return _in_answer(rebuild(result, content, reasoning, calls), answer, reasoning)
     try:
         turn = rebuild(result, content, reasoning, calls)
         rest = turn[len(written) :]
@@ -78,6 +81,13 @@ def continuation(
     for start in (opened, opened.strip()):
         body = body.removeprefix(start)
     return (reasoning or "") + end + body.removeprefix(end)
+
+
+def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
+    """The rest of a turn behind the marker that opens content, which the prompt has written."""
+    if reasoning or answer not in turn:
+        raise NotExpressible("the prompt opens content, and no thought comes before it")
+    return turn[turn.index(answer) + len(answer) :]
 
 
 def parts_of(content: str | None, reasoning: str | None, calls: Sequence[Call]) -> Parts:

@@ -58,6 +58,10 @@ def _describe(builder: FormatBuilder, result: DiffAnalysisResult, machine: Mappi
     triggers = {row["trigger"] for row in machine["transitions"]}
     special = [used[token] for token in result.preserved_tokens if used.get(token) in triggers]
     special += [name for name in builder.terminals if name.startswith("TURN_") and name not in special]
+    several = {
+        name for name, shape in builder.terminals.items() if isinstance(shape, Literal) and shape.text.count("<|") > 1
+    }
+    special = [name for name in special if name not in several]  # those of several tokens are none
     if special:
         builder.about["special_tokens"] = special
     if result.prompts["unset"].opened:

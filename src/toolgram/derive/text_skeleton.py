@@ -73,7 +73,7 @@ class TextSkeleton:
         texts = [eos_token]
         for end in (result.turn_end, result.turn_end_after_calls):
             found = markers_of(end)
-            texts += found[:1]
+            texts += [*found[:1], *(marker for marker in found[1:] if found[0].count("<") > 1 and marker[0] == "<")]
             blanks = end[: len(end) - len(end.lstrip())]
             if blanks and found and end is result.turn_end:
                 self.builder.about["turn_end"] = blanks
