@@ -32,12 +32,16 @@ from toolgram.tools import tool_schemas
 
 if TYPE_CHECKING:
     from toolgram.derive.deriving import derive_format
+    from toolgram.derive.sources import from_gguf, from_pretrained_files, from_tokenizer
 
 __version__ = "0.1.0"
 
 
+_DERIVING = ("derive_format", "from_gguf", "from_pretrained_files", "from_tokenizer")
+
+
 def __getattr__(name: str) -> Any:
-    if name == "derive_format":  # which needs jinja2, and loads when it is asked for
+    if name in _DERIVING:  # which needs jinja2, and loads when it is asked for
         try:
             return late_import(name)
         except ModuleNotFoundError as error:
@@ -72,6 +76,9 @@ __all__ = [
     "UnknownFormat",
     "derive_format",
     "format_names",
+    "from_gguf",
+    "from_pretrained_files",
+    "from_tokenizer",
     "get_format",
     "load_format",
     "random_call_ids",

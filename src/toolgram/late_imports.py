@@ -13,6 +13,9 @@ from typing import Any
 # the name that callers use -> module:attribute
 LATE_IMPORTS = {
     "derive_format": "toolgram.derive.deriving:derive_format",
+    "from_gguf": "toolgram.derive.sources:from_gguf",
+    "from_pretrained_files": "toolgram.derive.sources:from_pretrained_files",
+    "from_tokenizer": "toolgram.derive.sources:from_tokenizer",
     "diagram": "toolgram.diagrams:diagram",
     "explain": "toolgram.explain:explain",
     "export": "toolgram.export:export",

@@ -12,7 +12,8 @@ import json
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -25,7 +26,7 @@ from toolgram.derive.keeping import as_data, from_data, load, save, shipped_form
 from toolgram.derive.known import known_for
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.report import DeriveReport, found_of
-from toolgram.derive.result import DiffAnalysisResult
+from toolgram.derive.result import DiffAnalysisResult, Tokens
 from toolgram.derive.synthesis import synthesise, without_calls
 from toolgram.derive.unexplained import find_unexplained
 from toolgram.derive.verification import passed, probe
@@ -45,6 +46,8 @@ def derive_format(
     eos_token: str = "",
     name: str | None = None,
     chat_template_kwargs: Mapping[str, Any] | None = None,
+    special_tokens: Sequence[str] = (),
+    end_tokens: Sequence[str] = (),
     strict: bool = False,
     cache_dir: str | Path | None = None,
     seconds: float = SECONDS,
@@ -53,8 +56,9 @@ def derive_format(
     """The format in which a model with this Jinja chat template writes, found out by comparing renderings.
 
     `bos_token` and `eos_token` are the tokenizer's, as text; `chat_template_kwargs` variables that every rendering
-    gets. `name` is the format's own name. The result has a `report` (`DeriveReport`): every finding with its evidence,
-    and the messages that were written and read again as proof.
+    gets. `special_tokens` are its other special tokens, which count by id where ids are given, and `end_tokens` those
+    that end an output; a template need not show them. `name` is the format's own name. The result has a `report`
+    (`DeriveReport`): every finding with its evidence, and the messages that were written and read again as proof.
 
     Takes some tens of milliseconds the first time and microseconds after that, as results are kept in memory; with
     `cache_dir`, or the environment variable TOOLGRAM_CACHE, on disk as well. Templates are not trusted: rendering is
@@ -64,7 +68,8 @@ def derive_format(
     Raises TemplateError for a template that cannot be rendered or costs too much (CostlyTemplate), and, with `strict`,
     FormatError where a message does not come back or anything is left unexplained (`report.ok` is false).
     """
-    given = [chat_template, bos_token, eos_token, name, dict(chat_template_kwargs or {})]
+    tokens = Tokens(bos_token, eos_token, tuple(special_tokens), tuple(end_tokens))
+    given = [chat_template, asdict(tokens), name, dict(chat_template_kwargs or {})]
     key = hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
     with _lock:
         fmt = _kept.get((key, isolate))
@@ -75,7 +80,7 @@ def derive_format(
         if fmt is None:
             derive = _apart if isolate else _bounded
             own_name = name or f"derived_{key[:8]}"
-            fmt = derive(chat_template, bos_token, eos_token, own_name, chat_template_kwargs, seconds)
+            fmt = derive(chat_template, tokens, own_name, chat_template_kwargs, seconds)
             if path:
                 save(path, fmt)
         with _lock:
@@ -88,20 +93,17 @@ def derive_format(
 
 
 def derive_now(
-    chat_template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None, seconds: float
+    chat_template: str, tokens: Mapping[str, Any], name: str, kwargs: Mapping[str, Any] | None, seconds: float
 ) -> dict[str, Any]:
     """The same as data (`keeping`), made anew: what a process of its own does. Raises TemplateError."""
-    return as_data(_bounded(chat_template, bos_token, eos_token, name, kwargs, seconds))
+    return as_data(_bounded(chat_template, Tokens(**tokens), name, kwargs, seconds))
 
 
-def _apart(
-    template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None, seconds: float
-) -> Format:
+def _apart(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] | None, seconds: float) -> Format:
     """Derive in a process of its own."""
     question = {
         "chat_template": template,
-        "bos_token": bos_token,
-        "eos_token": eos_token,
+        "tokens": asdict(tokens),
         "name": name,
         "kwargs": dict(kwargs or {}),
     }
@@ -115,25 +117,23 @@ def _apart(
     return fmt
 
 
-def _bounded(
-    template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None, seconds: float
-) -> Format:
+def _bounded(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] | None, seconds: float) -> Format:
     """Derive within a budget. What a template makes of the analysis is the template's fault, and one short error."""
     with within(seconds) as budget:
         try:
-            return _derive(template, bos_token, eos_token, name, kwargs)
+            return _derive(template, tokens, name, kwargs)
         except OutOfBudget as error:
             raise CostlyTemplate(error.problem, error.line) from None
         except (RecursionError, MemoryError) as error:
             raise CostlyTemplate(f"{type(error).__name__} while {budget.doing}") from None
 
 
-def _derive(template: str, bos_token: str, eos_token: str, name: str, kwargs: Mapping[str, Any] | None) -> Format:
+def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] | None) -> Format:
     began = time.perf_counter()
-    result = analyse(template, bos_token, eos_token, kwargs)
+    result = analyse(template, tokens.bos_token, tokens.eos_token, kwargs)
     report = DeriveReport(result, warnings=list(result.report.warnings), found=found_of(result))
     look("writing the two files")
-    fmt = _synthesised(result, name, eos_token, report)
+    fmt = _synthesised(result, name, tokens, report)
     look("compiling the derived format")
     _ = fmt.program
     report.probes = probe(fmt, result)
@@ -147,9 +147,9 @@ def _derive(template: str, bos_token: str, eos_token: str, name: str, kwargs: Ma
     return fmt
 
 
-def _synthesised(result: DiffAnalysisResult, name: str, eos_token: str, report: DeriveReport) -> Format:
+def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: DeriveReport) -> Format:
     try:
-        builder = synthesise(result, name, eos_token)
+        builder = synthesise(result, name, tokens)
         return Format(builder.spec(), builder.machine(), report)
     except NotExpressible as error:
         problem = str(error)
@@ -157,7 +157,7 @@ def _synthesised(result: DiffAnalysisResult, name: str, eos_token: str, report: 
         problem = error.problem
     report.unexplained.append(f"the calls cannot be expressed, and are read as text: {problem}")
     report.warnings += report.unexplained
-    builder = without_calls(result, name, eos_token)
+    builder = without_calls(result, name, tokens)
     return Format(builder.spec(), builder.machine(), report)
 
 

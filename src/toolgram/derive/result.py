@@ -8,12 +8,22 @@ section end, name prefix) are read off those, in `MarkerRegistry` and `JsonField
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, TypeAlias
 
 from toolgram.derive.errors import TemplateError
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a tokenizer says besides its template: the first token, the last, other special ones, others that end."""
+
+    bos_token: str = ""
+    eos_token: str = ""
+    special: Sequence[str] = ()
+    ends: Sequence[str] = ()
 
 
 class ReasoningMode(Enum):

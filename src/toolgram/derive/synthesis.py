@@ -13,16 +13,16 @@ from typing import Any
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.json_skeleton import add_json_calls
 from toolgram.derive.python_skeleton import add_python_calls, is_python
-from toolgram.derive.result import DiffAnalysisResult, ToolFormat
+from toolgram.derive.result import DiffAnalysisResult, Tokens, ToolFormat
 from toolgram.derive.tag_skeleton import add_tag_calls
 from toolgram.derive.text_skeleton import TextSkeleton
 from toolgram.spec import Literal
 
 
-def synthesise(result: DiffAnalysisResult, name: str, eos_token: str) -> FormatBuilder:
+def synthesise(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatBuilder:
     """The two files for a template. Raises NotExpressible where its calls cannot be read by any skeleton."""
     builder = FormatBuilder(name, title=f"Derived: {name}")
-    text = TextSkeleton(builder, result, eos_token)
+    text = TextSkeleton(builder, result, tokens)
     leaving: list[str] = []
     if result.calls is not None:
         fields = result.json_fields
@@ -32,14 +32,14 @@ def synthesise(result: DiffAnalysisResult, name: str, eos_token: str) -> FormatB
             leaving = add_json_calls(builder, result)
         else:
             leaving = add_tag_calls(builder, result.calls)
-    _describe(builder, result, text.finish(leaving, calls=result.calls is not None))
+    _describe(builder, result, tokens, text.finish(leaving, calls=result.calls is not None))
     return builder
 
 
-def without_calls(result: DiffAnalysisResult, name: str, eos_token: str) -> FormatBuilder:
+def without_calls(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatBuilder:
     """A format that reads content and reasoning, and takes calls for text."""
     builder = FormatBuilder(name, title=f"Derived: {name}")
-    _describe(builder, result, TextSkeleton(builder, result, eos_token).finish([], calls=False))
+    _describe(builder, result, tokens, TextSkeleton(builder, result, tokens).finish([], calls=False))
     return builder
 
 
@@ -48,7 +48,7 @@ def _holds_arguments(result: DiffAnalysisResult) -> bool:
     return fields.name_is_key or bool(fields.name_field and fields.args_field)
 
 
-def _describe(builder: FormatBuilder, result: DiffAnalysisResult, machine: Mapping[str, Any]) -> None:
+def _describe(builder: FormatBuilder, result: DiffAnalysisResult, tokens: Tokens, machine: Mapping[str, Any]) -> None:
     builder.comment = (
         f"{builder.name}: derived from a chat template.\n"
         f"Reasoning: {result.reasoning_mode.value}. Content: {result.content_mode.value}. "
@@ -56,7 +56,8 @@ def _describe(builder: FormatBuilder, result: DiffAnalysisResult, machine: Mappi
     )
     used = {shape.text: name for name, shape in builder.terminals.items() if isinstance(shape, Literal)}
     triggers = {row["trigger"] for row in machine["transitions"]}
-    special = [used[token] for token in result.preserved_tokens if used.get(token) in triggers]
+    special = [used[token] for token in (*result.preserved_tokens, *tokens.special) if used.get(token) in triggers]
+    special = list(dict.fromkeys(special))
     special += [name for name in builder.terminals if name.startswith("TURN_") and name not in special]
     several = {
         name for name, shape in builder.terminals.items() if isinstance(shape, Literal) and shape.text.count("<|") > 1

@@ -14,7 +14,7 @@ from typing import Any
 from toolgram.composition import START
 from toolgram.derive.comparing import markers_of
 from toolgram.derive.format_builder import TEXTS, FormatBuilder, sources_of
-from toolgram.derive.result import ContentMode, DiffAnalysisResult, Part, ReasoningMode
+from toolgram.derive.result import ContentMode, DiffAnalysisResult, Part, ReasoningMode, Tokens
 from toolgram.spec import Literal
 
 BEGIN = "WAITING_FOR_CONTENT"  # where a turn begins, and behind a thought: one that ends there again means nothing
@@ -24,7 +24,7 @@ _WORDY = re.compile(r"[\w\s.,:;!?-]*\Z")
 class TextSkeleton:
     """Adds the text states to a format; `finish` joins them with the calls that were added in between."""
 
-    def __init__(self, builder: FormatBuilder, result: DiffAnalysisResult, eos_token: str) -> None:
+    def __init__(self, builder: FormatBuilder, result: DiffAnalysisResult, tokens: Tokens) -> None:
         self.builder = builder
         self.think = ""  # the terminals that begin a thought, and that end one
         self.think_ends: list[str] = []
@@ -35,7 +35,7 @@ class TextSkeleton:
         self._reasoning(result)
         if wrapped:
             self._content(result)
-        self._ends(result, eos_token)
+        self._ends(result, tokens)
 
     def _reasoning(self, result: DiffAnalysisResult) -> None:
         start, end = result.markers.reasoning_start.strip(), result.markers.reasoning_end.strip()
@@ -66,11 +66,11 @@ class TextSkeleton:
             self.answer.append(builder.literal("CONTENT_END", end))
             builder.to(self.answer[1], "ANSWER", START)
 
-    def _ends(self, result: DiffAnalysisResult, eos_token: str) -> None:
+    def _ends(self, result: DiffAnalysisResult, tokens: Tokens) -> None:
         """The tokens that end a turn, where the output still has them: dropped wherever text may stand."""
         if result.turn_start:
             self.builder.about["turn_start"] = result.turn_start
-        texts = [eos_token]
+        texts = [tokens.eos_token, *tokens.ends]
         for end in (result.turn_end, result.turn_end_after_calls):
             found = markers_of(end)
             texts += [*found[:1], *(marker for marker in found[1:] if found[0].count("<") > 1 and marker[0] == "<")]
