@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,6 @@ from typer.testing import CliRunner, Result
 import toolgram
 from tests.own_format import write_own_format
 from toolgram.cli.app import app
-
-needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="an SVG needs Graphviz's `dot`")
 
 
 def run(*arguments: str | Path) -> Result:
@@ -32,7 +30,7 @@ def test_diagram_prints_mermaid() -> None:
 
 @pytest.mark.parametrize(
     ("ending", "start"),
-    [("mmd", "---\n"), ("dot", "digraph"), pytest.param("svg", "<?xml", marks=needs_dot), ("DOT", "digraph")],
+    [("mmd", "---\n"), ("dot", "digraph"), ("svg", "<svg"), ("DOT", "digraph")],
 )
 def test_diagram_draws_into_a_file_whose_ending_says_how(tmp_path: Path, ending: str, start: str) -> None:
     place = tmp_path / f"x.{ending}"
@@ -62,11 +60,11 @@ def test_a_mistake_in_the_command_is_one_line_and_status_2(arguments: list[str],
     assert result.stderr.count("\n") == 1
 
 
-def test_diagram_without_dot_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+def test_diagram_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "mermaid_render", None)
     result = run("diagram", "mistral_v11", "-o", tmp_path / "x.svg")
     assert result.exit_code == 1
-    assert "install Graphviz" in result.stderr
+    assert "toolgram[diagrams]" in result.stderr
     assert not (tmp_path / "x.svg").exists()
 
 
@@ -80,7 +78,8 @@ def test_docs_writes_the_page_of_an_own_format_with_one_command(tmp_path: Path) 
     result = run("docs", *own(tmp_path), "-o", tmp_path / "pages")
     place = tmp_path / "pages" / "own.md"
     assert (result.exit_code, result.stdout) == (0, f"{place}\n")
-    assert "```mermaid" in place.read_text(encoding="utf-8")
+    assert "(own.svg)" in place.read_text(encoding="utf-8")
+    assert (tmp_path / "pages" / "own.svg").exists()
     assert run("docs", *own(tmp_path), "-o", tmp_path / "pages", "--check").exit_code == 0
 
 
@@ -103,9 +102,9 @@ def test_docs_check_names_a_changed_and_a_missing_page_and_writes_nothing(
     assert run("docs", "functionary_v3_2", "-o", tmp_path, "--check").exit_code == 0
 
 
-def test_docs_keeps_embedded_diagrams_current(tmp_path: Path) -> None:
+def test_docs_keeps_embedded_tables_current(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
-    readme.write_text("<!-- toolgram diagram mistral_v3 -->\n<!-- /toolgram diagram -->\n", encoding="utf-8")
+    readme.write_text("<!-- toolgram formats -->\n<!-- /toolgram formats -->\n", encoding="utf-8")
     command = ("docs", "mistral_v3", "-o", tmp_path, "--embed", readme)
     assert run("docs", "mistral_v3", "-o", tmp_path).exit_code == 0
     stale = run(*command, "--check")
@@ -113,7 +112,7 @@ def test_docs_keeps_embedded_diagrams_current(tmp_path: Path) -> None:
     assert "README.md: out of date" in stale.stderr
     assert run(*command).exit_code == 0
     assert run(*command, "--check").exit_code == 0
-    assert "stateDiagram-v2" in readme.read_text(encoding="utf-8")
+    assert "(mistral_v3.md)" in readme.read_text(encoding="utf-8")
 
 
 def test_docs_that_cannot_be_written_or_read(tmp_path: Path) -> None:
@@ -123,4 +122,4 @@ def test_docs_that_cannot_be_written_or_read(tmp_path: Path) -> None:
     assert "cannot be read or written" in result.stderr
     result = run("docs", "mistral_v3", "-o", tmp_path, "--embed", tmp_path / "file")
     assert result.exit_code == 1
-    assert "no place for a diagram" in result.stderr
+    assert "no place for a table" in result.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +18,6 @@ from toolgram.diagrams import KINDS, LEVELS, Kind, Level, trigger_in_words
 from toolgram.export.observed_paths import canonical_outputs
 from toolgram.spec import RECOVERY_TRIGGERS, Literal
 
-needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="an SVG needs Graphviz's `dot`")
-KINDS_HERE = [pytest.param(kind, marks=needs_dot if kind == "svg" else ()) for kind in KINDS]
 DIALECTS: list[Kind] = ["mermaid", "dot"]
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -49,12 +46,12 @@ READ: dict[Kind, Callable[[str], str]] = {"mermaid": read_mermaid, "dot": read_d
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("kind", KINDS_HERE)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_format_has_a_diagram_and_always_the_same(fmt: toolgram.Format, kind: Kind, level: Level) -> None:
     drawn = fmt.diagram(kind, level)
     assert drawn == fmt.diagram(kind, level=level)
     assert drawn.endswith("\n")
-    start = {"mermaid": "---\ntitle: ", "dot": "digraph", "svg": "<?xml"}[kind]
+    start = {"mermaid": "---\ntitle: ", "dot": "digraph", "svg": "<svg"}[kind]
     assert drawn.startswith(start)
 
 
@@ -217,25 +214,51 @@ def test_mermaid_text_cannot_leave_its_label(tmp_path: Path, level: Level) -> No
     assert not re.search(r"^  (?:end|note\b|node it)", body, re.M)
 
 
-@needs_dot
 def test_svg_shows_the_text_as_it_is(tmp_path: Path) -> None:
     tree = ElementTree.fromstring(own(tmp_path).diagram("svg", "whole"))
-    texts = [(element.text or "").strip() for element in tree.iter(f"{SVG}text")]
+    texts = ["".join(element.itertext()).strip() for element in tree.iter(f"{SVG}text")]
     assert MARKER in texts
     assert 'Own | "format"; <b> of mine' in texts
 
 
-@needs_dot
 def test_svg_has_dashes(tmp_path: Path) -> None:
     svg = own(tmp_path).diagram("svg", "whole")
     held = sum(state.held for state in own(tmp_path).spec.states.values())
     assert svg.count("stroke-dasharray") == held
 
 
-def test_without_dot_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+Rectangle = tuple[float, float, float, float]
+
+
+def rectangles(svg: str, of: str) -> list[Rectangle]:
+    """The rectangles of the labels of edges, or of boxes: left, top, right, bottom."""
+    found = []
+    for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
+        if of in (group.get("class") or "").split() and (shape := group.find(f"{SVG}rect")) is not None:
+            moved = re.fullmatch(r"translate\(([-\d.]+),([-\d.]+)\)", group.get("transform", "translate(0,0)"))
+            assert moved is not None
+            left, top = float(moved[1]) + float(shape.get("x", 0)), float(moved[2]) + float(shape.get("y", 0))
+            found.append((left, top, left + float(shape.get("width", 0)), top + float(shape.get("height", 0))))
+    return found
+
+
+def test_no_label_touches_another_or_a_box_and_all_are_legible_at_400_pixels(fmt: toolgram.Format) -> None:
+    svg = fmt.diagram("svg")
+    labels, boxes = rectangles(svg, "pele-edge-label"), rectangles(svg, "pele-node")
+    assert labels
+    assert len(boxes) == len(re.findall(r'state "', fmt.diagram())) - ("state call {" in fmt.diagram())
+    for index, one in enumerate(labels):
+        for other in [*labels[index + 1 :], *boxes]:
+            assert not (one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3])
+    width = re.search(r' width="(\d+)"', svg)
+    assert width is not None
+    assert 14 * min(1, 400 / int(width[1])) >= 7, "the letters of a label, of 14 pixels in the picture's own size"
+
+
+def test_without_its_package_an_svg_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mermaid_render", None)
     fmt = toolgram.get_format("mistral_v11")
-    with pytest.raises(toolgram.ToolgramError, match=r"`dot`.*\n.*remedy: install Graphviz .*mermaid"):
+    with pytest.raises(toolgram.ToolgramError, match=r"mermaid-render\n.*remedy: .*toolgram\[diagrams\].*mermaid"):
         fmt.diagram("svg")
     assert fmt.diagram("dot")
     assert fmt.diagram("mermaid")

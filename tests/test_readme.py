@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from toolgram.spec_pages import refreshed
+from toolgram.page_tables import refreshed
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ import pytest
 import toolgram
 from tests.own_format import MARKER, write_own_format
 from tests.properties import selection
-from toolgram.spec_pages import Finding, page, page_name, refreshed, stale_pages, write_pages
+from toolgram.page_tables import refreshed
+from toolgram.spec_pages import Finding, page, page_name, picture_name, stale_pages, write_pages
 
 
 @dataclass
@@ -84,20 +85,17 @@ def test_every_table_has_rows_as_wide_as_its_head(fmt: toolgram.Format) -> None:
             width = 0
 
 
-def test_both_files_and_both_diagrams_stand_in_it_verbatim(fmt: toolgram.Format) -> None:
+def test_both_files_stand_in_it_verbatim_and_the_diagram_beside_it(fmt: toolgram.Format, tmp_path: Path) -> None:
     text = page(fmt, agreed)
-    path, whole = fmt.diagram("mermaid"), fmt.diagram("mermaid", "whole")
-    assert text.index(path) < text.index(fmt.machine_text.rstrip()) < text.index("<details") < text.index(whole)
-    for inner, language in (
-        (fmt.grammar_text, "lark"),
-        (path, "mermaid"),
-        (fmt.machine_text, "yaml"),
-        (whole, "mermaid"),
-    ):
+    for inner, language in ((fmt.grammar_text, "lark"), (fmt.machine_text, "yaml")):
         fence = re.search(rf"^(`+){language}\n{re.escape(inner.rstrip())}\n(`+)$", text, re.M)
         assert fence is not None
         assert fence[1] == fence[2]
         assert fence[1] not in inner
+    write_pages([fmt], tmp_path, agreed)
+    picture = re.search(r"!\[.+\]\((.+)\)", text)
+    assert picture is not None
+    assert (tmp_path / picture[1]).read_text(encoding="utf-8") == fmt.diagram("svg")
 
 
 def test_every_transition_is_in_the_table(fmt: toolgram.Format) -> None:
@@ -143,7 +141,7 @@ def test_what_check_really_finds_is_on_the_page() -> None:
 def test_written_pages_are_current_until_a_file_changes(fmt: toolgram.Format, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "pages"
     place = folder / page_name(fmt)
-    assert stale_pages([fmt], folder, agreed) == [place]
+    assert stale_pages([fmt], folder, agreed) == [place, folder / picture_name(fmt)]
     assert write_pages([fmt], folder, agreed) == [place]
     assert stale_pages([fmt], folder, agreed) == []
     place.write_text(place.read_text(encoding="utf-8").replace("structure", "text", 1), encoding="utf-8")
@@ -156,22 +154,29 @@ def test_a_page_is_stale_when_check_finds_otherwise(tmp_path: Path) -> None:
     assert stale_pages([fmt], tmp_path, lambda _: []) == [tmp_path / "mistral_v11.md"]
 
 
-def test_every_shipped_format_has_its_page_and_no_other_does(root: Path) -> None:
-    pages = {place.stem for place in (root / "docs/specs").glob("*.md")} - {"README"}
+@pytest.mark.parametrize("ending", ["md", "svg"])
+def test_every_shipped_format_has_its_page_and_no_other_does(root: Path, ending: str) -> None:
+    pages = {place.stem for place in (root / "docs/specs").glob(f"*.{ending}")} - {"README"}
     assert pages == set(toolgram.format_names())
 
 
-def test_an_embedded_diagram_is_refreshed_and_the_rest_is_left_alone() -> None:
-    text = "before\n<!-- toolgram diagram mistral_v11 -->\nold\n<!-- /toolgram diagram -->\nafter `[x]`\n"
+def test_an_embedded_table_is_refreshed_and_the_rest_is_left_alone() -> None:
+    text = "before\n<!-- toolgram vocabulary ACTIONS -->\nold\n<!-- /toolgram vocabulary -->\nafter `[x]`\n"
     new = refreshed(text)
-    assert new.startswith("before\n<!-- toolgram diagram mistral_v11 -->\n\n```mermaid\n")
-    assert new.endswith("```\n\n<!-- /toolgram diagram -->\nafter `[x]`\n")
+    assert new.startswith("before\n<!-- toolgram vocabulary ACTIONS -->\n\n| word | means |\n|---|---|\n| `name` | ")
+    assert new.endswith(" |\n\n<!-- /toolgram vocabulary -->\nafter `[x]`\n")
     assert "old" not in new
     assert refreshed(new) == new
 
 
-def test_embedding_needs_a_place_and_a_known_format() -> None:
-    with pytest.raises(toolgram.ToolgramError, match="no place for a diagram"):
+def test_embedded_names_lead_to_pages() -> None:
+    new = refreshed("<!-- toolgram names docs/specs/ -->\n<!-- /toolgram names -->")
+    assert re.findall(r"\[`(\w+)`\]\(docs/specs/\1\.md\)", new) == toolgram.format_names()
+
+
+def test_embedding_needs_a_place_and_a_known_table() -> None:
+    with pytest.raises(toolgram.ToolgramError, match="no place for a table"):
         refreshed("nothing here")
-    with pytest.raises(toolgram.UnknownFormat):
-        refreshed("<!-- toolgram diagram nobody -->\n<!-- /toolgram diagram -->")
+    for unknown in ("NOBODY", "Key", ""):
+        with pytest.raises(toolgram.ToolgramError, match=r"no table of toolgram\.vocabulary"):
+            refreshed(f"<!-- toolgram vocabulary {unknown} -->\n<!-- /toolgram vocabulary -->")

@@ -124,7 +124,8 @@ class Format:
         """The state diagram, as `mermaid` or `dot` text or as an `svg` document.
 
         `path` has a few boxes, the way that the format's own example outputs take; `whole` has every state.
-        Raises ToolgramError for another kind or level, and where `dot` or `svg` need Graphviz and it is not there.
+        Raises ToolgramError for another kind or level, and where `dot` or `svg` need a package
+        of the extra `diagrams` that is not there.
         """
         drawn: str = late_import("diagram")(self, kind, level)
         return drawn

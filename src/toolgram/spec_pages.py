@@ -2,16 +2,9 @@
 
 Strategy: a page contains only what the files, the parser and `toolgram check` say, so it is always current.  It is a
 pure function of the format, without dates, timings, paths or random ids: the same format gives the same bytes, and
-`stale_pages` compares bytes.  It is plain Markdown with tables and a Mermaid fence, which GitHub and MkDocs render
-alike. Where the two would read model text in a table cell differently, the text is escaped as HTML.
-
-A diagram, or the table of all formats, can also be part of any other Markdown file, between two comments that
-`refreshed` looks for:
-
-    <!-- toolgram diagram mistral_v11 -->
-    <!-- /toolgram diagram -->
-    <!-- toolgram formats -->
-    <!-- /toolgram formats -->
+`stale_pages` compares bytes.  It is plain Markdown with tables and one picture, an SVG file beside the page, which
+GitHub and MkDocs render alike. Where the two would read model text in a table cell differently, the text is escaped as
+HTML.
 """
 
 from __future__ import annotations
@@ -86,24 +79,37 @@ def page_name(fmt: Format) -> str:
     return f"{fmt.name}.md"
 
 
+def picture_name(fmt: Format) -> str:
+    """The file name of the picture on the page of a format."""
+    return f"{fmt.name}.svg"
+
+
 def write_pages(formats: Iterable[Format], folder: Path, prove: Prove = proved) -> list[Path]:
-    """Write a page for each format, the folder too if need be. Returns their paths. Raises OSError."""
+    """Write a page and its picture for each format, the folder too if need be. Returns the paths of the pages.
+
+    Raises OSError, and ToolgramError where a package is missing.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for fmt in formats:
-        place = folder / page_name(fmt)
-        place.write_text(page(fmt, prove), encoding="utf-8", newline="\n")
-        written.append(place)
+        for name, text in _files(fmt, prove).items():
+            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        written.append(folder / page_name(fmt))
     return written
 
 
 def stale_pages(formats: Iterable[Format], folder: Path, prove: Prove = proved) -> list[Path]:
-    """The pages that are missing or out of date."""
+    """The pages and pictures that are missing or out of date."""
     return [
-        folder / page_name(fmt)
+        folder / name
         for fmt in formats
-        if _bytes_of(folder / page_name(fmt)) != page(fmt, prove).encode("utf-8")
+        for name, text in _files(fmt, prove).items()
+        if _bytes_of(folder / name) != text.encode("utf-8")
     ]
+
+
+def _files(fmt: Format, prove: Prove) -> dict[str, str]:
+    return {page_name(fmt): page(fmt, prove), picture_name(fmt): fmt.diagram("svg")}
 
 
 def _bytes_of(place: Path) -> bytes | None:
@@ -111,35 +117,6 @@ def _bytes_of(place: Path) -> bytes | None:
         return place.read_bytes()
     except FileNotFoundError:
         return None
-
-
-_EMBEDDED = re.compile(r"(<!-- toolgram (diagram|formats) ?(\w*) -->\n).*?(<!-- /toolgram \2 -->)", re.S)
-
-
-def refreshed(text: str) -> str:
-    """A Markdown text, with the current diagram or table of formats in each place for one.
-
-    Raises UnknownFormat, and ToolgramError where the text has no such place.
-    """
-    if not _EMBEDDED.search(text):
-        raise ToolgramError(
-            "no place for a diagram in this file\n"
-            "  remedy: write `<!-- toolgram diagram FORMAT -->` and `<!-- /toolgram diagram -->` on lines of their own"
-        )
-    return _EMBEDDED.sub(lambda place: f"{place[1]}\n{_embedded(place[2], place[3])}\n\n{place[4]}", text)
-
-
-def _embedded(what: str, name: str) -> str:
-    return _lined([*_table_of_formats()] if what == "formats" else _fenced(get_format(name).diagram(), "mermaid"))
-
-
-def _table_of_formats() -> Iterator[str]:
-    """Every shipped format, in a table that links to the pages beside it."""
-    yield "| name | models |"
-    yield "|---|---|"
-    for name in format_names():
-        fmt = get_format(name)
-        yield f"| [`{name}`]({page_name(fmt)}) | {_prose('; '.join(fmt.models))} |"
 
 
 # --- the sections -------------------------------------------------------------------------------------------------
@@ -224,7 +201,7 @@ def _machine(fmt: Format) -> Iterator[str]:
     yield ""
     yield "The path of the format's own examples:"
     yield ""
-    yield _lined(_fenced(fmt.diagram("mermaid"), "mermaid"))
+    yield f"![The path of the examples of {fmt.name} through its machine]({picture_name(fmt)})"
     yield ""
     yield f"`{_file(spec.machine_path)}`, as it is written:"
     yield ""
@@ -233,13 +210,10 @@ def _machine(fmt: Format) -> Iterator[str]:
     yield '<details markdown="1">'
     yield f"<summary>The whole machine: {len(spec.states)} states, {len(spec.transitions)} transitions</summary>"
     yield ""
-    yield _lined(_fenced(fmt.diagram("mermaid", "whole"), "mermaid"))
-    yield ""
-    yield (
-        "Green is content, violet reasoning, blue a name, turquoise a call id, yellow arguments, grey a value that no "
-        "call needs, red malformed text, white structure. A frame is a fragment. A dashed border is a held state. From "
-        f"a state with a thick border, the end of the output leads to `{spec.final}`."
-    )
+    if _ships(fmt):
+        yield f"`toolgram diagram {fmt.name} --whole -o {fmt.name}.svg` draws it."
+    else:
+        yield "`toolgram diagram --whole --grammar X.lark --machine X.yaml -o X.svg` draws it."
     yield ""
     yield "| state | text in it is | held | on | symbol | leads to | does |"
     yield "|---|---|---|---|---|---|---|"

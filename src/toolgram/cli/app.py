@@ -416,10 +416,10 @@ def diagram(
 
     \b
     toolgram diagram mistral_v11                                   Mermaid text
-    toolgram diagram mistral_v11 --whole -o mistral_v11.svg        a picture; needs Graphviz
+    toolgram diagram mistral_v11 --whole -o mistral_v11.svg        a picture
     toolgram diagram --grammar my.lark --machine my.yaml -o my.mmd
 
-    Exit status: 0 drawn; 1 Graphviz is missing or the file cannot be written; 2 a mistake in the command.
+    Exit status: 0 drawn; 1 a package is missing or the file cannot be written; 2 a mistake in the command.
     """
     with quiet_endings():
         chosen = load_required_format(name, grammar, machine, "say what to draw: FORMAT")
@@ -534,8 +534,8 @@ def docs(
         typer.Option(
             metavar="FILE",
             show_default=False,
-            help="A Markdown file with diagrams of shipped formats between `<!-- toolgram diagram FORMAT -->` and "
-            "`<!-- /toolgram diagram -->`: these are written as well. May be repeated.",
+            help="A Markdown file with places such as `<!-- toolgram formats -->` and `<!-- /toolgram formats -->`: "
+            "the table between them is written as well. May be repeated.",
         ),
     ] = None,
     check_only: Annotated[

@@ -13,7 +13,7 @@ from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, spelled_out
 
 
 def write(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
-    """Write the pages, refresh the diagrams in other files, and print the paths."""
+    """Write the pages and pictures, refresh the tables in other files, and print the paths."""
     from toolgram.spec_pages import write_pages
 
     try:
@@ -30,7 +30,8 @@ def write(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> i
 
 def compare(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
     """List every page that is out of date; the exit status is 1 if there is one. Nothing is written."""
-    from toolgram.spec_pages import refreshed, stale_pages
+    from toolgram.page_tables import refreshed
+    from toolgram.spec_pages import stale_pages
 
     try:
         stale = stale_pages(formats, Path(folder))
@@ -50,7 +51,7 @@ def _text(file: Path) -> str:
 
 
 def _refresh(file: Path) -> None:
-    from toolgram.spec_pages import refreshed
+    from toolgram.page_tables import refreshed
 
     file.write_text(refreshed(_text(file)), encoding="utf-8", newline="\n")
 

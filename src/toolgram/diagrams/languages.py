@@ -1,7 +1,8 @@
 """A picture in Mermaid, in dot, or as SVG.
 
 Strategy: `transitions` draws.  The boxes and edges go to the library's own graphs.  This module only adds groups, and
-escapes that the library lacks, because markers are full of brackets, quotes and semicolons.
+escapes that the library lacks, because markers are full of brackets, quotes and semicolons.  An SVG is the Mermaid
+text, laid out by the package `mermaid-render`: no program of the system, no browser, no network.
 
 `transitions` draws groups too, from nested states (`children`).  They are not used: a nested state has another name
 (`json_call_PARSING_NAME`), and the machine that runs is flat.
@@ -40,8 +41,8 @@ FAINT = "#8a8a8a"
 GROUP = "#f6f6f6"
 FONT = "Helvetica,Arial,sans-serif"
 UNBROKEN = "\N{NO-BREAK SPACE}"
-GRAPHVIZ_PACKAGE = 'pip install "toolgram[diagrams]", or ask for "mermaid", which needs nothing'
-GRAPHVIZ_PROGRAM = 'install Graphviz (apt install graphviz, brew install graphviz), or ask for "mermaid" or "dot"'
+FONTS = "'Noto Sans',Helvetica,Arial,sans-serif"
+PACKAGE = 'pip install "toolgram[diagrams]", or ask for "mermaid", which needs nothing'
 
 
 class _Machine(GraphMachine):
@@ -159,6 +160,24 @@ def _mermaid_look(box: Box) -> dict[str, str]:
     return look
 
 
+# --- SVG ----------------------------------------------------------------------------------------------------------
+
+
+def draw_svg(picture: Picture) -> str:
+    """The picture as an SVG document; the same bytes every time. Raises ToolgramError without `mermaid-render`."""
+    try:
+        from mermaid_render import convert
+    except ModuleNotFoundError:
+        raise ToolgramError(f"an SVG needs the Python package mermaid-render\n  remedy: {PACKAGE}") from None
+    try:
+        drawn = convert(draw_mermaid(picture)).decode("utf-8")
+    except ValueError as error:
+        raise ToolgramError(f'the diagram cannot be drawn: {error}\n  remedy: ask for "mermaid" or "dot"') from None
+    drawn = drawn.replace("font-family:Noto Sans", f"font-family:{FONTS}", 1)
+    # Its own ground: the lines are black, and a page may be dark.
+    return drawn.replace(">", '><rect width="100%" height="100%" rx="8" fill="#ffffff" />', 1) + "\n"
+
+
 # --- Graphviz -----------------------------------------------------------------------------------------------------
 
 
@@ -194,22 +213,11 @@ def draw_dot(picture: Picture) -> str:
     return str(_graphviz(picture).source)
 
 
-def draw_svg(picture: Picture) -> str:
-    """The picture as an SVG document. Raises ToolgramError without the Python package `graphviz` or the program."""
-    drawing = _graphviz(picture)
-    import graphviz
-
-    try:
-        return str(drawing.pipe(format="svg", encoding="utf-8"))
-    except graphviz.ExecutableNotFound:
-        raise ToolgramError(f"an SVG needs the program `dot`, not found\n  remedy: {GRAPHVIZ_PROGRAM}") from None
-
-
 def _graphviz(picture: Picture) -> Any:
     try:
         import graphviz  # noqa: F401 (the library's graph needs it)
     except ModuleNotFoundError:
-        raise ToolgramError(f"this diagram needs the Python package graphviz\n  remedy: {GRAPHVIZ_PACKAGE}") from None
+        raise ToolgramError(f"this diagram needs the Python package graphviz\n  remedy: {PACKAGE}") from None
     machine = _Machine(picture)
     machine.machine_attributes = {"rankdir": "TB", "ranksep": "0.35", "nodesep": "0.3", "labelloc": "t"}
     machine.style_attributes = {
