@@ -14,6 +14,7 @@ An opening brace is not confirmed before the character after it: only a key or a
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,11 @@ class IjsonFeed:
         self.trail = ""
         if trail:
             self.push(trail)
+
+    def __del__(self) -> None:
+        """ijson's Python backend takes the end for an incomplete document, also where nobody listens any more."""
+        with contextlib.suppress(Exception):
+            self._push.close()
 
     def push(self, token: str) -> list[tuple[str, str, Any]]:
         """Feed one whole token; the events that it completes. Raises NoEvent where it does not fit."""
