@@ -12,7 +12,7 @@ VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
 LLAMA := .llama-cpp
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp test-ray conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp test-ray conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,6 +138,15 @@ docs: $(READY) ## write the pages about the formats and build the site into site
 docs-check: $(READY) ## fail if the pages are out of date or the site does not build
 	$(BIN)/toolgram docs --embed README.md --embed docs/specs/README.md --check
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir "$$scratch/site"
+
+playground/node_modules/.package-lock.json: playground/package-lock.json
+	npm ci --silent --no-audit --no-fund --prefix playground
+
+site: docs playground/node_modules/.package-lock.json ## build the site and the playground, which runs toolgram in the browser (needs npm)
+	$(BIN)/python playground/build.py site/playground
+
+test-site: site ## the playground in a real headless Chromium without a network; CHROMIUM=/usr/bin/chromium
+	node playground/test.mjs site/playground
 
 wheel-check: $(READY) ## build the wheel, install it into an empty environment and parse something
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && set -e && \

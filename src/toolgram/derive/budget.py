@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from toolgram.derive.errors import CostlyTemplate, OutOfBudget
 
 SECONDS = 3.0
-CLOCK = time.thread_time
+CLOCK = getattr(time, "thread_time", time.process_time)  # a browser has no clock for one thread
 MOST_KEPT = 20_000_000  # characters of renderings
 
 
