@@ -16,6 +16,7 @@ from toolgram.bulk.options import Columns, RowOptions
 from toolgram.bulk.run import Run
 from toolgram.cli.checking import print_checks
 from toolgram.cli.deriving import DeriveOptions, checked_name, derive_one, read_kwargs
+from toolgram.cli.doctor import print_diagnosis
 from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
 from toolgram.cli.exporting import print_export, tokens_of
@@ -392,6 +393,45 @@ def derive(
         if template == "-" and sys.stdin is not None and sys.stdin.isatty():
             complain("reading standard input; end it with Ctrl-D")
         raise typer.Exit(derive_one(template or "", variant, options, folder, report))
+
+
+@app.command()
+def doctor(
+    template: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEMPLATE", help="A chat template, or a tokenizer_config.json that holds one. - is standard input."
+        ),
+    ],
+    format_name: FormatOption = None,
+    grammar: Grammar = None,
+    machine: Machine = None,
+    outputs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Outputs of the model, which the format and the template should agree on: a JSON text or a row with "
+            "`output` on each line, or one output as it is.",
+        ),
+    ] = None,
+    bos: Annotated[str | None, typer.Option(metavar="TOKEN", help="The token that begins a text.")] = None,
+    eos: Annotated[str | None, typer.Option(metavar="TOKEN", help="The token that ends a turn.")] = None,
+    variant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which of several templates in a tokenizer_config.json.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The findings as one JSON document.")] = False,
+) -> None:
+    """Say whether a format reads what a chat template writes, and which one does if it does not.
+
+    \b
+    toolgram doctor tokenizer_config.json --format hermes
+    toolgram doctor chat_template.jinja --format qwen3_coder --outputs outputs.jsonl
+
+    Exit status: 0 it reads all; 1 it does not, or a file cannot be read; 2 a mistake in the command.
+    """
+    with quiet_endings():
+        fmt = load_required_format(format_name, grammar, machine, "say which format is meant: --format NAME")
+        raise typer.Exit(print_diagnosis(template, variant, fmt, DeriveOptions(bos, eos), outputs, as_json))
 
 
 @app.command()

@@ -1,0 +1,161 @@
+"""Does this format read what this template writes?  And if it does not, which one does?
+
+Strategy: the messages are those with which derivation proves its own result, written as the template writes them.  A
+named format reads each, and so do the others when it fails.  Where outputs are given, whose truth nobody knows, the
+named format and the derived one read them, and the first that they read differently is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolgram.derive.result import DiffAnalysisResult
+from toolgram.derive.verification import passed, probe
+from toolgram.errors import ToolgramError
+from toolgram.formats import Format, format_names, get_format
+from toolgram.message import Message
+
+CALLING = "call"  # in the name of every case that has calls
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A text that the format does not read: which message it is of, and what is wrong."""
+
+    case: str
+    output: str
+    problem: str
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """What came of it. `better` is the format that reads more, "" where none does; `notes` say what to beware of."""
+
+    format: str
+    read: int
+    written: int
+    first: Difference | None = None
+    better: str = ""
+    better_read: int = 0
+    derived_read: int = 0
+    outputs: int = 0
+    outputs_read_differently: int = 0
+    first_output: Difference | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """The format reads everything that the template writes, and the outputs as the derived format does."""
+        return self.read == self.written > 0 and not self.outputs_read_differently
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON-able data."""
+        return {
+            "ok": self.ok,
+            "format": self.format,
+            "read": self.read,
+            "written": self.written,
+            "first": _as_data(self.first),
+            "better": self.better or None,
+            "better_read": self.better_read,
+            "derived_read": self.derived_read,
+            "outputs": self.outputs,
+            "outputs_read_differently": self.outputs_read_differently,
+            "first_output": _as_data(self.first_output),
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.format} reads {self.read} of {self.written} messages that this template writes."
+        if self.first is not None:
+            yield f"The first that it does not ({self.first.case}): {self.first.problem}"
+            yield f"  {_shown(self.first.output)}"
+        if self.outputs:
+            yield f"Of {self.outputs} outputs it reads {self.outputs_read_differently} otherwise than the derived one."
+        if self.first_output is not None:
+            yield f"The first of them: {self.first_output.problem}"
+            yield f"  {_shown(self.first_output.output)}"
+        if not self.ok and self.better:
+            yield f"{self.better} reads {self.better_read} of {self.written}: use that."
+        elif not self.ok:
+            yield (
+                f"No shipped format reads more. The one derived from the template reads {self.derived_read}: "
+                "`toolgram derive` writes it."
+            )
+        yield from (f"Note: {note}" for note in self.notes)
+
+
+def diagnose(fmt: Format, derived: Format, outputs: Iterable[str] = ()) -> Diagnosis:
+    """Compare a format with what a template writes; `derived` is the format that `derive_format` made of it.
+
+    Takes a few milliseconds for the format, and some tens for each shipped one where it does not fit. Raises
+    ToolgramError where `derived` has no analysis, as one from a cache on disk has not.
+    """
+    report = derived.report
+    result = report.analysis if report is not None else None
+    if report is None or result is None:
+        raise ToolgramError("the derived format comes without its analysis; derive it without a cache")
+    probes = probe(fmt, result)
+    failed = [each for each in probes if each.problem]
+    found = Diagnosis(fmt.name, passed(probes), len(probes), derived_read=passed(report.probes))
+    if failed:
+        found.first = Difference(failed[0].case, failed[0].output, failed[0].problem)
+        found.better, found.better_read = _better(result, found.read, fmt.name)
+    if not any(CALLING in each.case for each in probes):
+        found.notes.append("the template prints no calls, so that only text was compared")
+    found.notes += report.unexplained
+    _compare_outputs(found, fmt, derived, list(outputs))
+    return found
+
+
+def _better(result: DiffAnalysisResult, least: int, but: str) -> tuple[str, int]:
+    """The shipped format that reads most of what the template writes, where that is more."""
+    best = "", least
+    for name in format_names():
+        count = passed(probe(get_format(name), result)) if name != but else 0
+        if count > best[1]:
+            best = name, count
+    return best if best[0] else ("", 0)
+
+
+def _compare_outputs(found: Diagnosis, fmt: Format, derived: Format, outputs: Sequence[str]) -> None:
+    found.outputs = len(outputs)
+    for output in outputs:
+        ours, theirs = _gist(fmt.parse(output)), _gist(derived.parse(output))
+        if ours == theirs:
+            continue
+        found.outputs_read_differently += 1
+        if found.first_output is None:
+            part = next(part for part in ours if ours[part] != theirs[part])
+            problem = f"{part} {_shown(repr(ours[part]))} instead of {_shown(repr(theirs[part]))}"
+            found.first_output = Difference("output", output, problem)
+
+
+def _gist(message: Message) -> dict[str, Any]:
+    calls = [(call.name, _loaded(call.arguments), call.status) for call in message.tool_calls]
+    return {"calls": calls, "content": message.content, "reasoning": message.reasoning}
+
+
+def _loaded(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _as_data(difference: Difference | None) -> dict[str, str] | None:
+    if difference is None:
+        return None
+    return {"case": difference.case, "output": difference.output, "problem": difference.problem}
+
+
+def _shown(text: str, most: int = 300) -> str:
+    """A text on one line."""
+    line = text.encode("unicode_escape").decode() if "\n" in text else text
+    return line if len(line) <= most else line[:most] + " ..."

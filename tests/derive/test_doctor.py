@@ -1,0 +1,96 @@
+"""`toolgram doctor`: whether a named format reads what a template writes, and which one does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import toolgram
+from tests.derive.turns import TEMPLATES
+from toolgram.cli.app import app
+from toolgram.cli.doctor import outputs_in
+from toolgram.derive.doctor import diagnose
+
+ROLE = "{% for m in messages %}<|{{ m.role }}|>"
+CALLS = "{% for c in m.tool_calls %}<tool_call>\n{{ c.function|tojson }}\n</tool_call>{% endfor %}"
+END = (
+    "{{ m.content if m.content }}" + CALLS + "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["doctor", *arguments])
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def hermes(tmp_path: Path) -> str:
+    path = tmp_path / "template.jinja"
+    path.write_text(ROLE + END, encoding="utf-8")
+    return str(path)
+
+
+def test_a_format_that_reads_all(hermes: str) -> None:
+    status, text = run(hermes, "--format", "hermes")
+    assert status == 0, text
+    assert text.startswith("hermes reads 10 of 10 messages")
+
+
+def test_a_format_that_does_not_and_the_one_that_does(hermes: str) -> None:
+    status, text = run(hermes, "--format", "mistral_v3")
+    assert status == 1
+    assert "The first that it does not (one call): " in text
+    assert "<tool_call>" in text
+    assert "hermes reads 10 of 10: use that." in text
+
+
+def test_where_no_shipped_format_reads_more() -> None:
+    status, text = run(str(TEMPLATES / "lenticular.jinja"), "--format", "hermes")
+    assert status == 1
+    assert "No shipped format reads more" in text
+
+
+def test_as_json(hermes: str) -> None:
+    status, text = run(hermes, "--format", "mistral_v3", "--json")
+    data = json.loads(text)
+    assert (status, data["ok"], data["better"]) == (1, False, "hermes")
+    assert data["first"]["case"] == "one call"
+
+
+def test_outputs_that_are_read_otherwise(hermes: str, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    call = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    rows.write_text("\n".join(json.dumps(row) for row in ("Hello.", {"output": call}, {"text": "Bye."})))
+    status, text = run(hermes, "--format", "mistral_v3", "--outputs", str(rows))
+    assert status == 1
+    assert "Of 3 outputs it reads 1 otherwise" in text
+    assert run(hermes, "--format", "hermes", "--outputs", str(rows))[0] == 0
+
+
+def test_a_template_without_calls_is_said_to_tell_little() -> None:
+    derived = toolgram.derive_format((TEMPLATES / "no_tools.jinja").read_text(encoding="utf-8"))
+    found = diagnose(toolgram.get_format("hermes"), derived)
+    assert any("prints no calls" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "outputs"),
+    [
+        ('"a"\n"b"\n', ["a", "b"]),
+        ('{"output": "a"}', ["a"]),
+        ("plain\ntext", ["plain\ntext"]),
+        ('{"name": "f"}', ['{"name": "f"}']),
+        ("", []),
+    ],
+)
+def test_outputs_in_a_file(text: str, outputs: list[str]) -> None:
+    assert outputs_in(text) == outputs
+
+
+def test_mistakes_are_one_line(hermes: str, tmp_path: Path) -> None:
+    assert run(hermes, "--format", "nosuch")[0] == 2
+    assert run(str(tmp_path / "nowhere.jinja"), "--format", "hermes")[0] == 1
+    assert run(hermes)[0] == 2
