@@ -9,6 +9,7 @@ left out of the comparison, since the seam rule drops them and peers disagree ab
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +90,8 @@ Rule = Callable[[Row, Reading, Reading], bool]
 
 
 def _text_behind_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
-    return ours.calls == theirs.calls and _begins(ours.content, theirs.content) and ours.reasoning == theirs.reasoning
+    mine = _asked(row, ours)
+    return ours.calls == theirs.calls and _begins(ours.content, theirs.content) and mine.reasoning == theirs.reasoning
 
 
 def _no_call_is_text(row: Row, ours: Reading, theirs: Reading) -> bool:
@@ -117,6 +119,19 @@ def _begins(text: str, start: str) -> bool:
     return not start or text.startswith(start)
 
 
+def _thought_left_in(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """A tool parser alone leaves the thought, and the marker that ends it, in the text."""
+    words = _MARKER.sub(" ", theirs.content).split()
+    return bool(ours.reasoning) and ours.calls == theirs.calls and words == f"{ours.reasoning} {ours.content}".split()
+
+
+def _nothing_announced(row: Row, ours: Reading, theirs: Reading) -> bool:
+    return not ours.calls and row.text.lstrip()[:1] in ("[", "{") and row.text.strip() == ours.content
+
+
+_MARKER = re.compile(r"</?think>")
+
+
 def _stand_ins(row: Row, ours: Reading, theirs: Reading) -> bool:
     content, reasoning = (
         " ".join(text.replace("<bos>", "").replace("<eos>", "").split()) for text in (ours.content, ours.reasoning)
@@ -130,6 +145,8 @@ REASONS: tuple[tuple[Rule, str], ...] = (
         _stand_ins,
         "`<bos>` and `<eos>` are special tokens of the test's own tokenizer, which no model of the family has",
     ),
+    (_thought_left_in, "the peer was asked for calls alone; here reasoning is reasoning"),
+    (_nothing_announced, "JSON that no marker of the family announces is text, whatever closes it"),
     (_text_behind_calls, "text behind, between and before calls is content; peers drop some of it"),
     (
         _no_call_is_text,
@@ -147,7 +164,7 @@ def judge(row: Row, ours: Reading) -> str:
     if mine in wanted:
         return ""
     for rule, reason in REASONS:
-        if any(rule(row, mine, theirs) for theirs in wanted):
+        if any(rule(row, ours, theirs) for theirs in wanted):
             return reason
     return "?"
 

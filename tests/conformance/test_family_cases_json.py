@@ -26,6 +26,23 @@ FAMILIES: dict[str, tuple[str, str | None]] = {
     "KimiK2Parser": ("kimi_k2", None),
     "KimiK2ToolParser": ("kimi_k2", None),
     "KimiK2Detector": ("kimi_k2", None),
+    "ApertusToolParser": ("apertus", None),
+    "BaseReasoningFormatDetector": ("deepseek_r1", None),
+    "DeepSeekR1Detector": ("deepseek_r1", None),
+    "DeepSeekR1ReasoningParser": ("deepseek_r1", None),
+    "deepseek_r1": ("deepseek_r1", None),
+    "Ernie45ReasoningParser": ("ernie45", None),
+    "Ernie45ToolParser": ("ernie45", None),
+    "GigaChat3Detector": ("gigachat3", None),
+    "Granite20bFCToolParser": ("granite_20b_fc", None),
+    "HunyuanA13BReasoningParser": ("hunyuan_a13b", None),
+    "HunyuanA13BToolParser": ("hunyuan_a13b", None),
+    "Internlm2ToolParser": ("internlm2", None),
+    "JambaToolParser": ("jamba", None),
+    "KimiDetector": ("kimi_vl", None),
+    "LongcatFlashToolParser": ("longcat", None),
+    "nemotron_deci": ("nemotron_v2", None),
+    "Phi4MiniJsonToolParser": ("phi4_mini", None),
 }
 
 

@@ -22,9 +22,21 @@ BOTH = ("Two calls.", "Sure.", [WEATHER, SEARCH])
 
 # Format, the line among the examples under its heading, what the prompt has written: reasoning, content, calls.
 EXAMPLES: list[tuple[str, int, str | None, tuple[str | None, str | None, list[Any]]]] = [
+    ("apertus", 0, None, BOTH),
+    ("cohere_command3", 0, None, ("Two calls.", None, [WEATHER, SEARCH])),
     ("deepseek_v3", 0, "<think>\n", BOTH),
     ("deepseek_v31", 0, "<think>", BOTH),
+    ("ernie45", 0, None, BOTH),
+    ("gigachat3", 0, None, (None, "Sure.", [WEATHER])),
+    ("gigachat3", 1, None, (None, "Sure.", [WEATHER])),
+    ("granite_20b_fc", 0, None, (None, None, [WEATHER, SEARCH])),
+    ("hunyuan_a13b", 1, None, BOTH),
+    ("internlm2", 0, None, (None, "Sure.", [WEATHER, SEARCH])),
+    ("jamba", 0, None, (None, " Sure.", [WEATHER, SEARCH])),
     ("kimi_k2", 0, None, BOTH),
+    ("longcat", 0, "<longcat_think>\n", BOTH),
+    ("minimax_m1", 2, None, BOTH),
+    ("phi4_mini", 0, None, (None, None, [WEATHER, TAGGED])),
 ]
 
 
@@ -46,7 +58,7 @@ def examples(page: str, name: str) -> list[str]:
 
 @pytest.mark.parametrize(("name", "line", "prefix", "meant"), EXAMPLES, ids=lambda value: str(value)[:24])
 def test_an_example_is_read_as_the_page_says(name: str, line: int, prefix: str | None, meant: Any, page: str) -> None:
-    text = examples(page, name)[line]
+    text = examples(page, name)[line].removeprefix("3: ")
     fmt = toolgram.get_format(name)
     for size in (len(text), 1):
         parser = fmt.parser(prefix=prefix)
