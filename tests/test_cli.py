@@ -555,7 +555,7 @@ class TestFormats:
     def test_lines_for_a_pipe(self) -> None:
         lines = run("formats").stdout.splitlines()
         assert [line.split("\t")[0] for line in lines] == toolgram.format_names()
-        assert all(len(line.split("\t")) == 3 for line in lines)
+        assert all(len(line.split("\t")) == 4 for line in lines)
 
     def test_json(self) -> None:
         shipped = json.loads(run("formats", "--json").stdout)

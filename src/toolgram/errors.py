@@ -35,13 +35,14 @@ class FormatError(ToolgramError):
 
 
 class UnknownFormat(ToolgramError, KeyError):
-    """No shipped format has this name. `names` lists those that do."""
+    """No shipped format has this name. `names` lists those that do, `why` says more where more is known."""
 
-    def __init__(self, name: str, names: Iterable[str]) -> None:
+    def __init__(self, name: str, names: Iterable[str], why: str = "") -> None:
         self.name = name
         self.names = tuple(names)
+        self.why = why
         super().__init__(
-            f"unknown format {name!r}; shipped formats: {', '.join(self.names)}. "
+            f"unknown format {name!r}; {f'{why}; ' if why else ''}shipped formats: {', '.join(self.names)}. "
             "Load your own two files with toolgram.load_format(grammar, machine)."
         )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.compile import Program, compile_spec
-from toolgram.errors import ToolgramError, UnknownFormat
+from toolgram.errors import ToolgramError
 from toolgram.late_imports import late_import
 from toolgram.message import Message
 from toolgram.runtime.parser import Parser
@@ -48,9 +48,12 @@ class Format:
     spec: Spec
     _machine_text: str | None
     report: DeriveReport | None  # how it was derived; None for a format that was written
+    choice: str  # why `get_format` took this one, where the name alone does not say; "" where it does
 
-    def __init__(self, spec: Spec, machine_text: str | None = None, report: DeriveReport | None = None) -> None:
-        self.__dict__.update(spec=spec, report=report, _machine_text=machine_text)
+    def __init__(
+        self, spec: Spec, machine_text: str | None = None, report: DeriveReport | None = None, choice: str = ""
+    ) -> None:
+        self.__dict__.update(spec=spec, report=report, choice=choice, _machine_text=machine_text)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{self!r} cannot be changed; load or derive another format")
@@ -319,9 +322,23 @@ def format_names() -> list[str]:
 
 @lru_cache(maxsize=256)
 def get_format(name: str) -> Format:
-    """The shipped format of this name. Raises UnknownFormat, which lists the names."""
-    if name not in format_names():
-        raise UnknownFormat(name, format_names())
+    """The shipped format of this name: its own, that of a parser of vLLM or SGLang, or the id of a model.
+
+    `Format.choice` says why it is this format, where the name alone does not. Raises UnknownFormat, which lists the
+    names and suggests the nearest.
+    """
+    shipped = format_names()
+    if name in shipped:
+        return _shipped(name)
+    from toolgram.names import chosen  # other names are a file of their own, and few ask for them
+
+    choice = chosen(name, shipped)
+    fmt = _shipped(choice.format)
+    return Format(fmt.spec, fmt.machine_text, choice=choice.why) if choice.why else fmt
+
+
+@lru_cache(maxsize=256)
+def _shipped(name: str) -> Format:
     home = _home()
     grammar, machine = home / "grammars" / f"{name}.lark", home / "machines" / f"{name}.yaml"
     kept = kept_spec(name, grammar, machine)

@@ -53,7 +53,7 @@ from toolgram.cli.row_options import (
 )
 from toolgram.cli.rows import print_rows
 from toolgram.cli.serving import serve
-from toolgram.cli.shipped import print_formats
+from toolgram.cli.shipped import print_formats, print_found
 from toolgram.cli.template_table import print_template_table
 from toolgram.cli.terminal import complain, quiet_endings, refuse
 from toolgram.cli.vllm_help import print_vllm_help
@@ -247,14 +247,30 @@ def explain(
 @app.command()
 def formats(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON. Example: toolgram formats --json")] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="MODEL",
+            help="Only the format of this model, or of this parser of vLLM or SGLang, and why.",
+        ),
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option("--template", metavar="FILE", help="Only the format that the text of a chat template hints at."),
+    ] = None,
 ) -> None:
-    """List the formats that ship: name, which models write it, an example.
+    """List the formats that ship: name, which models write it, an example, the other names that are understood.
 
     \b
-    toolgram formats            a table on a terminal
-    toolgram formats | cut -f1  the names: in a pipe, one line each, separated by tabs
+    toolgram formats                        a table on a terminal
+    toolgram formats | cut -f1              the names: in a pipe, one line each, separated by tabs
+    toolgram formats --for Qwen/Qwen3-32B   the format of a model, and why it is that one
+    toolgram formats --template chat.jinja  a hint only: `toolgram derive` reads what the template writes
     """
     with quiet_endings():
+        if model is not None or template is not None:
+            raise typer.Exit(print_found(model, template))
         print_formats(as_json)
 
 

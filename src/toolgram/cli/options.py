@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import toolgram
-from toolgram.cli.terminal import refuse
+from toolgram.cli.terminal import complain, refuse
 
 FormatArgument = Annotated[
     str | None,
@@ -72,7 +72,10 @@ def load_chosen_format(name: str | None, grammar: str | None, machine: str | Non
     try:
         if grammar is not None and machine is not None:
             return toolgram.load_format(grammar, machine)
-        return toolgram.get_format(name) if name is not None else None
+        fmt = toolgram.get_format(name) if name is not None else None
+        if fmt is not None and fmt.choice:
+            complain(f"{name}: read as {fmt.name}; {fmt.choice}")
+        return fmt
     except toolgram.ToolgramError as error:
         refuse(str(error))
     except OSError as error:

@@ -1,0 +1,144 @@
+"""By what other names formats are known: parsers of servers, ids of models, and what a chat template tells.
+
+Strategy: one data file, `names.toml`, read when a name is asked for that is no format's own.  A name is looked up as an
+alias, without case and `-`, `_`, `.`; then as the id of a model, in which the longest known text decides.  A name that
+stands for two formats gives one of them, and says which and why.  A template's text is a hint: what derivation finds
+out from the template goes before it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from toolgram.errors import UnknownFormat
+
+DATA = Path(__file__).with_name("names.toml")
+SERVERS, KINDS = ("vllm", "sglang"), ("tool", "reasoning")
+_MOST = 256  # characters of a name that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The format that a name stands for, and why where that is not plain: "" for a name of its own or an alias."""
+
+    format: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of one format: names of servers' parsers by server and kind, other names, texts in models' ids."""
+
+    parsers: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    also: Sequence[str] = ()
+    models: Sequence[str] = ()
+
+    @property
+    def aliases(self) -> list[str]:
+        """All other names, each once, in the order of the file."""
+        return list(dict.fromkeys([*(name for names in self.parsers.values() for name in names), *self.also]))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The data file, read."""
+
+    entries: Mapping[str, Entry]
+    ambiguous: Mapping[str, Choice]
+    unread: Mapping[str, str]
+    templates: Sequence[tuple[str, Sequence[str]]]
+
+
+@lru_cache(maxsize=1)
+def known_names() -> Names:
+    """The names in the data file."""
+    data = tomllib.loads(DATA.read_text(encoding="utf-8"))
+    ambiguous = {_plain(name): Choice(each["takes"], each["why"]) for name, each in data["ambiguous"].items()}
+    return Names(
+        {name: _entry(about) for name, about in data["formats"].items()},
+        ambiguous,
+        {_plain(name): why for name, why in data["unread"].items()},
+        [(each["format"], each["texts"]) for each in data["templates"]],
+    )
+
+
+def _entry(about: Mapping[str, Any]) -> Entry:
+    parsers = {(server, kind): about.get(server, {}).get(kind, ()) for server in SERVERS for kind in KINDS}
+    return Entry(parsers, about.get("also", ()), about.get("models", ()))
+
+
+def chosen(name: str, shipped: Sequence[str]) -> Choice:
+    """The shipped format that a name stands for: its own, an alias, or the id of a model.
+
+    Raises UnknownFormat, with the nearest names, or with the reason where a name is that of no format.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a format's name is text, not {type(name).__name__}")
+    names, plain = known_names(), _plain(name[:_MOST])
+    if plain in names.unread:
+        raise UnknownFormat(name, shipped, names.unread[plain])
+    if plain in names.ambiguous:
+        return _shipped(name, names.ambiguous[plain], shipped)
+    alias = _aliases(names, shipped).get(plain)
+    if alias is not None:
+        return _shipped(name, Choice(alias), shipped)
+    found = for_model(name, shipped)
+    if found is not None:
+        return _shipped(name, found, shipped)
+    near = get_close_matches(name[:_MOST].lower(), sorted({*shipped, *_spellings(names)}), 3, 0.6)
+    raise UnknownFormat(name, shipped, f"did you mean {' or '.join(near)}?" if near else "")
+
+
+def for_model(model: str, shipped: Sequence[str]) -> Choice | None:
+    """The format of the model of this id, by the longest text that begins a part of the id; None where none does.
+
+    Ids have a dash, a dot or a slash in them.
+    """
+    if model.replace("_", "").isalnum():
+        return None  # the name of a format, or meant as one
+    identity = model[:_MOST].lower().replace("_", "-")
+    found: tuple[str, str] | None = None
+    for text, name in _patterns(known_names(), shipped).items():
+        if (found is None or len(text) > len(found[0])) and re.search(rf"(?:^|[^a-z0-9]){re.escape(text)}", identity):
+            found = text, name
+    return Choice(found[1], f"{found[0]!r} in the id of the model") if found else None
+
+
+def template_hint(template: str) -> str | None:
+    """The format that the text of a chat template tells of, as a hint only; None where it tells of none."""
+    for name, texts in known_names().templates:
+        if all(text in template for text in texts):
+            return name
+    return None
+
+
+def _shipped(name: str, choice: Choice, shipped: Sequence[str]) -> Choice:
+    if choice.format not in shipped:
+        raise UnknownFormat(name, shipped, f"{name} is {choice.format}, which does not ship")
+    return choice
+
+
+def _aliases(names: Names, shipped: Iterable[str]) -> dict[str, str]:
+    own = {_plain(name): name for name in (*names.entries, *shipped)}
+    return {_plain(alias): name for name, entry in names.entries.items() for alias in entry.aliases} | own
+
+
+def _patterns(names: Names, shipped: Iterable[str]) -> dict[str, str]:
+    """Texts in models' ids. A format's own name is one, unless the file gives the same text to another format."""
+    own = {name.replace("_", joint): name for name in (*names.entries, *shipped) for joint in ("-", "")}
+    return own | {text: name for name, entry in names.entries.items() for text in entry.models}
+
+
+def _spellings(names: Names) -> Iterable[str]:
+    return (alias for entry in names.entries.values() for alias in entry.aliases)
+
+
+def _plain(name: str) -> str:
+    return name.lower().translate({ord(char): None for char in "-_."})

@@ -1,0 +1,148 @@
+"""Every name that people use for a format leads to it, or says why it leads to none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import toolgram
+from toolgram.cli.app import app
+from toolgram.names import KINDS, SERVERS, chosen, for_model, known_names, template_hint
+
+COUNTS = {("vllm", "tool"): 58, ("vllm", "reasoning"): 42, ("sglang", "tool"): 44, ("sglang", "reasoning"): 36}
+UNREAD = {("vllm", "tool"): "hf", ("vllm", "reasoning"): "hf", ("sglang", "tool"): "response_template",
+          ("sglang", "reasoning"): "response_template"}  # fmt: skip
+SHIPPED = toolgram.format_names()
+
+
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_name_of_a_server_is_in_the_file_once(server: str, kind: str) -> None:
+    listed = [name for entry in known_names().entries.values() for name in entry.parsers[server, kind]]
+    listed.append(UNREAD[server, kind])
+    assert len(listed) == len(set(listed)) == COUNTS[server, kind]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_name_of_a_server_resolves_or_says_why_not(server: str, kind: str) -> None:
+    for name, entry in known_names().entries.items():
+        for alias in (*entry.parsers[server, kind], *entry.also):
+            for spelling in (alias, alias.upper(), alias.replace("_", "-")):
+                if name in SHIPPED:
+                    assert toolgram.get_format(spelling).name == name
+                else:
+                    with pytest.raises(toolgram.UnknownFormat, match=f"is {name}, which does not ship"):
+                        toolgram.get_format(spelling)
+    with pytest.raises(toolgram.UnknownFormat, match="is no format: that parser of"):
+        toolgram.get_format(UNREAD[server, kind])
+
+
+def test_the_registries_of_vllm_where_it_is_installed() -> None:
+    tools = pytest.importorskip("vllm.tool_parsers", reason="vLLM is not here: make test-vllm installs it")
+    listed = {name for entry in known_names().entries.values() for name in entry.parsers["vllm", "tool"]} | {"hf"}
+    assert {name for name in tools._TOOL_PARSERS_TO_REGISTER if not name.startswith("toolgram")} == listed
+
+
+MODELS = {
+    "Qwen/Qwen3-32B": "hermes",
+    "Qwen/Qwen3-Coder-480B-A35B-Instruct": "qwen3_coder",
+    "Qwen/Qwen3.5-397B-A17B": "qwen3_coder",
+    "moonshotai/Kimi-K2-Instruct": "kimi_k2",
+    "deepseek-ai/DeepSeek-R1": "deepseek_v3",
+    "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B": "deepseek_r1",
+    "deepseek-ai/DeepSeek-V3.1-Terminus": "deepseek_v31",
+    "deepseek-ai/DeepSeek-V3.2-Exp": "deepseek_v31",
+    "mistralai/Mistral-7B-Instruct-v0.3": "mistral_v3",
+    "mistralai/Mistral-Small-3.2-24B-Instruct-2506": "mistral_v11",
+    "meta-llama/Llama-3.3-70B-Instruct": "llama3_json",
+    "meta-llama/Llama-4-Scout-17B-16E-Instruct": "llama4_pythonic",
+    "openai/gpt-oss-120b": "gpt_oss",
+    "ibm-granite/granite-3.3-8b-instruct": "granite_3",
+    "ibm-granite/granite-4.0-h-small": "hermes",
+    "ibm-granite/granite-20b-functioncalling": "granite_20b_fc",
+    "nvidia/NVIDIA-Nemotron-Nano-9B-v2": "nemotron_v2",
+    "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "qwen3_coder",
+    "/models/my_Kimi_K2_tuned": "kimi_k2",
+}
+
+
+@pytest.mark.parametrize(("model", "name"), MODELS.items())
+def test_the_id_of_a_model_leads_to_its_format_and_says_why(model: str, name: str) -> None:
+    fmt = toolgram.get_format(model)
+    assert fmt.name == name
+    assert "in the id of the model" in fmt.choice
+    assert for_model(model, SHIPPED) is not None
+
+
+def test_a_text_counts_only_where_a_part_of_an_id_begins() -> None:
+    assert for_model("someone/unqwenched-7b", SHIPPED) is None
+
+
+def test_an_ambiguous_name_says_what_was_taken_and_why() -> None:
+    fmt = toolgram.get_format("mistral")
+    assert fmt.name == "mistral_v11"
+    assert "mistral_v3" in fmt.choice
+    assert toolgram.get_format("mistral_v11").choice == ""
+    for name, choice in known_names().ambiguous.items():
+        assert choice.format in choice.why, name
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("hermez", "did you mean hermes"), ("qwen3codr", "did you mean"), ("x" * 9_999, "shipped formats")],
+)
+def test_an_unknown_name_suggests_the_nearest(name: str, near: str) -> None:
+    with pytest.raises(toolgram.UnknownFormat, match=near):
+        toolgram.get_format(name)
+
+
+def test_a_name_of_its_own_needs_no_file() -> None:
+    code = "import sys, toolgram; toolgram.get_format('hermes'); print('toolgram.names' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == "False"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_format_is_found_by_its_own_name_in_an_id(name: str) -> None:
+    for joint in ("-", "_", ""):
+        found = chosen(name.replace("_", joint), SHIPPED)
+        assert found.format == name
+
+
+def test_a_template_is_a_hint(root: Path) -> None:
+    assert template_hint("{{ '<|tool_calls_section_begin|>' }}") == "kimi_k2"
+    assert template_hint("<｜tool▁calls▁begin｜>function<｜tool▁sep｜>\n```json") == "deepseek_v3"
+    assert template_hint("<｜tool▁calls▁begin｜><｜tool▁sep｜>") == "deepseek_v31"
+    assert template_hint("Hello.") is None
+    known = {*known_names().entries, *SHIPPED}
+    assert {name for name, _ in known_names().templates} <= known
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["formats", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_command_finds_the_format_of_a_model(tmp_path: Path) -> None:
+    assert run("--for", "Qwen/Qwen3-32B") == (0, "hermes\t'qwen' in the id of the model\n", "")
+    assert run("--for", "granite-20b-fc") == (0, "granite_20b_fc\tgranite-20b-fc is a name of it\n", "")
+    status, shown, said = run("--for", "hermez")
+    assert (status, shown) == (1, "")
+    assert "did you mean hermes" in said
+    template = tmp_path / "chat.jinja"
+    template.write_text("<|tool_calls_section_begin|>", encoding="utf-8")
+    assert run("--template", str(template)) == (0, "kimi_k2\tby its markers; a hint only\n", "")
+    assert run("--template", str(tmp_path / "none"))[0] == 1
+    template.write_text("Hello.", encoding="utf-8")
+    assert "toolgram derive" in run("--template", str(template))[2]
+
+
+def test_the_command_line_says_what_an_ambiguous_name_was_read_as() -> None:
+    result = CliRunner().invoke(app, ["parse", "--format", "mistral"], input='[TOOL_CALLS]f[ARGS]{"a": 1}')
+    assert result.exit_code == 0
+    assert "mistral: read as mistral_v11; " in result.stderr
