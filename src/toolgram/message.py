@@ -218,17 +218,17 @@ class MessageBuilder:
         if not self._keep:
             return
         for event in events:
-            if isinstance(event, Content):
-                self._say(event.text, event.source)
-            elif isinstance(event, Reasoning):
-                self.reasoning.append(event.text)
-                self._forget_dropped()
+            if isinstance(event, Dropped):
+                self._drop(event.source)
             elif isinstance(event, ToolCallDelta):
                 if event.arguments != event.source:
                     self.written_as(event.source)
                 self.fragments.append(event.arguments)
-            elif isinstance(event, Dropped):
-                self._drop(event.source)
+            elif isinstance(event, Content):
+                self._say(event.text, event.source)
+            elif isinstance(event, Reasoning):
+                self.reasoning.append(event.text)
+                self._forget_dropped()
             elif isinstance(event, Note):
                 self._note(event)
             elif isinstance(event, ToolCallStart):
@@ -329,10 +329,14 @@ class MessageBuilder:
         if not self._keep:
             raise ToolgramError("this parser keeps no message; make it with keep_message=True, or fold its events")
         parts: list[Part] = []
+        texts: list[str] = []  # of the content
+        calls: list[ToolCall] = []
         malformed: list[MalformedCall] = []
         text, failed = "", False
         for part in [*(self._parts or ()), _Text(self.content, self._joined)]:
             if isinstance(part, _Text):
+                if not part.pieces:
+                    continue
                 shown = "".join(part.pieces)
                 text += f" {shown}" if part.joined and shown and not failed else shown
                 failed = failed and not shown
@@ -340,15 +344,20 @@ class MessageBuilder:
                 malformed.append(part.malformed())
                 text, failed = text + part.source(), not part.shared
             else:
-                parts += [text, replace(part.call, arguments="".join(part.fragments))]
+                made = part.call
+                call = ToolCall(made.id, made.name, "".join(part.fragments), made.status, made.model_id)
+                calls.append(call)
+                texts.append(text)
+                if text.strip():
+                    parts.append(text)
+                parts.append(call)
                 text, failed = "".join(part.rest), False
-        parts.append(text)
-        content = "".join(part for part in parts if isinstance(part, str))
-        calls = [part for part in parts if isinstance(part, ToolCall)]
-        parts = [part for part in parts if not isinstance(part, str) or part.strip()]
+        texts.append(text)
+        if text.strip():
+            parts.append(text)
         return Message(
-            content if content.strip() else None,
-            _text(self.reasoning),
+            _text(texts),
+            _text(self._reasoning or ()),
             calls,
             malformed,
             [replace(anomaly) for anomaly in anomalies],

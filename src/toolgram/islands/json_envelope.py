@@ -91,14 +91,15 @@ class Envelope:
     """
 
     __slots__ = (
-        "feed", "in_list", "inner", "parents", "path", "python", "repairs", "scanner", "skip", "source", "string",
-        "token", "token_at",
+        "_trail", "feed", "in_list", "inner", "parents", "path", "python", "repairs", "scanner", "skip", "source",
+        "string", "token", "token_at",
     )  # fmt: skip
 
     def __init__(self, in_list: bool = False, repairs: bool = False) -> None:
         self.repairs = repairs
         self.scanner = JsonScanner(repairs=repairs)
         self.feed: IjsonFeed | None = None
+        self._trail = ""  # what a copy has fed, and its parser has not seen yet
         self.python: PythonScanner | None = None
         self.string: JsonStringScanner | None = None
         self.in_list = in_list
@@ -113,7 +114,7 @@ class Envelope:
     def push(self, token: str) -> list[tuple[str, str, Any]]:
         """ijson's events for one more token; the parser behind it is made when first needed."""
         if self.feed is None:
-            self.feed = IjsonFeed("" if self.in_list else "[")
+            self.feed = IjsonFeed(self._trail or ("" if self.in_list else "["))
         return self.feed.push(token)
 
     def read(self, text: str, pos: int, final: bool) -> int:
@@ -137,11 +138,14 @@ class Envelope:
 
     def settle(self) -> None:
         """A value is complete: the trail need only say where, not what went by."""
-        if self.feed is None:
+        if self.feed is None and not self._trail:
             return
         keys = [path.rpartition(".")[2] for path in self.parents[1:]]
         objects = "".join(f'{{"{key}":' for key in [*keys, ""]) if self.parents else ""
-        self.feed.trail = f"[{objects}0"
+        if self.feed is not None:
+            self.feed.trail = f"[{objects}0"
+        else:
+            self._trail = f"[{objects}0"
 
     @property
     def depth(self) -> int:
@@ -163,10 +167,23 @@ class Envelope:
         quote = '"' if self.string is not None or self.scanner.in_string else ""
         return OpenBrackets("".join(self.scanner.stack), quote, self.in_list, self.python is not None)
 
+    def copy(self) -> Envelope:
+        """An envelope at the same place, between two tokens of JSON; the parser behind it is made when first needed."""
+        envelope = Envelope.__new__(Envelope)
+        envelope.scanner = self.scanner.copy()
+        envelope.feed = envelope.python = envelope.string = None
+        envelope._trail = self.feed.trail if self.feed else self._trail
+        envelope.in_list, envelope.repairs = self.in_list, self.repairs
+        envelope.skip, envelope.inner = self.skip, self.inner
+        envelope.source, envelope.token, envelope.token_at = self.source, self.token, self.token_at
+        envelope.path, envelope.parents = self.path, self.parents[:]
+        return envelope
+
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        trail = self.feed.trail if self.feed else None
-        place = [self.in_list, self.repairs, self.path, [*self.parents], trail, self.source, self.token, self.token_at]
+        trail = self.feed.trail if self.feed else self._trail or None
+        token_at = self.token_at if self.token else 0
+        place = [self.in_list, self.repairs, self.path, [*self.parents], trail, self.source, self.token, token_at]
         transcoding = [dump_island(self.python), self.skip, self.inner]
         return [self.scanner.dump(), dump_island(self.string), *place, *transcoding]
 

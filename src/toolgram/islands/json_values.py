@@ -244,14 +244,15 @@ class JsonScanner:
     """
 
     __slots__ = (
-        "_cache", "_controls", "digits", "end", "fault", "kind", "max_depth", "met_control", "out", "repairer",
-        "repairs", "stack", "state", "was",
+        "_cache", "_controls", "digits", "end", "exits", "fault", "kind", "max_depth", "met_control", "out",
+        "repairer", "repairs", "stack", "state", "was",
     )  # fmt: skip
 
     def __init__(self, max_depth: int = MAX_DEPTH, repairs: bool = False) -> None:
         self.repairs = repairs
         self._cache = _REPAIRING_CACHE if repairs else _CACHE
         self.repairer: JsonRepairer | None = None
+        self.exits: Any = None  # known ways on behind the value (see `runtime.straight_paths`)
         self.fault = 0
         self.digits = 0  # of the integer that is being read
         self.met_control = False  # the last run has stopped before the first raw control character,
@@ -500,6 +501,17 @@ class JsonScanner:
     def open_brackets(self) -> OpenBrackets:
         """The open brackets, and whether a string is."""
         return OpenBrackets("".join(self.stack), '"' if self.in_string else "")
+
+    def copy(self) -> JsonScanner:
+        """A scanner at the same place, outside a number and a repair."""
+        scanner = JsonScanner.__new__(JsonScanner)
+        scanner.repairs, scanner._cache = self.repairs, self._cache
+        scanner.repairer = scanner.exits = None
+        scanner.fault = scanner.digits = scanner.end = 0
+        scanner.met_control, scanner._controls = self.met_control, self._controls
+        scanner.state, scanner.stack, scanner.kind = self.state, self.stack[:], self.kind
+        scanner.out, scanner.was, scanner.max_depth = "", self.was, self.max_depth
+        return scanner
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data, a few characters."""

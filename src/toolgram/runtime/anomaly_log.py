@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Iterable, MutableSequence
 
 from toolgram.anomalies import KINDS, Anomaly
-from toolgram.events import BufferedEvent, Event, Malformed, Note, ToolCallEnd, ToolCallStart
+from toolgram.events import BufferedEvent, Dropped, Event, Malformed, Note, ToolCallDelta, ToolCallEnd, ToolCallStart
 
+_MARKUP = (Dropped, ToolCallDelta)
 _MOST_TEXT = 1000  # characters of an anomaly about text, which the message has whole
 _MOST_UNTAKEN = 256  # anomalies of a stream that keeps nothing, and that nobody takes
 
@@ -45,7 +46,9 @@ class AnomalyLog:
                     self.add(event.kind, event.text)
                 continue
             emitted.append(event)
-            if isinstance(event, ToolCallStart):
+            if self._rest_to < 0 and isinstance(event, _MARKUP):
+                pass  # nearly all events, and nothing to note of them
+            elif isinstance(event, ToolCallStart):
                 self._call, self._name = event.index, event.name
                 if self._names and event.name not in self._names:
                     self.add("unknown_tool", event.name)

@@ -91,6 +91,9 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
     elif scanner.broken:
         return _broke(stream, scanner, envelope, floor, text)
     elif len(scanner.stack) == floor:
+        behind = stream.paths.leave(stream, scanner, text, end) if scanner.exits and stream.paths else -1
+        if behind >= 0:
+            return behind
         if envelope is None:
             stream.island = None
             stream.fire("object_end", "")

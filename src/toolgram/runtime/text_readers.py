@@ -139,6 +139,10 @@ def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int
 
 
 def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> int:
+    if stream.paths is not None:
+        behind = stream.paths.enter(stream, symbol, text, begin)
+        if behind >= 0:
+            return behind
     if symbol.kind == TERMINAL:
         if not symbol.most and text[begin:end] not in stream.program.closers:
             stream.events.behind_call = False

@@ -1,0 +1,143 @@
+"""The straight way into a call and out of it: one expression where the readers take a step per token.
+
+Most calls are written as their format's own examples are: the opener, `{"name": "f", "arguments": `, the arguments,
+`}`, the closer.  What the readers do there is always the same but for the name, the id and the blanks.  So it is
+recorded once and repeated.
+
+Theory of operation
+===================
+
+A *path* leads from one place to another at which nothing is held, buffered or half read: from free text to the first
+brace of the arguments, from their last brace to text, or to the next arguments.  Paths are found by reading the
+examples of the machine file.  Each is then tried with other names and ids, and with none or many blanks wherever blanks
+may stand, always by the readers themselves.  What they take becomes part of one expression, in which each event is a
+group.  Its *effect* is what the readers left: events whose characters are these groups, and the state of the stream.
+
+So no rule is stated here.  A path holds what the readers did; where its expression does not match, they read.  They
+also read with a trace or token ids, while a candidate is held, inside a prefix, at the end of the output, and where
+text before the call may have opened what the call stands in.  A path that gives other events than the readers, on any
+of the texts on which it was tried, is not used.
+
+Paths are recorded when a program meets its first call, in a few milliseconds, and shared by all its streams.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolgram.compile import Program, StateProgram, Symbol
+from toolgram.events import Dropped, Note, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.islands.json_envelope import Envelope
+from toolgram.islands.json_values import JsonScanner
+
+if TYPE_CHECKING:
+    from toolgram.runtime.stream import Stream
+
+NO_PATH = -1
+
+# How an event is made: its kind, the group of its characters (0: none), and two things that it says.
+Maker = tuple[str, int, Any, Any]
+
+
+@dataclass(slots=True, eq=False)
+class Path:
+    """One path: its expression, its events, and what it leaves."""
+
+    pattern: re.Pattern[str]
+    makers: list[Maker]
+    state: StateProgram
+    reader: str
+    island: Envelope | JsonScanner | None
+    calls: int  # how many it begins
+    index: int | None  # of the open call behind it, counted from the first that it begins
+    behind_call: bool
+    name: int = 0  # the groups of the name
+    id: int = 0  # and the id
+    leaves: str = ""  # what a continuation depends on behind it, but for the number of calls
+    exits: list[Path] = field(default_factory=list)
+
+    @property
+    def inside(self) -> bool:
+        """Whether it leads to arguments."""
+        return self.island is not None
+
+    def take(self, stream: Stream, found: re.Match[str]) -> int:
+        """Do what the readers would do. Returns the position behind it."""
+        events, calls = stream.events, stream.calls
+        base = calls.count
+        if events.blanks or not events.seam:
+            events.make_seam()
+        out = events.out
+        for kind, group, first, second in self.makers:
+            source = found[group] if group else ""
+            if kind == "dropped":
+                if source:
+                    out.append(Dropped(source, first, source))
+            elif kind == "delta":
+                out.append(ToolCallDelta(base + first, source if second is None else second, source))
+            elif kind == "start":
+                made_id = found[self.id] if second else calls.ids()
+                calls.start = start = ToolCallStart(base + first, made_id, found[self.name], source)
+                out.append(start)
+            elif kind == "end":
+                out.append(ToolCallEnd(base + first, second, source))
+            else:
+                out.append(Note(first, found[self.id] if second is None else second))
+        calls.count = base + self.calls
+        calls.index = None if self.index is None else base + self.index
+        events.behind_call = self.behind_call
+        stream.state, stream.reader = self.state, self.reader
+        island = self.island
+        if island is not None:
+            island = island.copy()
+            scanner = island.scanner if isinstance(island, Envelope) else island
+            scanner.exits = self.exits or None
+        stream.island = island
+        return found.end()
+
+
+class StraightPaths:
+    """The paths of a program, recorded when the first call is met."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._entries: dict[tuple[str, str], list[Path]] | None = None
+
+    def enter(self, stream: Stream, symbol: Symbol, text: str, begin: int) -> int:
+        """Take a path that begins with `symbol` at `begin`: the position behind it, or NO_PATH."""
+        events = stream.events
+        if events.held is not None or stream.island is not None or events.tail or stream.assumed:
+            return NO_PATH
+        if stream.closing is not None or stream.source.prefix_characters or stream.calls.id is not None:
+            return NO_PATH
+        if self._entries is None:
+            from toolgram.runtime.path_recording import recorded_paths
+
+            self._entries = recorded_paths(self._program)
+        for path in self._entries.get((stream.state.name, symbol.trigger), ()):
+            found = path.pattern.match(text, begin)
+            if found is not None:
+                return path.take(stream, found)
+        return NO_PATH
+
+    def leave(self, stream: Stream, scanner: JsonScanner, text: str, end: int) -> int:
+        """The arguments are closed: take a path that begins at `end`; the position behind it, or NO_PATH."""
+        exits: list[Path] | None = scanner.exits
+        scanner.exits = None
+        if exits is None or stream.closing is not None or stream.source.transcoding is not None or stream.events.tail:
+            return NO_PATH
+        for path in exits:
+            found = path.pattern.match(text, end)
+            if found is not None:
+                return path.take(stream, found)
+        return NO_PATH
+
+
+def paths_of(program: Program) -> StraightPaths | None:
+    """The paths of a program. Tests put None in their place."""
+    found = program.straight
+    if not isinstance(found, StraightPaths):
+        found = program.straight = StraightPaths(program)
+    return found
