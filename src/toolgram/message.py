@@ -83,7 +83,7 @@ class Message:
         return {
             "content": self.content,
             "reasoning": self.reasoning,
-            "tool_calls": [_fields(call) for call in self.tool_calls],
+            "tool_calls": [_call_fields(call) for call in self.tool_calls],
             "malformed": [_fields(call) for call in self.malformed],
             "anomalies": [_fields(anomaly) for anomaly in self.anomalies],
             "finish_reason": self.finish_reason,
@@ -97,6 +97,12 @@ class Message:
         """
         checked: list[CheckedCall] = late_import("validate")(self, tools)
         return checked
+
+
+def _call_fields(call: ToolCall) -> dict[str, Any]:
+    """The same as `_fields`, for what nearly every message has."""
+    said = {"id": call.id, "name": call.name, "arguments": call.arguments, "status": call.status}
+    return said if call.model_id is None else {**said, "model_id": call.model_id}
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -219,7 +225,10 @@ class MessageBuilder:
             return
         for event in events:
             if isinstance(event, Dropped):
-                self._drop(event.source)
+                if self._call is not None:
+                    self._call.inside.append((len(self.fragments), event.source))
+                else:
+                    self._drop(event.source)
             elif isinstance(event, ToolCallDelta):
                 if event.arguments != event.source:
                     self.written_as(event.source)
@@ -255,9 +264,7 @@ class MessageBuilder:
         self._failed = self._opens = self._dropped = None
 
     def _drop(self, source: str) -> None:
-        if self._call is not None:
-            self._call.inside.append((len(self.fragments), source))
-            return
+        """Characters without meaning of their own, outside a call."""
         failed = self._failed if not self.content else None
         if failed is not None and self._opens is None:
             bare = source.strip()

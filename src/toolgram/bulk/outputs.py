@@ -39,10 +39,10 @@ def answer_line(file: str | None, line: int, answer: Answer) -> bytes:
     return write_row(said)
 
 
-def encode(rows: Sequence[Row], kind: str, name_files: bool) -> bytes:
+def encode(rows: Iterable[Row], kind: str, name_files: bool) -> bytes:
     """Answers as the bytes of a file of this kind."""
     if kind == PARQUET:
-        return _parquet(rows)
+        return _parquet(list(rows))
     lines = b"".join([answer_line(file if name_files else None, line, answer) for file, line, answer in rows])
     if kind == GZIP:
         return gzip.compress(lines, 6, mtime=0)

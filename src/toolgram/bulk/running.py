@@ -62,12 +62,18 @@ class BatchReader:
 
     def answer(self, batch: Batch) -> BatchAnswer:
         """The answers to a batch, in order."""
-        rows = list(self._answers(batch))
-        summary = Summary()
-        for file, line, answer in rows:
-            summary.saw(answer.message, file, line)
-        bad = [BadRowAt(file, line, answer.error) for file, line, answer in rows if answer.message is None]
-        return BatchAnswer(encode(rows, self._job.kind, self._job.name_files), bad, summary.to_dict(), batch.size)
+        summary, bad = Summary(), []
+
+        def counted() -> Iterator[Row]:
+            for row in self._answers(batch):
+                file, line, answer = row
+                summary.saw(answer.message, file, line)
+                if answer.message is None:
+                    bad.append(BadRowAt(file, line, answer.error))
+                yield row
+
+        output = encode(counted(), self._job.kind, self._job.name_files)
+        return BatchAnswer(output, bad, summary.to_dict(), batch.size)
 
     def nothing(self) -> BatchAnswer:
         """The answers to no rows."""

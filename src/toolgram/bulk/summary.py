@@ -16,6 +16,7 @@ from toolgram.message import Message
 
 MOST_SHOWN = 10
 _LONGEST_EXAMPLE = 80
+_COUNTS = [str(count) for count in range(65)]
 REPAIRED = frozenset(list(KINDS)[: list(KINDS).index("repeated_argument")])
 
 
@@ -43,16 +44,17 @@ class Summary:
             self.bad += 1
             return
         calls = message.tool_calls
-        self.with_calls += bool(calls)
-        self.per_row[str(min(len(calls), 10))] += 1
+        self.per_row[_COUNTS[min(len(calls), 10)]] += 1
+        if calls:
+            self.with_calls += 1
         for call in calls:
             self.calls[call.status] += 1
-            self.arguments[_bits(call.arguments)] += 1
+            self.arguments[_COUNTS[len(call.arguments).bit_length()]] += 1
             if call.name in self.functions or len(self.functions) < 1000:
                 self.functions[call.name] += 1
         if message.malformed:
             self.calls["malformed"] += len(message.malformed)
-        self.lengths[_bits(message.content or "")] += 1
+        self.lengths[_COUNTS[len(message.content).bit_length() if message.content else 0]] += 1
         if message.anomalies:
             self.repaired += any(odd.kind in REPAIRED for odd in message.anomalies)
             for odd in message.anomalies:
@@ -99,7 +101,3 @@ class Summary:
             shown = f"; first in {at['file']} line {at['line']}: {at['text']!r}" if at else ""
             said.append(f"{count:,} x {kind}: {KINDS.get(kind, '')}{shown}")
         return said
-
-
-def _bits(text: str) -> str:
-    return str(len(text).bit_length())

@@ -29,6 +29,7 @@ from toolgram.message import Message, MessageBuilder
 from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
 from toolgram.runtime.event_buffer import REASONING, UNCLOSED_ENVELOPE
+from toolgram.runtime.path_recording import recorded_paths
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.straight_paths import paths_of
@@ -101,7 +102,7 @@ class Parser:
             self._skip(prefix)
         self._stream.events.lead = program.turn_start
         if trace is None:
-            self._stream.paths = paths_of(program)
+            self._stream.paths = paths_of(program, recorded_paths)
 
     @property
     def state(self) -> str:

@@ -62,7 +62,7 @@ class _Walk(StraightPaths):
     """Notes where symbols stand while an example is read, and takes no path."""
 
     def __init__(self, program: Program) -> None:
-        super().__init__(program)
+        super().__init__(program, recorded_paths)
         self.symbols: list[tuple[int, StateProgram, Symbol]] = []
 
     def enter(self, stream: Stream, symbol: Symbol, text: str, begin: int) -> int:

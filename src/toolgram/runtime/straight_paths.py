@@ -24,8 +24,9 @@ Paths are recorded when a program meets its first call, in a few milliseconds, a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolgram.compile import Program, StateProgram, Symbol
 from toolgram.events import Dropped, Note, ToolCallDelta, ToolCallEnd, ToolCallStart
@@ -98,11 +99,15 @@ class Path:
         return found.end()
 
 
+Record: TypeAlias = Callable[[Program], dict[tuple[str, str], list[Path]]]
+
+
 class StraightPaths:
     """The paths of a program, recorded when the first call is met."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, record: Record) -> None:
         self._program = program
+        self._record = record
         self._entries: dict[tuple[str, str], list[Path]] | None = None
 
     def enter(self, stream: Stream, symbol: Symbol, text: str, begin: int) -> int:
@@ -113,9 +118,7 @@ class StraightPaths:
         if stream.closing is not None or stream.source.prefix_characters or stream.calls.id is not None:
             return NO_PATH
         if self._entries is None:
-            from toolgram.runtime.path_recording import recorded_paths
-
-            self._entries = recorded_paths(self._program)
+            self._entries = self._record(self._program)
         for path in self._entries.get((stream.state.name, symbol.trigger), ()):
             found = path.pattern.match(text, begin)
             if found is not None:
@@ -135,9 +138,9 @@ class StraightPaths:
         return NO_PATH
 
 
-def paths_of(program: Program) -> StraightPaths | None:
-    """The paths of a program. Tests put None in their place."""
+def paths_of(program: Program, record: Record) -> StraightPaths:
+    """The paths of a program, which `record` records when they are needed."""
     found = program.straight
     if not isinstance(found, StraightPaths):
-        found = program.straight = StraightPaths(program)
+        found = program.straight = StraightPaths(program, record)
     return found
