@@ -67,8 +67,8 @@ def test_a_trace_and_token_ids_see_the_readers() -> None:
     steps: list[Any] = []
     traced = fmt.parser(trace=steps.append)
     traced.feed(fmt.example)
-    assert traced._stream.paths is None
     assert len(steps) > 10
     by_id = fmt.parser(special_tokens={"<tool_call>": 7})
     by_id.feed("<tool_call>", [7])
-    assert by_id._stream.paths is None
+    assert by_id.state != fmt.parser().state
+    assert [event.type for event in by_id.feed('{"name": "f", "arguments": {"a": 1}}')][-1] == "tool_call_end"

@@ -119,7 +119,7 @@ class Program:
     strict: bool = False  # nothing is repaired
     closing: frozenset[str] = frozenset()  # texts of the markers that close a call
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
-    straight: object = None  # what `runtime.straight_paths` has recorded of it
+    straight: Any = None  # what `runtime.straight_paths` has recorded of it
 
     @property
     def longest_closer(self) -> int:

@@ -91,7 +91,8 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
     elif scanner.broken:
         return _broke(stream, scanner, envelope, floor, text)
     elif len(scanner.stack) == floor:
-        behind = stream.paths.leave(stream, scanner, text, end) if scanner.exits and stream.paths else -1
+        paths = stream.program.straight if scanner.exits is not None else None
+        behind = paths.leave(stream, scanner, text, end) if paths is not None else -1
         if behind >= 0:
             return behind
         if envelope is None:

@@ -32,7 +32,7 @@ from toolgram.runtime.event_buffer import REASONING, UNCLOSED_ENVELOPE
 from toolgram.runtime.path_recording import recorded_paths
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
-from toolgram.runtime.straight_paths import paths_of
+from toolgram.runtime.straight_paths import StraightPaths
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
 from toolgram.runtime.value_readers import end_value
 from toolgram.spec import END, TEXT, UNCLOSED
@@ -101,8 +101,8 @@ class Parser:
         elif prefix:
             self._skip(prefix)
         self._stream.events.lead = program.turn_start
-        if trace is None:
-            self._stream.paths = paths_of(program, recorded_paths)
+        if program.straight is None:
+            program.straight = StraightPaths(program, recorded_paths)
 
     @property
     def state(self) -> str:
@@ -373,7 +373,6 @@ class Parser:
     def trace_to(self, trace: Trace | None) -> None:
         """Call `trace` at every transition from here on; a restored parser has none."""
         self._stream.trace = trace
-        self._stream.paths = None
 
     def _skip(self, prefix: str) -> None:
         """Move through what the prompt has already written; its events are not emitted."""

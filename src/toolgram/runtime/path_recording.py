@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from toolgram.compile import ENVELOPE, Program, StateProgram, Symbol
@@ -81,6 +82,7 @@ class _Example(NamedTuple):
 
 
 def recorded_paths(program: Program) -> dict[tuple[str, str], list[Path]]:
+    program = replace(program, straight=None)  # in what is recorded, the readers read
     entries: dict[tuple[str, str], list[Path]] = {}
     exits: dict[str, list[Path]] = {}
     for text in examples(program):
@@ -92,8 +94,8 @@ def recorded_paths(program: Program) -> dict[tuple[str, str], list[Path]]:
 
 def _walked(program: Program, text: str) -> _Example | None:
     """An example, read step by step; None where it is none of JSON arguments."""
-    stream = fresh_stream(program, program.initial)
-    walk = stream.paths = _Walk(program)
+    walk = _Walk(program)
+    stream = fresh_stream(replace(program, straight=walk), program.initial)
     pos, arguments, clean = 0, [], [0]
     opened: int | None = None
     while 0 <= pos < len(text):

@@ -113,11 +113,16 @@ class StraightPaths:
     def enter(self, stream: Stream, symbol: Symbol, text: str, begin: int) -> int:
         """Take a path that begins with `symbol` at `begin`: the position behind it, or NO_PATH."""
         events = stream.events
+        if stream.trace is not None or stream.unmatched_ids is not None:
+            return NO_PATH
         if events.held is not None or stream.island is not None or events.tail or stream.assumed:
             return NO_PATH
         if stream.closing is not None or stream.source.prefix_characters or stream.calls.id is not None:
             return NO_PATH
         if self._entries is None:
+            move = stream.state.row.get(symbol.trigger)
+            if move is not None and move.dest.is_text:
+                return NO_PATH  # it begins no call, so nothing is recorded yet
             self._entries = self._record(self._program)
         for path in self._entries.get((stream.state.name, symbol.trigger), ()):
             found = path.pattern.match(text, begin)
@@ -129,18 +134,12 @@ class StraightPaths:
         """The arguments are closed: take a path that begins at `end`; the position behind it, or NO_PATH."""
         exits: list[Path] | None = scanner.exits
         scanner.exits = None
-        if exits is None or stream.closing is not None or stream.source.transcoding is not None or stream.events.tail:
+        if exits is None or stream.trace is not None or stream.unmatched_ids is not None:
+            return NO_PATH
+        if stream.closing is not None or stream.source.transcoding is not None or stream.events.tail:
             return NO_PATH
         for path in exits:
             found = path.pattern.match(text, end)
             if found is not None:
                 return path.take(stream, found)
         return NO_PATH
-
-
-def paths_of(program: Program, record: Record) -> StraightPaths:
-    """The paths of a program, which `record` records when they are needed."""
-    found = program.straight
-    if not isinstance(found, StraightPaths):
-        found = program.straight = StraightPaths(program, record)
-    return found

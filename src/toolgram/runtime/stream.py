@@ -20,7 +20,7 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from toolgram.call_ids import CallIds
 from toolgram.compile import Move, Program, StateProgram, Symbol
@@ -34,9 +34,6 @@ from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, Eve
 from toolgram.runtime.source import Source
 from toolgram.spec import TEXT, UNCLOSED
 from toolgram.tools import NO_TOOLS, Tools
-
-if TYPE_CHECKING:
-    from toolgram.runtime.straight_paths import StraightPaths
 
 REJECTED: Final = "refuted"  # the trigger that a trace gives where a held region turns out to be text
 _UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
@@ -75,8 +72,8 @@ class Stream:
     """The machine's position, the parts that hold what it must remember, and the moves that it can make."""
 
     __slots__ = (
-        "assumed", "buffer", "calls", "closing", "events", "island", "paths", "program", "reader", "rejected", "source",
-        "state", "trace", "unfinished", "unmatched_ids",
+        "assumed", "buffer", "calls", "closing", "events", "island", "program", "reader", "rejected", "source", "state",
+        "trace", "unfinished", "unmatched_ids",
     )  # fmt: skip
 
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
@@ -86,7 +83,6 @@ class Stream:
         self.reader = reader_of(program.initial)
         self.buffer = ""  # the prefix of a token that may still grow
         self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
-        self.paths: StraightPaths | None = None  # None: the readers read everything
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
         self.calls = Calls(self.events, call_ids, tools)
@@ -397,7 +393,6 @@ class Stream:
 
     def note_ids(self, token_ids: Sequence[int], triggers: Mapping[int, str]) -> None:
         """Note the special tokens among the ids of a delta."""
-        self.paths = None
         if self.unmatched_ids is None:
             self.unmatched_ids = dict.fromkeys(triggers.values(), 0)
         for token_id in token_ids:

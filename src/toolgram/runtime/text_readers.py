@@ -139,8 +139,9 @@ def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int
 
 
 def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> int:
-    if stream.paths is not None:
-        behind = stream.paths.enter(stream, symbol, text, begin)
+    paths = stream.program.straight
+    if paths is not None:
+        behind: int = paths.enter(stream, symbol, text, begin)
         if behind >= 0:
             return behind
     if symbol.kind == TERMINAL:
