@@ -105,7 +105,7 @@ def value_island(kind: str, typed: str, types: Types, quotes: tuple[str, ...]) -
     if kind == "tagged":
         value: Value = island(_told(typed, types), typed == "json")
     else:
-        value = island(quotes) if kind == "notated" else island()
+        value = island(quotes, types) if kind == "notated" else island()
     return value
 
 

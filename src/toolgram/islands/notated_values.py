@@ -4,7 +4,8 @@
 
 Strategy: a stack of brackets and one expectation, token by token; a token that the text may cut (a quote, a scalar, a
 bare key) is taken only when its end is seen.  What JSON itself writes is read as well (its quotes, blanks, `null`), and
-Python's words.  Strings are passed on while they come; everything else is a few characters long.
+Python's words.  Strings are passed on while they come; everything else is a few characters long.  What stands without
+quotes is typed as any raw value: by the types of the parameter where it is the whole value, else by itself.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from toolgram.islands import checked
+from toolgram.islands.tagged_values import TaggedValue
+from toolgram.parameters import Types
 
 VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, DONE, BROKEN = _STATES = (
     "value", "first", "key", "first key", "colon", "after", "string", "done", "broken",
@@ -23,25 +26,27 @@ MAX_DEPTH = 256
 MAX_TOKEN = 1024
 
 _BLANKS = re.compile(r"[ \t\r\n]*+").match
-_SCALAR = re.compile(r"[-+.\w]++").match
+_SCALAR = re.compile(r"[^,:{}\[\]()\"'<>\s][^,{}\[\]()\"<>\r\n]*+").match
 _BARE_KEY = re.compile(r"[^:,{}\[\]\"\s<]++").match
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
-_WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
+_PYTHON_STRING = re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL).match
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL).match
 _CLOSING = {"{": "}", "[": "]"}
 
 
 class NotatedScanner:
-    """One value, being read. `quotes` are the opening and the closing quote of the notation.
+    """One value, being read. `quotes` are the opening and the closing quote of the notation; `types` are those that
+    its parameter may have, None for any.
 
     `read` consumes what it can; after it, `out` is the JSON of that, `done` says that the value is over, and `broken`
     that the text at the returned position does not fit.
     """
 
-    __slots__ = ("_quotes", "_state", "out", "stack")
+    __slots__ = ("_quotes", "_state", "_types", "odd", "out", "stack")
 
-    def __init__(self, quotes: tuple[str, ...]) -> None:
+    def __init__(self, quotes: tuple[str, ...], types: Types = None) -> None:
         self._quotes = quotes
+        self._types = types
+        self.odd = False
         self._state = VALUE
         self.stack = ""
         self.out = ""
@@ -109,6 +114,8 @@ class NotatedScanner:
             return pos + 1
         if not final and opening.startswith(text[pos:]):
             return pos
+        if char == "'":
+            return self._python_string(text, pos, final)
         return self._json_string(text, pos, final) if char == '"' else self._scalar(text, pos, final)
 
     def _json_string(self, text: str, pos: int, final: bool) -> int:
@@ -122,16 +129,24 @@ class NotatedScanner:
         self._after_value()
         return match.end()
 
+    def _python_string(self, text: str, pos: int, final: bool) -> int:
+        match = _PYTHON_STRING(text, pos)
+        if match is None:
+            return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
+        self.out += json.dumps(match[1].replace("\\'", "'"), ensure_ascii=False)
+        self._after_value()
+        return match.end()
+
     def _scalar(self, text: str, pos: int, final: bool) -> int:
         match = _SCALAR(text, pos)
-        if match is None:
+        if match is None or match.end() - pos > MAX_TOKEN:
             return self._break(pos)
-        if match.end() == len(text) and not final and match.end() - pos <= MAX_TOKEN:
+        if match.end() == len(text) and not final:
             return pos
-        word = match.group()
-        if word not in _WORDS and _NUMBER(word) is None:
-            return self._break(pos)
-        self.out += _WORDS.get(word, word)
+        value = TaggedValue(None if self.stack else self._types)
+        value.read(match.group().rstrip(), 0, True)
+        self.out += value.out + value.finish()
+        self.odd |= value.odd
         self._after_value()
         return match.end()
 
@@ -197,13 +212,16 @@ class NotatedScanner:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return [*self._quotes, self._state, self.stack]
+        return [*self._quotes, self._state, self.stack, None if self._types is None else sorted(self._types), self.odd]
 
     @classmethod
     def load(cls, data: Any) -> NotatedScanner:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        opening, closing, state, stack = checked(data, str, str, _STATES, str)
-        scanner = cls((opening, closing))
+        opening, closing, state, stack, types, odd = checked(data, str, str, _STATES, str, (list, None), bool)
+        if types is not None:
+            checked(types, *[str] * len(types))
+        scanner = cls((opening, closing), None if types is None else frozenset(types))
+        scanner.odd = odd
         scanner._state, scanner.stack = state, stack
         keyed, listed = state in (KEY, FIRST_KEY), state == FIRST
         if (
