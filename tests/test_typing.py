@@ -19,6 +19,7 @@ FRAMES = {
     "minimax_m2": '<minimax:tool_call><invoke name="f"><parameter name="a">{}</parameter></invoke></minimax:tool_call>',
     "qwen3_coder": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
 }
+DOTS = '<dots_function_call><invoke name="f"><parameter name="a">{}</parameter></invoke></dots_function_call>'  # trimmed
 INTEGER, NUMBER, BOOLEAN, STRING = ({"type": name} for name in ("integer", "number", "boolean", "string"))
 OBJECT, ARRAY, NULL = ({"type": name} for name in ("object", "array", "null"))
 
@@ -123,7 +124,7 @@ ROWS: list[tuple[Any, str, str]] = [
 
 def read(name: str, written: str, properties: Any) -> str:
     fmt = toolgram.get_format(name)
-    text = FRAMES[name].replace("{}", written, 1)
+    text = (DOTS if name == "dots" else FRAMES[name]).replace("{}", written, 1)
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"properties": properties}}}]
     whole = fmt.parse(text, tools=tools, prefix="")
     parser = fmt.parser(tools=tools, prefix="")
@@ -152,3 +153,20 @@ def test_a_parameter_that_is_not_declared_is_text(name: str) -> None:
 @pytest.mark.parametrize(("written", "value"), [("3", "3"), ("[1, True]", "[1, true]"), ("x", '"x"'), ("null", "null")])
 def test_where_nothing_is_declared_a_literal_is_one(name: str, written: str, value: str) -> None:
     assert read(name, written, {}) == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "written", "value"),
+    [
+        (STRING, " \n a  b \n", '"a  b"'),
+        (STRING, "a", '"a"'),
+        (STRING, "  ", '""'),
+        (INTEGER, " 3\n", "3"),
+        (INTEGER, "\n three ", '"three"'),
+        (either("string", "null"), " null ", "null"),
+        (either("string", "null"), " none of it ", '"none of it"'),
+        (ARRAY, "\n[1]\n", "[1]"),
+    ],
+)
+def test_a_trimmed_value_has_no_blanks_at_its_ends(schema: Any, written: str, value: str) -> None:
+    assert read("dots", written, {"a": schema}) == value

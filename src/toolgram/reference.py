@@ -219,7 +219,7 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
     return call
 
 
-_TYPED = {"raw_value": "", "text_value": "text", "literal_value": "json"}
+_TYPED = {"raw_value": "", "text_value": "text", "literal_value": "json", "trimmed_value": "trimmed"}
 
 
 def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:

@@ -148,12 +148,13 @@ MEANINGS: Mapping[str, str] = {
 VALUE_TYPES: Mapping[str, str] = {
     "text": "The value is always text.",
     "json": "The value is always JSON.",
+    "trimmed": "The value is read as its parameter says, without the blanks around it.",
     "notated": "The value is JSON with the quotes of `notation:`.",
 }
 
-# A value without a type is read as its parameter says. Types that are named in neither line end only by themselves.
-ENDED_BY_A_MARKER = ("", "text", "json")
-NEVER_ENDED_BY_THEMSELVES = ("", "text")
+# A value without a type is read as its parameter says, and so is a trimmed one. Types that are named in neither line end only by themselves.
+ENDED_BY_A_MARKER = ("", "text", "json", "trimmed")
+NEVER_ENDED_BY_THEMSELVES = ("", "text", "trimmed")
 
 TRAITS: Mapping[str, str] = {
     "held": "What is read is not certain yet: it is sent, or becomes text, later.",

@@ -88,7 +88,8 @@ class OneValue(Values):
         return {"a": self.only}
 
     def tagged(self, texts: tuple[str, ...]) -> str:
-        return self.only if isinstance(self.only, str) else json.dumps(self.only)
+        raw = isinstance(self.only, str) and not any(text.startswith('"') for text in texts[:1])
+        return str(self.only) if raw else json.dumps(self.only)
 
 
 @dataclass(frozen=True)

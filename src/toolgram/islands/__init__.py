@@ -103,7 +103,7 @@ def value_island(kind: str, typed: str, types: Types, quotes: tuple[str, ...]) -
     not declared, and `quotes` those of the format's notation."""
     island = island_class(kind)
     if kind == "tagged":
-        value: Value = island(_told(typed, types), typed == "json")
+        value: Value = island(_told(typed, types), typed == "json", typed == "trimmed")
     else:
         value = island(quotes, types) if kind == "notated" else island()
     return value

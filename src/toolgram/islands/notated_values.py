@@ -24,6 +24,7 @@ VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, DONE, BROKEN = _STATES = (
 )  # fmt: skip
 MAX_DEPTH = 256
 MAX_TOKEN = 1024
+MAX_WORD = 256  # what stands without quotes
 
 _BLANKS = re.compile(r"[ \t\r\n]*+").match
 _SCALAR = re.compile(r"[^,:{}\[\]()\"'<>\s][^,{}\[\]()\"<>\r\n]*+").match
@@ -41,12 +42,13 @@ class NotatedScanner:
     that the text at the returned position does not fit.
     """
 
-    __slots__ = ("_quotes", "_state", "_types", "odd", "out", "stack")
+    __slots__ = ("_quotes", "_state", "_types", "odd", "out", "stack", "tail")
 
     def __init__(self, quotes: tuple[str, ...], types: Types = None) -> None:
         self._quotes = quotes
         self._types = types
         self.odd = False
+        self.tail = 0  # blanks at the end of what the last `read` has consumed, behind all that it has written
         self._state = VALUE
         self.stack = ""
         self.out = ""
@@ -63,18 +65,18 @@ class NotatedScanner:
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Consume `text` from `pos` on. Stops before a token that may still grow, unless this is the end (`final`)."""
-        self.out = ""
+        self.out, self.tail = "", 0
         while pos < len(text) and self._state not in (DONE, BROKEN):
             if self._state == STRING:
                 end = self._string(text, pos)
             else:
                 blank = _BLANKS(text, pos)
                 assert blank is not None
-                pos = blank.end()
+                self.tail, pos = blank.end() - pos, blank.end()
                 end = self._token(text, pos, final) if pos < len(text) else pos
             if end == pos:
                 break
-            pos = end
+            pos, self.tail = end, 0
         return pos
 
     def _string(self, text: str, pos: int) -> int:
@@ -139,7 +141,7 @@ class NotatedScanner:
 
     def _scalar(self, text: str, pos: int, final: bool) -> int:
         match = _SCALAR(text, pos)
-        if match is None or match.end() - pos > MAX_TOKEN:
+        if match is None or match.end() - pos > MAX_WORD:
             return self._break(pos)
         if match.end() == len(text) and not final:
             return pos

@@ -10,6 +10,9 @@ Strategy: what may stand there (the types of the parameter) decides the way of r
 * Either: what cannot be a literal of an allowed type is text from that character on.  What still can is held, and is
   at its end a literal if it is a whole one of an allowed type, else text.
 
+JSON that was escaped once too often (`[{\\"a\\": 1}]`) begins with a quote behind a backslash, where nothing else can
+have one; it is read without these backslashes.
+
 Where a marker says that what comes is JSON (`quoted`), text stands in quotes.  A number is passed on as it is written.
 
 Literals are read by the scanner of Python literals, which takes JSON too: templates print both, and the two differ
@@ -34,37 +37,45 @@ _KINDS = {"{": "object", "[": "array", **dict.fromkeys("tTfF", "boolean"), **dic
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
 _WHOLE = re.compile(r"-?[0-9]+").fullmatch
 _NUMBERS = {"integer", "number"}
+_ESCAPE = re.compile(r"\\(.)|[^\\]+", re.DOTALL).finditer
+_ESCAPED = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_OPENERS = re.compile(r"[\[{ \t\r\n]*+").match
 _BITS = {"1": "true", "0": "false"}
 _BLANKS = " \t\r\n"
 
 
 class TaggedValue:
-    """One value being read. `types` are the JSON types that it may have, None for any; text is `quoted`, or is not.
+    """One value being read. `types` are the JSON types that it may have, None for any; text is `quoted`, or is not. A
+    `trimmed` one has no blanks at its ends.
 
     Feed `read` with what stands between the markers, and take its `out`; then `finish`, which returns the rest. All of
     it together is one JSON value, and a prefix of one at any time (the empty prefix included). `broken` means that a
     literal that was already passed on goes wrong at this place; `odd` that the value is not of a declared type.
     """
 
-    __slots__ = ("_held", "_literal", "_mode", "_quoted", "_scanner", "_types", "odd", "out")
+    __slots__ = ("_escapes", "_held", "_literal", "_mode", "_quoted", "_scanner", "_tail", "_trimmed", "_types", "odd", "out", "tail")
 
-    def __init__(self, types: Types, quoted: bool = False) -> None:
+    def __init__(self, types: Types, quoted: bool = False, trimmed: bool = False) -> None:
         self._types = types
         self._quoted = quoted
+        self._trimmed = trimmed
+        self._tail = ""  # blanks that are text if more text follows them
+        self.tail = 0  # how many of these the last `read` took behind what it has written
+        self._escapes = ""  # of a streamed literal: "?" while only brackets have come, "\\" once it is escaped
         self._mode = BEGIN
         self._held: list[str] = []  # source of a literal that is not certain,
         self._literal: list[str] = []  # and its JSON, or that of what opens a text
         self._scanner: PythonScanner | None = None
         self.out = ""
         self.odd = False
-        if types == TEXT_ONLY and not quoted:
+        if types == TEXT_ONLY and not quoted and not trimmed:
             self._mode = TEXT
             self._literal.append('"')
 
     @property
     def is_text(self) -> bool:
         """Everything that comes before the marker is text, and its quote is written."""
-        return self._mode == TEXT and not self._literal
+        return self._mode == TEXT and not self._literal and not self._trimmed
 
     @property
     def broken(self) -> bool:
@@ -83,7 +94,7 @@ class TaggedValue:
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on from `pos`; `out` is the JSON that this makes certain. Returns where it breaks, or the end."""
-        piece = text[pos:]
+        piece, self.tail = text[pos:], 0
         if self._mode == BEGIN:
             bare = piece.lstrip(_BLANKS)
             if not bare:
@@ -91,10 +102,11 @@ class TaggedValue:
                 self.out = ""
                 return len(text)
             self._begin(bare[0])
+            piece = bare if self._trimmed and self._mode == TEXT else piece
         if self._mode == TEXT:
             self.out = self._text(piece)
         elif self._mode == STREAMED:
-            return pos + self._scan(piece)
+            return pos + self._stream(piece)
         else:
             self._scan(piece)
             add_piece(self._held, piece)
@@ -131,10 +143,11 @@ class TaggedValue:
         if literal and (not types or kinds & types):
             certain = types is not None and "string" not in types and first in "{["
             self._mode = STREAMED if certain else HELD
+            self._escapes = "?" if certain else ""
             self._start()
         else:
             self._mode = TEXT
-            self._literal = ['"', encode_basestring("".join(self._held))[1:-1]]
+            self._literal = ['"', "" if self._trimmed else encode_basestring("".join(self._held))[1:-1]]
             self._held = []
             self.odd = types is not None and "string" not in types
 
@@ -142,6 +155,36 @@ class TaggedValue:
         self._scanner = PythonScanner(keywords=True)
         self._scanner.read("_=", 0)
         self._scanner.alone = True
+
+    def _stream(self, text: str) -> int:
+        """Hand on what comes of a literal that is certain, without the backslashes of one that is escaped."""
+        begin = 0
+        if self._escapes == "?":
+            match = _OPENERS(text)
+            begin = match.end() if match else 0
+            if begin < len(text):
+                self._escapes = "\\" if text[begin] == "\\" else ""
+        if not self._escapes.startswith("\\"):
+            return self._scan(text)
+        begin = min(begin, self._scan(text[:begin])) if begin else 0
+        written, waiting = self.out if begin else "", len(self._escapes) - 1
+        rest = "\\" * waiting + text[begin:]
+        self._escapes = "\\"
+        for unit in _ESCAPE(rest):
+            taken = self._scan(_ESCAPED.get(unit[1], unit[0]) if unit[1] else unit[0])
+            written += self.out
+            if self._mode == BROKEN:
+                self.out = written
+                return max(0, begin + unit.start() + (taken if not unit[1] else 0) - waiting)
+        if (len(rest) - len(rest.rstrip("\\"))) % 2:
+            self._escapes = "\\\\"
+        self.out = written
+        return len(text)
+
+    @property
+    def escaped(self) -> bool:
+        """The literal was escaped once too often."""
+        return self._escapes.startswith("\\")
 
     def _scan(self, text: str) -> int:
         """Hand text to the scanner of literals; returns how much of it fits."""
@@ -179,11 +222,19 @@ class TaggedValue:
         return not types or bool(types & _NUMBERS)
 
     def _text(self, text: str) -> str:
-        written = encode_basestring(text)[1:-1]
+        written = encode_basestring(self._without_tail(text) if self._trimmed else text)[1:-1]
         if self._literal:
             written = "".join(self._literal) + written
             self._literal.clear()
         return written
+
+    def _without_tail(self, text: str) -> str:
+        """The text up to its last character that is no blank, with the blanks before it."""
+        text = self._tail + text
+        kept = text.rstrip(_BLANKS)
+        self._tail = text[len(kept) :]
+        self.tail = len(self._tail) if kept else 0
+        return kept
 
     def _as_text(self) -> str:
         """What was held is text, from its first character on."""
@@ -193,6 +244,8 @@ class TaggedValue:
         text = "".join(self._held)
         self._held.clear()
         self.odd = self._types is not None and "string" not in self._types
+        if self._trimmed:
+            text = self._without_tail(text.lstrip(_BLANKS))
         return '"' + encode_basestring(text)[1:-1]
 
     def open_brackets(self) -> None:
@@ -202,20 +255,30 @@ class TaggedValue:
         """The state as JSON-able data."""
         types = None if self._types is None else sorted(self._types)
         scanner = self._scanner.dump() if self._scanner else None
-        return [types, self._quoted, self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
+        return [
+            types,
+            self._quoted,
+            self._escapes,
+            self._mode,
+            "".join(self._held),
+            "".join(self._literal),
+            scanner,
+            self.odd,
+        ]
 
     @classmethod
     def load(cls, data: Any) -> TaggedValue:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        types, quoted, mode, held, literal, scanner, odd = checked(
-            data, (list, None), bool, _MODES, str, str, (list, None), bool
+        types, quoted, trimmed, tail, escapes, mode, held, literal, scanner, odd = checked(
+            data, (list, None), bool, bool, str, ("", "?", "\\", "\\\\"), _MODES, str, str, (list, None), bool
         )
         if types is not None:
             checked(types, *[str] * len(types))
         if (scanner is not None) != (mode in (HELD, STREAMED)):
             raise ValueError("a literal and its scanner go together")
-        value = cls(None if types is None else frozenset(types), quoted)
-        value._mode, value.odd = mode, odd
+        value = cls(None if types is None else frozenset(types), quoted, trimmed)
+        value._tail = tail
+        value._escapes, value._mode, value.odd = escapes, mode, odd
         value._held, value._literal = ([held] if held else []), ([literal] if literal else [])
         if scanner is not None:
             value._scanner = PythonScanner.load(scanner)

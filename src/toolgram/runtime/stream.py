@@ -207,7 +207,7 @@ class Stream:
     def _begin_value(self) -> None:
         """What comes next is the value of a tagged argument: of the type that the markers say, or that is declared."""
         typed = self.state.typed
-        types = self.calls.types(told=bool(typed))
+        types = self.calls.types(told=typed not in ("", "trimmed"))
         kind = value_kind(typed, "value_end" in self.state.row)
         self.reader = "value"
         self.island = value_island(kind, typed, types, self.program.notation)

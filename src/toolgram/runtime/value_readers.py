@@ -126,8 +126,11 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
 def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bool = False) -> int:
     """Hand a piece of `text` to the island, and pass on what that makes certain."""
     end = pos + value.read(text[pos:end], 0, final)
-    if end > pos:
-        _say(stream, value.out, stream.source.take(text, pos, end))
+    said = end - getattr(value, "tail", 0)
+    if said > pos:
+        _say(stream, value.out, stream.source.take(text, pos, said))
+    if end > said:  # blanks that no text has followed yet
+        _say(stream, "", stream.source.take(text, said, end))
     return end
 
 
@@ -167,8 +170,10 @@ def end_value(stream: Stream) -> bool:
 def finish_value(stream: Stream, value: TaggedValue) -> bool:
     """Pass on the rest of a value that is over. Whether it is whole."""
     written = value.finish()
-    if value.broken:
+    if value.broken or (value.escaped and stream.program.strict):
         return False
+    if value.escaped:
+        stream.events.note("repaired_json", stream.calls.key)
     if value.odd:
         stream.events.note("unexpected_type", stream.calls.key)
     if written:
