@@ -4,7 +4,8 @@ Strategy: a file says what is particular to its format.  The rest is added here,
 plain machine: what runs, is proved, drawn and exported.
 
 1. *Fragments.*  `import:` names fragments of `machines/common/`, each a small machine.  An entry gives the fragment's
-   markers (`OPEN: THINK`; the terminal of the same name, where it does not) and may rename any state of it
+   markers (`OPEN: THINK`; several that mean the same, with blanks between them, as in `OPEN: THINK THINK_TWICE`; the
+   terminal of the same name, where it does not) and may rename any state of it
    (`TOOL_COMPLETE: IN_LIST`) and any path of its JSON (`item.function: item.tool`).  A fragment may import others.  A
    state to which it leads and that no file declares is one of content, which text leaves for the initial state, or for
    `home:`.
@@ -88,7 +89,7 @@ def compose(machine: MachineFile, load: Load) -> MachineFile:
     for index, entry in enumerate(declared.get("import", ())):
         _import(machine, ("machine", "import", index), entry, load, parts, budget)
     stop = machine.data["format"].get("stop", ())
-    own.rows, parts.rows = _for_each_stop(own.rows, stop), _for_each_stop(parts.rows, stop)
+    own.rows, parts.rows = _for_each(own.rows, stop), _for_each(parts.rows, stop)
     states = _merged(own.states, parts.states)
     recovered = declared.get("recovered", parts.recovered)
     _add_states(declared, states, parts.exits, recovered, machine.place("machine"))
@@ -195,14 +196,20 @@ def _import(
         waiting += [(fragment, ("import", index), each, renames) for index, each in enumerate(inner)]
 
 
-def _for_each_stop(rows: list[_Row], stop: Iterable[str]) -> list[_Row]:
-    """The rows, one for each token that ends a turn where the trigger stands for all of them."""
+def _for_each(rows: list[_Row], stop: Iterable[str]) -> list[_Row]:
+    """The rows, one for each terminal where the trigger stands for several: for `stop`, or a marker that is several."""
     tokens = list(stop)
     return [
-        replace(row, trigger=token, sources=list(row.sources))
+        replace(row, trigger=terminal, sources=list(row.sources))
         for row in rows
-        for token in (tokens if row.trigger == STOP else [row.trigger])
+        for terminal in (tokens if row.trigger == STOP else _terminals(row.trigger))
     ]
+
+
+def _terminals(trigger: str) -> list[str]:
+    """The terminals of a trigger: an event of JSON has words as well, which are not in capitals."""
+    words = trigger.split(" ")
+    return words if all(map(str.isupper, words)) else [trigger]
 
 
 def _check_names(importer: MachineFile, place: Keys, name: str, known: Iterable[str], given: Mapping[str, str]) -> None:

@@ -141,8 +141,10 @@ def _way_ahead(
         return "", "", ""
     if dest.held:
         return _opener_ahead(spec, dest, (state.name,), name)
-    if dest is state:
-        return None if not move.repair else ("", "", "")
+    if dest is state and move.repair:
+        return "", "", ""
+    if dest is state and move.actions:
+        return None
     return _ahead(spec, dest, (*seen, state.name), name) if dest.meaning == "content" else None
 
 

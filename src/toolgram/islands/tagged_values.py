@@ -53,7 +53,20 @@ class TaggedValue:
     literal that was already passed on goes wrong at this place; `odd` that the value is not of a declared type.
     """
 
-    __slots__ = ("_escapes", "_held", "_literal", "_mode", "_quoted", "_scanner", "_tail", "_trimmed", "_types", "odd", "out", "tail")
+    __slots__ = (
+        "_escapes",
+        "_held",
+        "_literal",
+        "_mode",
+        "_quoted",
+        "_scanner",
+        "_tail",
+        "_trimmed",
+        "_types",
+        "odd",
+        "out",
+        "tail",
+    )
 
     def __init__(self, types: Types, quoted: bool = False, trimmed: bool = False) -> None:
         self._types = types
