@@ -19,9 +19,7 @@ FRAMES = {
     "minimax_m2": '<minimax:tool_call><invoke name="f"><parameter name="a">{}</parameter></invoke></minimax:tool_call>',
     "qwen3_coder": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
 }
-DOTS = (
-    '<dots_function_call><invoke name="f"><parameter name="a">{}</parameter></invoke></dots_function_call>'  # trimmed
-)
+DOTS = '<dots_function_call><invoke name="f"><parameter name="a">{}</parameter></invoke></dots_function_call>'
 INTEGER, NUMBER, BOOLEAN, STRING = ({"type": name} for name in ("integer", "number", "boolean", "string"))
 OBJECT, ARRAY, NULL = ({"type": name} for name in ("object", "array", "null"))
 

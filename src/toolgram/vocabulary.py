@@ -152,7 +152,8 @@ VALUE_TYPES: Mapping[str, str] = {
     "notated": "The value is JSON with the quotes of `notation:`.",
 }
 
-# A value without a type is read as its parameter says, and so is a trimmed one. Types that are named in neither line end only by themselves.
+# A value without a type is read as its parameter says, and so is a trimmed one.
+# Types that are named in neither line end only by themselves.
 ENDED_BY_A_MARKER = ("", "text", "json", "trimmed")
 NEVER_ENDED_BY_THEMSELVES = ("", "text", "trimmed")
 
