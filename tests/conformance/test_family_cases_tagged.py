@@ -5,6 +5,7 @@ Every row is read as one of the peers reads it, or differs by a rule of ours tha
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -69,8 +70,7 @@ def _untyped(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 
 def _as_text(value: object) -> str:
-    words = {None: "null", True: "true", False: "false"}
-    return value if isinstance(value, str) else words.get(value, str(value)) if value.__hash__ else str(value)
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _seams(row: Row, ours: Reading, theirs: Reading) -> bool:
