@@ -96,6 +96,7 @@ export-table: $(READY) ## run exports whose grammars changed in their engines, w
 
 conformance: $(READY) ## derive from every real chat template, parse its recorded outputs and write docs/conformance.md
 	$(BIN)/python -m tests.conformance.roundtrip --write docs/conformance.md $(ARGS)
+	$(BIN)/python -m tests.conformance.unseen --write docs/conformance.md
 
 templates: $(READY) ## fetch real chat templates for `make conformance` into tests/conformance/templates/
 	$(BIN)/python -m tests.conformance.fetch_templates

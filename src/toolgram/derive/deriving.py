@@ -25,6 +25,8 @@ from toolgram.derive.isolated import derive_apart
 from toolgram.derive.keeping import as_data, from_data, load, save, shipped_format
 from toolgram.derive.known import known_for
 from toolgram.derive.rebuilding import NotExpressible
+from toolgram.derive.recognising import recognise
+from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.report import DeriveReport, found_of
 from toolgram.derive.result import DiffAnalysisResult, Tokens
 from toolgram.derive.synthesis import synthesise, without_calls
@@ -138,6 +140,8 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
     _ = fmt.program
     report.probes = probe(fmt, result)
     fmt = _known(result, fmt, report)
+    if report.shipped is None and result.prints_calls == "yes" and (report.failed or find_unexplained(result, report)):
+        fmt = _recognised(ChatTemplate(template, tokens.bos_token, tokens.eos_token, kwargs), result, fmt, report)
     if result.example and not fmt.parse(result.example).tool_calls:
         report.warnings.append(f"the template tells of calls like {result.example!r}, which is not how it prints them")
     report.unexplained += find_unexplained(result, report)
@@ -173,6 +177,19 @@ def _known(result: DiffAnalysisResult, fmt: Format, report: DeriveReport) -> For
         return fmt
     report.shipped, report.why, report.probes = row.name, f"it knows {row.knows}", probes
     return shipped
+
+
+def _recognised(template: ChatTemplate, result: DiffAnalysisResult, fmt: Format, report: DeriveReport) -> Format:
+    """The shipped format that reads what the template renders, where the analysis does not explain it."""
+    found = recognise(template, result)
+    if found is None:
+        return fmt
+    name, probes = found
+    report.shipped, report.probes = name, probes
+    report.why = "it reads every message that the template renders, which the analysis did not explain"
+    report.unexplained.clear()
+    result.report.unexplained.clear()  # warnings tell of them
+    return shipped_format(name, result.prompts["unset"].opened, report)
 
 
 def _insist(fmt: Format) -> None:

@@ -20,7 +20,7 @@ def find_unexplained(result: DiffAnalysisResult, report: DeriveReport) -> list[s
     found = [
         *result.report.unexplained,
         *_calls(result, report),
-        *_values(result),
+        *_values(result, report),
         *_python(result),
         *_opened(result, report),
     ]
@@ -42,7 +42,9 @@ def _calls(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
         yield "the template tells the model of tools and prints no calls; how they are written is not known"
 
 
-def _values(result: DiffAnalysisResult) -> Iterator[str]:
+def _values(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
+    if report.shipped:
+        return
     for kind, style in (result.calls.arguments.values if result.calls else {}).items():
         if style.encoding is ValueEncoding.UNKNOWN:
             yield f"how an argument of the type {kind} is written was not understood"

@@ -138,7 +138,7 @@ def _cut(result: DiffAnalysisResult, output: str, case: Case) -> str:
 
 def _problem(fmt: Format, prefix: str, output: str, case: Case) -> str:
     whole = fmt.parse(output, TOOLS, prefix, "stop")
-    problem = _difference(whole, case)
+    problem = difference(whole, case)
     if problem:
         return problem
     parser = fmt.parser(TOOLS, prefix)
@@ -157,7 +157,8 @@ def _gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str
     return message.content, message.reasoning, [(call.name, call.arguments) for call in message.tool_calls]
 
 
-def _difference(message: Message, case: Case) -> str:
+def difference(message: Message, case: Case) -> str:
+    """What a message is read as that the case is not; "" where they are the same."""
     wanted = [(call.name, dict(call.arguments)) for call in case.calls]
     found = [(call.name, _loaded(call.arguments)) for call in message.tool_calls]
     if found != wanted:

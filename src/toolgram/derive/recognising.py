@@ -1,0 +1,78 @@
+"""A shipped format for a template that the analysis does not explain: one that reads everything the template renders.
+
+Strategy: the messages of verification are rendered by the template itself, not written from the analysis, so that this
+holds whatever the analysis has misunderstood.  Each shipped format reads them; one that gives all of them back is
+taken.  Nothing else is asked: no marker, no name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolgram.derive.budget import look
+from toolgram.derive.conversation import Conversation
+from toolgram.derive.rendering import ChatTemplate
+from toolgram.derive.report import Probe
+from toolgram.derive.result import DiffAnalysisResult, Report
+from toolgram.derive.verification import CASES, TOOLS, Case, difference
+from toolgram.formats import Format, format_names, get_format
+
+_FEWEST = 4  # messages with calls that must have been rendered
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A message, what the prompt has of it, and the rest as the template renders it."""
+
+    case: Case
+    prefix: str
+    output: str
+
+
+def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[str, list[Probe]] | None:
+    """The name of the shipped format that reads every message as this template renders it, and those messages.
+
+    None where there is no such format, or the template renders too few messages to tell.
+    """
+    messages = _messages(template, result)
+    if sum(bool(message.case.calls) for message in messages) < _FEWEST:
+        return None
+    messages.sort(key=lambda message: not message.case.calls)  # what most formats do not read comes first
+    for name in format_names():
+        look("looking for a shipped format that reads what the template renders")
+        fmt = get_format(name)
+        if all(not _problem(fmt, message) for message in messages):
+            return name, [Probe(message.case.name, "unset", message.output) for message in messages]
+    return None
+
+
+def _messages(template: ChatTemplate, result: DiffAnalysisResult) -> list[Rendered]:
+    talk = Conversation(template, Report())
+    talk.form, talk.header = result.form, result.header
+    prompt = result.prompts["unset"].text
+    found = []
+    for case in CASES:
+        turn = talk.turn(case.content, case.reasoning, case.calls)
+        if turn is None or not _is_whole(turn, case):
+            continue
+        begun = turn.startswith(prompt)
+        output = turn[len(prompt) :] if begun else talk.body(turn)
+        for end in (result.turn_end_after_calls, result.turn_end):
+            output = output.removesuffix(end) if case.calls or end == result.turn_end else output
+        found.append(Rendered(case, prompt if begun else "", output))
+    return found
+
+
+def _is_whole(turn: str, case: Case) -> bool:
+    """Whether the template has printed every part of the message."""
+    texts = [text for text in (case.content, case.reasoning) if text]
+    return all(text in turn for text in texts) and all(call.name in turn for call in case.calls)
+
+
+def _problem(fmt: Format, message: Rendered) -> str:
+    return difference(fmt.parse(message.output, _tools(message.case.calls), message.prefix, "stop"), message.case)
+
+
+def _tools(calls: Sequence[object]) -> list[dict[str, object]] | None:
+    return TOOLS if calls else None

@@ -1,0 +1,42 @@
+"""A shipped format is taken where it reads all that a template renders and the analysis does not explain it."""
+
+from __future__ import annotations
+
+import toolgram
+from tests.derive.test_shapes import calls_of, derived, report_of
+
+HEAD = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.content }}"
+VALUE = "{{ '\n' + v + '\n' if v is string and '\n' in v else v if v is string else v|tojson }}"
+CALLS = (
+    "{% for c in m.tool_calls %}<tool_call>\n<function={{ c.function.name }}>\n"
+    "{% for k, v in c.function.arguments.items() %}<parameter={{ k }}>" + VALUE + "</parameter>\n{% endfor %}"
+    "</function>\n</tool_call>{% endfor %}"
+)
+END = "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+
+
+def test_a_format_that_reads_all_that_is_rendered() -> None:
+    """Text is written in two ways, which no finding explains; the shipped format reads both."""
+    fmt = toolgram.derive_format(HEAD + CALLS + END)
+    report = report_of(fmt)
+    assert report.shipped == "qwen3_coder"
+    assert report.why.startswith("it reads every message that the template renders")
+    assert report.ok, str(report)
+    assert any("not understood" in each for each in report.warnings)
+    arguments = "<parameter=a>x</parameter>\n<parameter=b>\ny\nz\n</parameter>\n"
+    text = f"<tool_call>\n<function=f>\n{arguments}</function>\n</tool_call>"
+    assert calls_of(fmt.parse(text)) == [("f", {"a": "x", "b": "y\nz"})]
+
+
+def test_nothing_is_taken_where_one_message_is_read_otherwise() -> None:
+    broken = CALLS.replace("</parameter>", "</param>")
+    report = report_of(toolgram.derive_format(HEAD + broken + END))
+    assert report.shipped is None
+    assert not report.ok
+    assert report_of(derived("key_value_lines")).shipped is None
+
+
+def test_what_is_told_is_not_recognised_but_told() -> None:
+    report = report_of(derived("told_tags"))
+    assert report.shipped is None
+    assert not report.ok
