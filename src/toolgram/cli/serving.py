@@ -144,15 +144,16 @@ def _run(run: Any, work: Coroutine[Any, Any, None]) -> None:
 
 
 def _settings(options: ServeOptions) -> Any:
+    from toolgram.derive.sources import gguf_source, pretrained_source
     from toolgram.gateway.answering import Limits
-    from toolgram.gateway.loading import TemplateFiles, from_gguf, from_model_files
+    from toolgram.gateway.loading import TemplateFiles, files_of
     from toolgram.gateway.serving import Settings
 
     files = None
     if options.model_files is not None:
-        files = from_model_files(options.model_files)
+        files = files_of(pretrained_source(options.model_files))
     elif options.gguf is not None:
-        files = from_gguf(options.gguf)
+        files = files_of(gguf_source(options.gguf))
     elif options.template is not None:
         files = TemplateFiles(Path(options.template).read_text(encoding="utf-8"))
     return Settings(

@@ -79,6 +79,11 @@ def from_pretrained_files(folder: str | Path, *, variant: str | None = None, **o
     special_tokens_map.json and the end tokens of generation_config.json, as far as they are there. `variant` and
     `options` as for `from_tokenizer`. Raises TemplateError where there is no template, or a file cannot be read.
     """
+    return pretrained_source(folder).derive(variant, options)
+
+
+def pretrained_source(folder: str | Path) -> Source:
+    """What the files of a model say, as `from_pretrained_files` reads them. Raises TemplateError."""
     place = Path(folder)
     config, other = _json(place / "tokenizer_config.json"), _json(place / "special_tokens_map.json")
     source = Source(str(folder), _named(_json(place / "chat_template.json").get("chat_template")))
@@ -98,7 +103,7 @@ def from_pretrained_files(folder: str | Path, *, variant: str | None = None, **o
         source.special += [_text(token) for token in _listed(config.get(key) or other.get(key))]
     ends = _json(place / "generation_config.json").get("eos_token_id")
     source.ends += [_text(by_id.get(str(number))) for number in (ends if isinstance(ends, list) else [ends])]
-    return source.derive(variant, options)
+    return source
 
 
 def from_gguf(path: str | Path, *, variant: str | None = None, **options: Any) -> Format:
@@ -107,6 +112,11 @@ def from_gguf(path: str | Path, *, variant: str | None = None, **options: Any) -
     `variant` and `options` as for `from_tokenizer`. The weights are not read. Raises TemplateError where the file has
     no template or cannot be read, and ToolgramError where `gguf` is not installed.
     """
+    return gguf_source(path).derive(variant, options)
+
+
+def gguf_source(path: str | Path) -> Source:
+    """What a GGUF file says, as `from_gguf` reads it. Raises TemplateError, and ToolgramError without `gguf`."""
     try:
         from gguf import GGUFReader
     except ModuleNotFoundError:
@@ -128,7 +138,7 @@ def from_gguf(path: str | Path, *, variant: str | None = None, **options: Any) -
                 source.special.append(_token(tokens, number))
     except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
         raise TemplateError(f"{path}: cannot be read as GGUF: {error}") from None
-    return source.derive(variant, options)
+    return source
 
 
 _ENDS = ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id")
