@@ -1,0 +1,78 @@
+"""The streamer in transformers' own `generate`, with a tiny model; `make test-vllm` has transformers."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+import toolgram
+
+HERE = "transformers is not here: make test-vllm installs it"
+transformers: Any = pytest.importorskip("transformers", reason=HERE)
+torch: Any = pytest.importorskip("torch", reason=HERE)
+tokenizers: Any = pytest.importorskip("tokenizers", reason=HERE)
+plugin: Any = import_module("toolgram.integrations.transformers")
+
+OUTPUT = 'Adding ü🎈. <tool_call>\n{"name": "add", "arguments": {"a": "ü"}}\n</tool_call>'
+FMT = toolgram.get_format("hermes")
+
+
+def tokenizer() -> Any:
+    """Every byte is a token; the end of a turn is a special one."""
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    words = {letter: number for number, letter in enumerate(sorted(alphabet))}
+    inner = tokenizers.Tokenizer(tokenizers.models.BPE(words, []))
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = tokenizers.decoders.ByteLevel()
+    made = transformers.PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<|im_end|>")
+    made.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
+    return made
+
+
+def put_all(streamer: Any, prompt: list[int], output: list[int]) -> None:
+    streamer.put(torch.tensor([prompt]))
+    for token in output:
+        streamer.put(torch.tensor([token]))
+    streamer.end()
+
+
+def test_events_come_while_tokens_come() -> None:
+    tokens, seen = tokenizer(), list[Any]()
+    prompt = tokens("<|im_start|>assistant\n")["input_ids"]
+    output = tokens(OUTPUT)["input_ids"]
+    streamer = plugin.EventStreamer(tokens, FMT, seen.append)
+    put_all(streamer, prompt, output)
+    message = streamer.parser.message
+    assert "".join(event.source for event in seen) == OUTPUT
+    assert message.content == "Adding ü🎈."
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [("add", '{"a": "ü"}')]
+    assert len(seen) > 5
+    whole = plugin.parse_tokens(tokens, FMT, [*prompt, *output], len(prompt))
+    assert (whole.content, [call.arguments for call in whole.tool_calls]) == (message.content, ['{"a": "ü"}'])
+
+
+def test_a_thought_that_the_prompt_opened() -> None:
+    tokens = tokenizer()
+    prompt = tokens("<|im_start|>assistant\n<think>\n")["input_ids"]
+    output = tokens("so\n</think>\n\nyes")["input_ids"]
+    fmt = toolgram.get_format("qwen3_coder")
+    streamer = plugin.EventStreamer(tokens, fmt, lambda event: None)
+    put_all(streamer, prompt, output)
+    assert (streamer.parser.message.reasoning, streamer.parser.message.content) == ("so", "yes")
+
+
+def test_in_generate() -> None:
+    tokens, seen = tokenizer(), list[Any]()
+    sizes: Any = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.LlamaConfig(vocab_size=len(tokens), eos_token_id=tokens.eos_token_id, **sizes)
+    model = transformers.LlamaForCausalLM(config)
+    prompt = tokens("<|im_start|>assistant\n", return_tensors="pt")
+    streamer = plugin.EventStreamer(tokens, FMT, seen.append)
+    made = model.generate(
+        input_ids=prompt["input_ids"], attention_mask=prompt["attention_mask"], max_new_tokens=40, do_sample=True,
+        streamer=streamer, pad_token_id=tokens.eos_token_id,
+    )  # fmt: skip
+    said = tokens.decode(made[0][prompt["input_ids"].shape[1] :], skip_special_tokens=False)
+    assert "".join(event.source for event in seen) == said
