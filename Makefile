@@ -13,7 +13,7 @@ LLAMA := .llama-cpp
 SERVE := .serve
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp test-ray conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp test-ray conformance judged export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,6 +106,9 @@ export-table: $(READY) ## run exports whose grammars changed in their engines, w
 conformance: $(READY) ## derive from every real chat template, parse its recorded outputs and write docs/conformance.md
 	$(BIN)/python -m tests.conformance.roundtrip --write docs/conformance.md $(ARGS)
 	$(BIN)/python -m tests.conformance.unseen --write docs/conformance.md
+
+judged: $(READY) ## judge every case of other parsers' tests in ../shared and write docs/deviations-judged.md
+	$(BIN)/python -m tests.conformance.judged --write docs/deviations-judged.md $(ARGS)
 
 templates: $(READY) ## fetch real chat templates for `make conformance` into tests/conformance/templates/
 	$(BIN)/python -m tests.conformance.fetch_templates

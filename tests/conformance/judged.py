@@ -1,0 +1,304 @@
+"""Every case of other parsers' tests, judged row by row: agree, peers disagree, we differ and why.
+
+    python -m tests.conformance.judged --write docs/deviations-judged.md
+
+Strategy: the rows and the comparison are those of `family_cases`.  A row's format follows from the class or family that
+it is a case of, or else from the markers in its text.  What a prompt has written is not part of a row, so a row agrees
+where it does with one of the prompts that its family has.  Where ours is no peer's reading, the first of `REASONS`
+that fits says why; a row that none fits is shown as open, with what was read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import toolgram
+from tests.conformance import family_cases
+from tests.conformance.family_cases import Reading, Row
+
+SHARED = Path(__file__).parents[3] / "shared"
+PROMPTS = (None, "<think>", "")
+AGREE, DISAGREE, OPEN, NONE = "agree", "peers disagree", "open", "no format"
+
+# A class or family, and the format that reads it. What is not here is found by its markers.
+FORMATS: Mapping[str, str] = {
+    "hermes": "hermes", "qwen25": "hermes", "qwen3": "hermes", "qwen3_coder": "qwen3_coder",
+    "nemotron_nano": "qwen3_coder",
+    "Hermes2ProToolParser": "hermes", "Qwen3Detector": "hermes", "Qwen3CoderDetector": "qwen3_coder",
+    "Qwen3EngineToolParser": "qwen3_coder", "Qwen3Parser": "qwen3_coder", "Qwen3ParserReasoningAdapter": "qwen3_coder",
+    "NemotronV3Parser": "qwen3_coder", "NemotronV3ParserReasoningAdapter": "qwen3_coder", "ParserEngine": "qwen3_coder",
+    "Step3p5Parser": "qwen3_coder", "Step3p5ToolParser": "qwen3_coder", "Step3p5ParserReasoningAdapter": "qwen3_coder",
+    "llama3_json": "llama3_json", "Llama3JsonToolParser": "llama3_json", "Llama32Detector": "llama3_json",
+    "pythonic": "llama4_pythonic", "PythonicDetector": "llama4_pythonic", "Llama4PythonicToolParser": "llama4_pythonic",
+    "Lfm2Detector": "lfm2", "Lfm2ToolParser": "lfm2", "Olmo3PythonicToolParser": "olmo3",
+    "granite": "granite_3", "GraniteEngineToolParser": "granite_3", "GraniteParser": "granite_3",
+    "GraniteThinkingParser": "granite_3", "GraniteThinkingParserReasoningAdapter": "granite_3",
+    "Granite20bFCToolParser": "granite_20b_fc", "harmony": "gpt_oss", "gpt_oss": "gpt_oss", "BeamParser": "beam",
+    "mistral": "mistral_v3", "MistralDetector": "mistral_v3", "kimi_k2": "kimi_k2", "kimi_k25": "kimi_k2",
+    "KimiK2Parser": "kimi_k2", "KimiK2ToolParser": "kimi_k2", "KimiK2Detector": "kimi_k2", "KimiDetector": "kimi_vl",
+    "KimiK3ReasoningParser": "kimi_k3", "deepseek_v3": "deepseek_v3", "deepseek_v3_1": "deepseek_v31",
+    "deepseek_r1": "deepseek_r1", "DeepSeekR1Detector": "deepseek_r1", "DeepSeekR1ReasoningParser": "deepseek_r1",
+    "BaseReasoningFormatDetector": "deepseek_r1", "CombinedTestEngineReasoningAdapter": "deepseek_r1",
+    "DeepSeekV3ToolParser": "deepseek_v3", "DeepSeekV3ReasoningWithThinkingParser": "deepseek_v3",
+    "DeepSeekV31ToolParser": "deepseek_v31", "deepseek_v3_2": "deepseek_v32", "DeepSeekV32Parser": "deepseek_v32",
+    "DeepSeekV32EngineToolParser": "deepseek_v32", "deepseek_v4": "deepseek_v4", "DeepSeekV4Parser": "deepseek_v4",
+    "DeepSeekV4EngineToolParser": "deepseek_v4", "DeepSeekV41Parser": "deepseek_v41", "gemma4": "gemma4",
+    "Gemma4Parser": "gemma4", "Gemma4EngineToolParser": "gemma4", "Gemma4ParserReasoningAdapter": "gemma4",
+    "ResponseTemplateParser": "gemma4", "FunctionGemmaToolParser": "functiongemma", "glm47": "glm47",
+    "Glm47MoeDetector": "glm47", "Glm47MoeModelToolParser": "glm47", "Glm47MoeParser": "glm47",
+    "Glm47MoeParserReasoningAdapter": "glm47", "Glm4MoeDetector": "glm45", "minimax_m2": "minimax_m2",
+    "MinimaxM2Parser": "minimax_m2", "MiniMaxM2ReasoningParser": "minimax_m2", "MinimaxM3Parser": "minimax_m3",
+    "MinimaxM3ToolParser": "minimax_m3", "MiniMaxM3ReasoningParser": "minimax_m3", "nemotron_deci": "nemotron_v2",
+    "ApertusToolParser": "apertus", "Ernie45ReasoningParser": "ernie45", "Ernie45ToolParser": "ernie45",
+    "GigaChat3Detector": "gigachat3", "HYV3ReasoningParser": "hy_v3", "HYV3ToolParser": "hy_v3",
+    "HunyuanA13BReasoningParser": "hunyuan_a13b", "HunyuanA13BToolParser": "hunyuan_a13b", "InklingParser": "inkling",
+    "Internlm2ToolParser": "internlm2", "JambaToolParser": "jamba", "K2HorizonToolParser": "k2_horizon",
+    "Ling3ToolParser": "ling3", "Ling3ParserReasoningAdapter": "ling3", "LongcatFlashToolParser": "longcat",
+    "MiMoParser": "mimo", "MiniCPM5XMLToolParser": "minicpm5", "Phi4MiniJsonToolParser": "phi4_mini",
+    "Plamo3Parser": "plamo3", "PoolsideV1ToolParser": "poolside_v1", "SeedOssParser": "seed_oss",
+    "SeedOssParserReasoningAdapter": "seed_oss", "xLAMToolParser": "xlam",
+}  # fmt: skip
+# By its markers, the first that stands in the text. These go before the class where the class has several formats.
+MARKERS = (
+    ("[ARGS]", "mistral_v11"), ("[THINK]", "mistral_v11"), ("[TOOL_CALLS]", "mistral_v3"), ("<|plamo:", "plamo3"),
+    ("<｜DSML｜ calls>", "deepseek_v41"), ("<｜DSML｜tool_calls>", "deepseek_v4"), ("<｜DSML｜", "deepseek_v32"),
+    ("<arg_key>", "glm47"), ("<minimax:tool_call>", "minimax_m2"), ("<seed:tool_call>", "seed_oss"),
+    ("<|tool_calls_section_begin|>", "kimi_k2"), ("<|tool_call>", "gemma4"), ("<function=", "qwen3_coder"),
+    ("<tool_call>", "hermes"), ("<|channel|>", "gpt_oss"), ("<think>", "hermes"), ("</think>", "hermes"),
+)  # fmt: skip
+SEVERAL = {"mistral", "MistralDetector", "Parser", "TestParser", "GraniteThinkingParser"}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row, the format that read it, what became of it, and for a row that is open what was read."""
+
+    row: Row
+    name: str
+    verdict: str
+    ours: Reading | None = None
+
+
+def _same_words(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The same but for blanks."""
+    texts = [("".join(each.content.split()), "".join(each.reasoning.split())) for each in (ours, theirs)]
+    return texts[0] == texts[1] and ours.calls == theirs.calls
+
+
+def _cut_off(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """A call that is cut off: truncated here, text or nothing there."""
+    return bool(_statuses(row) & {"truncated"}) and (ours.calls == theirs.calls[: len(ours.calls)] or not theirs.calls)
+
+
+def _repaired(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """A call that the peer has not, or another value, where ours has an anomaly that says what was repaired."""
+    return bool(_anomalies(row) - {"malformed", "truncated", "unknown_tool"}) and bool(ours.calls)
+
+
+def _markers_shown(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The peer shows the markup of calls that it reads, or markers of a thought."""
+    return ours.calls == theirs.calls and len(ours.content) < len(theirs.content)
+
+
+def _more_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """A clean call that the peer does not read."""
+    return not _anomalies(row) and len(ours.calls) > len(theirs.calls)
+
+
+def _plain(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """No marker stands in the text: it is content, or under the prompt of a thought reasoning."""
+    return row.kind == "reason" and row.text.strip() in (ours.content, ours.reasoning)
+
+
+def _thoughts(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """Calls alike, and a peer that was asked for calls only, or for the thought only, leaves the rest as it stands."""
+    return row.kind == "reason" and bool(ours.reasoning) and ours.reasoning in (theirs.reasoning, theirs.content)
+
+
+def _types(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The same calls with values of other types."""
+    mine, other = ([(name, _loose(given)) for name, given in each.calls] for each in (ours, theirs))
+    return mine == other and ours.calls != theirs.calls
+
+
+def _loose(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            return _loose(json.loads(value))
+        except ValueError:
+            return value.strip().lower()
+    if isinstance(value, dict):
+        return {key: _loose(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_loose(each) for each in value]
+    return str(value).strip().lower()
+
+
+def judged(shared: Path = SHARED) -> list[Judged]:
+    """All rows, in the order of the data."""
+    every = _Every()
+    return [_judge(row) for row in family_cases.rows(shared, every)]
+
+
+class _Every(dict[str, object]):
+    """A table that has every family."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+def _judge(row: Row) -> Judged:
+    name = format_of(row)
+    if name not in toolgram.format_names():
+        return Judged(row, name, NONE)
+    fmt = toolgram.get_format(name)
+    readings = [family_cases.read(fmt, row, prefix) for prefix in (PROMPTS if row.kind == "reason" else PROMPTS[:1])]
+    wanted = [_asked(row, each) for each in row.peers.values()]
+    for reading in readings:
+        mine = _asked(row, reading)
+        if mine in wanted:
+            return Judged(row, name, AGREE if all(each == mine for each in wanted) else DISAGREE)
+    for reading in readings:
+        mine = _asked(row, reading)
+        for rule, reason in REASONS:
+            if any(rule(row, mine, theirs) for theirs in wanted):
+                return Judged(row, name, reason)
+    return Judged(row, name, OPEN, _asked(row, readings[0]))
+
+
+def format_of(row: Row) -> str:
+    """The name of the format that reads a row; empty where nothing tells."""
+    by_marker = next((name for marker, name in MARKERS if marker in row.text), "")
+    if row.family in SEVERAL or row.family not in FORMATS:
+        return by_marker or FORMATS.get(row.family, "")
+    return FORMATS[row.family]
+
+
+def _asked(row: Row, reading: Reading) -> Reading:
+    return family_cases._asked(row, reading)
+
+
+@lru_cache(maxsize=4)
+def _message(name: str, text: str, tools: str) -> toolgram.Message:
+    return toolgram.get_format(name).parse(text, json.loads(tools))
+
+
+def _read(row: Row) -> toolgram.Message:
+    return _message(format_of(row), row.text, json.dumps(row.tools))
+
+
+def _statuses(row: Row) -> set[str]:
+    return {call.status for call in _read(row).tool_calls}
+
+
+def _anomalies(row: Row) -> set[str]:
+    return {each.kind for each in _read(row).anomalies}
+
+
+def _nothing_promoted(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """All of the text is content here, and the peer has found a call inside what it refused."""
+    return not ours.calls and ours.content == row.text.strip() and bool(theirs.calls)
+
+
+def _broken_name(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The peer has calls besides, without arguments: a name whose marker is broken."""
+    return ours.calls == tuple(call for call in theirs.calls if call[1] or call in ours.calls) != theirs.calls
+
+
+def _not_in_the_text(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The name of the peer's call is nowhere in the text: the request has forced it."""
+    return bool(theirs.calls) and not any(name in row.text for name, _ in theirs.calls)
+
+
+REASONS = (
+    (_same_words, "blanks beside markers are dropped, and segments of text are joined by one"),
+    *family_cases.REASONS[:4],
+    (_cut_off, "a call that was cut off is `truncated`; peers drop it, show its text, or close it in silence"),
+    (_repaired, "one reading is possible: repaired, with an anomaly; peers drop the call or hand on broken JSON"),
+    (_markers_shown, "markup is never content where it was read; peers leave it in the text"),
+    (_types, "a value is of the type that the schema declares, else as written; peers convert by other rules"),
+    (_more_calls, "a whole call is a call wherever it stands; peers read the first, or none beside text"),
+    (_not_in_the_text, "a forced call is arguments alone, and the request says of which function; a text does not"),
+    (_broken_name, "a name whose marker is broken begins no call; peers make a call without arguments of it"),
+    (_nothing_promoted, "nothing inside a call that failed is promoted to a call"),
+    (_plain, "without a marker, text is content or a thought as the prompt has opened one; peers assume one"),
+    (_thoughts, "a thought is reasoning once it is closed; peers lose its end or its beginning"),
+)  # fmt: skip
+
+
+# --- the page -----------------------------------------------------------------------------------------------------
+
+
+def page(rows: list[Judged]) -> str:
+    """The page: the classes with their numbers, then every row."""
+    counts = Counter(each.verdict for each in rows)
+    lines = [
+        "# Cases of other parsers' tests, judged",
+        "",
+        "Written by `python -m tests.conformance.judged --write docs/deviations-judged.md`, from outputs that tests",
+        "of vLLM, SGLang and Dynamo expect something of. Every row is read by the format of its family. A verdict is",
+        "by class, not by row: what peers expect is evidence, and the policy is in [anomalies](anomalies.md).",
+        "",
+        "| verdict | rows |",
+        "|---|---:|",
+        f"| all peers of the row read what we read | {counts[AGREE]} |",
+        f"| peers disagree among themselves, and one reads what we read | {counts[DISAGREE]} |",
+        *(f"| we differ: {reason} | {counts[reason]} |" for _, reason in REASONS),
+        f"| open: no class fits | {counts[OPEN]} |",
+        f"| no shipped format reads the family | {counts[NONE]} |",
+        f"| all | {len(rows)} |",
+        "",
+    ]
+    families: dict[str, list[Judged]] = defaultdict(list)
+    for each in rows:
+        families[each.row.family].append(each)
+    short = {AGREE: "agree", DISAGREE: "peers disagree", OPEN: "**open**", NONE: "no format"}
+    numbers = {reason: f"differ {number}" for number, (_, reason) in enumerate(REASONS, 1)}
+    lines += ["## Why we differ", "", *(f"{number}. {reason}" for number, (_, reason) in enumerate(REASONS, 1)), ""]
+    for family, group in sorted(families.items(), key=lambda item: item[0].lower()):
+        names = ", ".join(sorted({f"`{each.name}`" for each in group if each.name})) or "none"
+        lines += [f"## {family}", "", f"Read by {names}.", ""]
+        by_verdict: dict[str, list[str]] = defaultdict(list)
+        for each in group:
+            by_verdict[short.get(each.verdict) or numbers[each.verdict]].append(_label(each.row))
+        lines += [f"* {verdict}: {', '.join(labels)}" for verdict, labels in sorted(by_verdict.items())]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _label(row: Row) -> str:
+    label = row.id.removeprefix(f"{row.family} ").rpartition("::")[2].rpartition(f"{row.family}:")[2]
+    return f"`{label}`"
+
+
+def main() -> int:
+    """The command; 1 where a row is open."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.conformance.judged", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--write", type=Path, help="the page to write; without it, what is open is printed")
+    parser.add_argument("--shared", type=Path, default=SHARED, help="the folder that has the data")
+    chosen = parser.parse_args()
+    if not (chosen.shared / "data").is_dir():
+        parser.error(f"no data in {chosen.shared}; name the folder with --shared")
+    rows = judged(chosen.shared)
+    if chosen.write:
+        chosen.write.write_text(page(rows), encoding="utf-8")
+    for each in rows:
+        if each.verdict == OPEN:
+            print(f"{each.row.family} ({each.name}) {each.row.id}\n  text {each.row.text!r}\n  ours {each.ours}")
+            for peer, reading in each.row.peers.items():
+                print(f"  {peer} {reading}")
+    print(Counter(each.verdict for each in rows))
+    return int(any(each.verdict == OPEN for each in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
