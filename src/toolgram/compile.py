@@ -118,6 +118,7 @@ class Program:
     spec: Spec | None = None  # what it was compiled from
     strict: bool = False  # nothing is repaired
     closing: frozenset[str] = frozenset()  # texts of the markers that close a call
+    unproven_types: frozenset[str] = frozenset()  # of which it is not known how values are written
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
     straight: Any = None  # what `runtime.straight_paths` has recorded of it
 
@@ -171,6 +172,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         spec,
         strict,
         _closing(spec, states.values()),
+        frozenset(spec.unproven_types),
         tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
     )
 

@@ -9,6 +9,7 @@ of a call is kept only while it may still fail.
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Container, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,6 +60,8 @@ class MalformedCall:
     start: int
 
 
+_FEW_KEYS = 16
+_keys = re.compile(r'"([^"\\]*)"[ \t\r\n]*:').findall
 Part: TypeAlias = str | ToolCall
 
 
@@ -390,12 +393,22 @@ def repeated_keys(arguments: str) -> list[str]:
         outermost[:] = [key for key, _ in members]
 
     try:
+        if _no_key_twice(arguments, json.loads(arguments)):
+            return []
         json.loads(arguments, object_pairs_hook=see)
     except (ValueError, RecursionError):
         return []
-    if len(outermost) == len({*outermost}):
-        return []
     return [key for at, key in enumerate(outermost) if key in outermost[:at]]
+
+
+def _no_key_twice(arguments: str, given: Any) -> bool:
+    """Whether that is certain without a look at every member."""
+    if "\\u" in arguments or not isinstance(given, dict):
+        return False  # one key may be written in two ways
+    if len(given) <= _FEW_KEYS:
+        return all(arguments.count(f'"{key}"') == 1 for key in given)
+    keys = _keys(arguments)
+    return len(keys) == len({*keys})
 
 
 def _text(pieces: Iterable[str]) -> str | None:

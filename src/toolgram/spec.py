@@ -108,6 +108,7 @@ class Spec:
     stop: tuple[str, ...] | None  # terminals that end a turn; None where the file does not say
     python_json: bool
     longest_match: bool
+    unproven_types: tuple[str, ...]  # of which it is not known how values are written
     same_path: Mapping[str, str]
     notation: tuple[str, ...]  # the quotes of notated values, opening and closing
     turn_start: str

@@ -63,6 +63,7 @@ def build_spec(
         stop=tuple(about["stop"]) if "stop" in about else None,
         python_json=about.get("python_json", False),
         longest_match=about.get("longest_match", False),
+        unproven_types=tuple(about.get("unproven_types", ())),
         same_path=about.get("same_path", {}),
         notation=tuple(about.get("notation", ())),
         turn_start=about.get("turn_start", ""),

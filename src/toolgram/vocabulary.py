@@ -55,6 +55,9 @@ FORMAT_KEYS: Mapping[str, Key] = {
     "stop": Key("Terminals that end a turn.", "texts", "stop: [EOS]"),
     "canonical": Key("Outputs whose paths an exported grammar allows.", "outputs", "canonical: ['Hello.']"),
     "python_json": Key("Whether JSON in Python's spelling is read.", "truth", "python_json: true"),
+    "unproven_types": Key(
+        "Types of which it is not known how values are written.", "texts", "unproven_types: [object]"
+    ),
     "longest_match": Key("Whether the longest of several markers wins.", "truth", "longest_match: true"),
     "same_path": Key(
         "JSON paths that stand for others.", "text by text", "same_path: {item.parameters: item.arguments}"

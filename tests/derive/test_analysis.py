@@ -38,6 +38,18 @@ def source(name: str) -> str:
     return (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
 
 
+def test_a_call_says_which_values_are_of_a_type_that_was_not_understood() -> None:
+    fmt = toolgram.derive_format(source("text_in_two_ways"))
+    text = '<run tool="f"><with key="a">x</with><with key="b">2</with></run>'
+    properties = {"a": {"type": "string"}, "b": {"type": "integer"}}
+    parameters = {"type": "object", "properties": properties}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    for declared, unproven in ((tools, ["a"]), (None, ["a", "b"])):
+        message = fmt.parse(text, declared)
+        assert [call.status for call in message.tool_calls] == ["complete"]
+        assert [each.text for each in message.anomalies if each.kind == "unproven_types"] == unproven
+
+
 def analysed(name: str) -> DiffAnalysisResult:
     return analyse(source(name), "<s>", "</s>")
 

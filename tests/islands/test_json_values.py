@@ -32,6 +32,7 @@ def nearly_json(draw: st.DrawFn) -> str:
 def read(pieces: list[str]) -> tuple[str, int, list[object]]:
     """What is passed on, how many characters are taken, and where the scanner stands."""
     scanner = JsonScanner()
+    scanner.accept_controls()
     out, taken = "", 0
     for piece in pieces:
         more = scanner.run(piece, 0, 0)
@@ -70,6 +71,7 @@ def test_any_deltas_are_read_alike(text: str, data: st.DataObject) -> None:
 def test_steps_end_where_runs_end(text: str) -> None:
     _, taken, place = read([text])
     scanner = JsonScanner()
+    scanner.accept_controls()
     at = 0
     while at < len(text) and not scanner.done and not scanner.broken:
         at = scanner.step(text, at)

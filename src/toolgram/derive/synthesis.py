@@ -13,7 +13,7 @@ from typing import Any
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.json_skeleton import add_json_calls
 from toolgram.derive.python_skeleton import add_python_calls, is_python
-from toolgram.derive.result import DiffAnalysisResult, Tokens, ToolFormat
+from toolgram.derive.result import DiffAnalysisResult, Tokens, ToolFormat, ValueEncoding
 from toolgram.derive.tag_skeleton import add_tag_calls
 from toolgram.derive.text_skeleton import TextSkeleton
 from toolgram.spec import Literal
@@ -65,5 +65,8 @@ def _describe(builder: FormatBuilder, result: DiffAnalysisResult, tokens: Tokens
     special = [name for name in special if name not in several]  # those of several tokens are none
     if special:
         builder.about["special_tokens"] = special
+    values = result.calls.arguments.values if result.calls else {}
+    if unproven := [kind for kind, style in values.items() if style.encoding is ValueEncoding.UNKNOWN]:
+        builder.about["unproven_types"] = unproven
     if result.prompts["unset"].opened:
         builder.about["generation_prompt"] = result.prompts["unset"].opened

@@ -71,7 +71,7 @@ from toolgram.islands.python_tokens import (
 # the name that it writes, what it adds to the name, and what follows), and the name that it begins. The same deltas
 # come again and again in the same places; what the readers made of one is remembered, and forgotten at some number.
 _Place = tuple[str, str, str, str, str, str]
-_Cached = tuple[_Place, int, str, str | None, str, str]
+_Cached = tuple[_Place, int, str, str | None, str, str, int]
 _CACHE: dict[tuple[_Place, str], _Cached] = {}
 _MOST_CACHED = 4096
 _LONGEST_CACHED = 16
@@ -148,7 +148,7 @@ class PythonScanner:
         return True
 
     def _jump(self, cached: _Cached) -> None:
-        place, self.mark, out, named, after, begun = cached
+        place, self.mark, out, named, after, begun, self._digits = cached
         self._state, self._stack, self._lead, self._then, self._quote, self._held = place
         if named is not None:
             out = f"{out}{''.join(self._name_pieces)}{named}{after}"
@@ -159,17 +159,25 @@ class PythonScanner:
 
     def _remember(self, place: _Place, text: str, name: str) -> None:
         """Remember what the readers have just made of `text`, for any name in place of `name`, which came before it."""
-        if self._state in _INTEGERS:  # whose digits are counted
+        if place[0] in _INTEGERS:  # whose digits are counted
             return
         if len(self._cache) >= _MOST_CACHED:
             self._cache.clear()
         begun = "".join(self._name_pieces)
         cached: _Cached
         if not self._names:
-            cached = (self._place(), self.mark, self.out, None, "", begun[len(name) :])
+            cached = (self._place(), self.mark, self.out, None, "", begun[len(name) :], self._digits)
         else:
             before, whole, after = self._parts[: self._named], self._parts[self._named], self._parts[self._named + 1 :]
-            cached = (self._place(), self.mark, "".join(before), whole[len(name) :], "".join(after), begun)
+            cached = (
+                self._place(),
+                self.mark,
+                "".join(before),
+                whole[len(name) :],
+                "".join(after),
+                begun,
+                self._digits,
+            )
         self._cache[place, text] = cached
 
     def _place(self) -> _Place:

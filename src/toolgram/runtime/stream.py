@@ -209,6 +209,9 @@ class Stream:
         typed = self.state.typed
         types = self.calls.types(told=typed not in ("", "trimmed"))
         kind = value_kind(typed, "value_end" in self.state.row)
+        unproven = self.program.unproven_types
+        if unproven and (types is None or not unproven.isdisjoint(types)):
+            self.events.note("unproven_types", self.calls.key)
         self.reader = "value"
         self.island = value_island(kind, typed, types, self.program.notation)
 
