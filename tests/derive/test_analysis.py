@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import toolgram
 from tests.derive.turns import EXACT, NOT_EXPRESSIBLE, SHARED, TEMPLATES, WRONG, outcomes
 from toolgram.derive import DiffAnalysisResult, NotExpressible, TemplateError, analyse, continuation
 from toolgram.derive.conversation import Call
