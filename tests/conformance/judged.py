@@ -15,7 +15,7 @@ import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from tests.conformance import family_cases
 from tests.conformance.family_cases import Reading, Row
 
 SHARED = Path(__file__).parents[3] / "shared"
-PROMPTS = (None, "<think>", "")
+PROMPTS = (None, "", "<think>", "<seed:think>", "[THINK]")
 AGREE, DISAGREE, OPEN, NONE = "agree", "peers disagree", "open", "no format"
 
 # A class or family, and the format that reads it. What is not here is found by its markers.
@@ -76,6 +76,12 @@ MARKERS = (
 SEVERAL = {"mistral", "MistralDetector", "Parser", "TestParser", "GraniteThinkingParser"}
 
 
+REPAIRS = {
+    "unclosed_value", "unclosed_envelope", "unclosed_arguments", "surplus_closer", "unfinished_marker", "repaired_json",
+    "repaired_python", "unusual_form",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Judged:
     """A row, the format that read it, what became of it, and for a row that is open what was read."""
@@ -99,7 +105,7 @@ def _cut_off(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 def _repaired(row: Row, ours: Reading, theirs: Reading) -> bool:
     """A call that the peer has not, or another value, where ours has an anomaly that says what was repaired."""
-    return bool(_anomalies(row) - {"malformed", "truncated", "unknown_tool"}) and bool(ours.calls)
+    return bool(_anomalies(row) & REPAIRS) and bool(ours.calls)
 
 
 def _markers_shown(row: Row, ours: Reading, theirs: Reading) -> bool:
@@ -144,7 +150,12 @@ def _loose(value: object) -> object:
 def judged(shared: Path = SHARED) -> list[Judged]:
     """All rows, in the order of the data."""
     every = _Every()
-    return [_judge(row) for row in family_cases.rows(shared, every)]
+    return [_judge(replace(row, tools=_tools(row))) for row in family_cases.rows(shared, every)]
+
+
+def _tools(row: Row) -> list[object] | None:
+    """The functions of a row that are more than a name: a few rows have no others."""
+    return [tool for tool in row.tools or () if isinstance(tool, dict)] or None
 
 
 class _Every(dict[str, object]):
@@ -159,15 +170,14 @@ def _judge(row: Row) -> Judged:
     if name not in toolgram.format_names():
         return Judged(row, name, NONE)
     fmt = toolgram.get_format(name)
-    readings = [family_cases.read(fmt, row, prefix) for prefix in (PROMPTS if row.kind == "reason" else PROMPTS[:1])]
+    readings = [family_cases.read(fmt, row, prefix) for prefix in PROMPTS]
     wanted = [_asked(row, each) for each in row.peers.values()]
     for reading in readings:
         mine = _asked(row, reading)
         if mine in wanted:
             return Judged(row, name, AGREE if all(each == mine for each in wanted) else DISAGREE)
-    for reading in readings:
-        mine = _asked(row, reading)
-        for rule, reason in REASONS:
+    for rule, reason in REASONS:
+        for mine in (_asked(row, each) for each in readings):
             if any(rule(row, mine, theirs) for theirs in wanted):
                 return Judged(row, name, reason)
     return Judged(row, name, OPEN, _asked(row, readings[0]))
@@ -212,6 +222,22 @@ def _broken_name(row: Row, ours: Reading, theirs: Reading) -> bool:
     return ours.calls == tuple(call for call in theirs.calls if call[1] or call in ours.calls) != theirs.calls
 
 
+def _wrapped(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """All arguments stand under one key that was not declared."""
+    return "undeclared_argument" in _anomalies(row) and [name for name, _ in ours.calls] == [
+        name for name, _ in theirs.calls
+    ]
+
+
+def _filtered(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The peer leaves out calls of functions that it was not told of."""
+    return (
+        bool(theirs.calls)
+        and len(theirs.calls) < len(ours.calls)
+        and set(map(str, theirs.calls)) <= set(map(str, ours.calls))
+    )
+
+
 def _not_in_the_text(row: Row, ours: Reading, theirs: Reading) -> bool:
     """The name of the peer's call is nowhere in the text: the request has forced it."""
     return bool(theirs.calls) and not any(name in row.text for name, _ in theirs.calls)
@@ -225,6 +251,8 @@ REASONS = (
     (_markers_shown, "markup is never content where it was read; peers leave it in the text"),
     (_types, "a value is of the type that the schema declares, else as written; peers convert by other rules"),
     (_more_calls, "a whole call is a call wherever it stands; peers read the first, or none beside text"),
+    (_wrapped, "an argument that was not declared is passed on, with an anomaly; peers unwrap `arguments` and `input`"),
+    (_filtered, "a call of a function that the request has not declared is a call, with the anomaly `unknown_tool`"),
     (_not_in_the_text, "a forced call is arguments alone, and the request says of which function; a text does not"),
     (_broken_name, "a name whose marker is broken begins no call; peers make a call without arguments of it"),
     (_nothing_promoted, "nothing inside a call that failed is promoted to a call"),
