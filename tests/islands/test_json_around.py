@@ -127,3 +127,16 @@ def test_half_a_marker_that_closes_a_thought_is_dropped(name: str, text: str) ->
     assert [each.kind for each in message.anomalies] == ["unfinished_marker"]
     lone = text[: text.index("abc") + 4]
     assert toolgram.get_format(name).parse(lone).reasoning == f"abc{lone[-1]}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hermes", '<tool_call>{"name":"r","arguments":"{\\"\\"\\]'),
+        ("mistral_v11", '[TOOL_CALLS]{"arguments":"\\}'),
+        ("mistral_v11", '[TOOL_CALLS]{"name":"r""arguments":{"":[]}"type":0'),
+        ("mistral_v11", '[TOOL_CALLS]{"name":"r""arguments":{}"id":0} x'),
+    ],
+)
+def test_what_breaks_while_it_is_repaired_is_conserved(name: str, text: str) -> None:
+    assert_same_however_split(toolgram.get_format(name), text)

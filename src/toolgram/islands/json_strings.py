@@ -73,7 +73,7 @@ class JsonStringScanner:
             if match is None and self._repairer is not None and text[at + 1] >= " ":
                 quoted = text[at + 1] == "'"  # any other backslash that begins no escape stands for itself
                 fitting, productive = self._repair("'" if quoted else "\\", pieces)
-                at += (2 if quoted else 1) if fitting else 0
+                at += 2 if quoted and fitting else 1
                 produced = at if productive >= 0 else produced
                 self.note = "\\'" if quoted else self.note
                 self.broken = not fitting

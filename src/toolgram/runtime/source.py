@@ -78,10 +78,16 @@ class Source:
     def take_all(self) -> str:
         """Everything that is held. A character that is being transcoded is to be read again."""
         being_read = take_pieces(self.transcoding) if self.transcoding else ""
-        self.read_again = bool(being_read) and self.reading
+        if being_read:
+            self.read_again = self.reading
         self.transcoding = None
         opening, (_, source) = self.confirm(), self.take_json()
-        return opening + source + take_pieces(self.pieces) + (being_read[:-1] if self.read_again else being_read)
+        return (
+            opening
+            + source
+            + take_pieces(self.pieces)
+            + (being_read[:-1] if being_read and self.read_again else being_read)
+        )
 
     def forget(self) -> None:
         """A prefix has written what is held: no event accounts for it."""
