@@ -2,23 +2,27 @@
 
 Strategy: the messages of verification are rendered by the template itself, not written from the analysis, so that this
 holds whatever the analysis has misunderstood.  Each shipped format reads them; one that gives all of them back is
-taken.  Nothing else is asked: no marker, no name.
+taken.  No name is asked for.  Only formats are loaded one of whose markers stands in what is rendered, and only while
+at least half of the time is left.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolgram.derive.budget import look
+from toolgram.derive.budget import SECONDS, look, time_left
 from toolgram.derive.conversation import Conversation
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.report import Probe
 from toolgram.derive.result import DiffAnalysisResult, Report
 from toolgram.derive.verification import CASES, TOOLS, Case, difference
-from toolgram.formats import Format, format_names, get_format
+from toolgram.formats import Format, format_names, get_format, grammar_home
 
 _FEWEST = 4  # messages with calls that must have been rendered
+_SHORTEST = 4  # characters of a marker that tells anything
+_LITERAL = re.compile(r'^(?:%override )?[A-Z]\w*(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +43,21 @@ def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[str, 
     if sum(bool(message.case.calls) for message in messages) < _FEWEST:
         return None
     messages.sort(key=lambda message: not message.case.calls)  # what most formats do not read comes first
+    text = "".join(message.output for message in messages if message.case.calls)
     for name in format_names():
+        if not _has_marker(name, text) or time_left() < SECONDS / 2:
+            continue
         look("looking for a shipped format that reads what the template renders")
         fmt = get_format(name)
         if all(not _problem(fmt, message) for message in messages):
             return name, [Probe(message.case.name, "unset", message.output) for message in messages]
     return None
+
+
+def _has_marker(name: str, text: str) -> bool:
+    """Whether a marker of a format stands in a text; its grammar is looked at, and not read."""
+    grammar = (grammar_home() / f"{name}.lark").read_text(encoding="utf-8")
+    return any(marker in text for marker in _LITERAL.findall(grammar) if len(marker) >= _SHORTEST)
 
 
 def _messages(template: ChatTemplate, result: DiffAnalysisResult) -> list[Rendered]:

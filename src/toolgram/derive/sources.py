@@ -16,6 +16,7 @@ from typing import Any
 
 from toolgram.derive.deriving import derive_format
 from toolgram.derive.errors import TemplateError
+from toolgram.derive.response_templates import second_opinion
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, format_names, get_format
 
@@ -58,7 +59,8 @@ def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any
 
     `variant` names one of several templates; without it, the one for tools is taken, then the default. `options` go to
     `derive_format`, as they are. A tokenizer of mistral-common has no template: the shipped format is taken that reads
-    the calls it writes. Raises TemplateError where there is no template, and what `derive_format` raises.
+    the calls it writes. Where the tokenizer has a `response_template`, what it reads otherwise is a warning of the
+    report. Raises TemplateError where there is no template, and what `derive_format` raises.
     """
     templates = getattr(tokenizer, "chat_template", None)
     if templates is None and hasattr(tokenizer, "encode_chat_completion"):
@@ -69,7 +71,11 @@ def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any
     if isinstance(added, Mapping):
         source.special += [_text(token) for token in added.values() if getattr(token, "special", False)]
     source.special += [_text(token) for token in _listed(getattr(tokenizer, "all_special_tokens", ()))]
-    return source.derive(variant, options)
+    fmt = source.derive(variant, options)
+    if fmt.report is not None:
+        known = fmt.report.warnings
+        known += [each for each in second_opinion(tokenizer, fmt) if each not in known]
+    return fmt
 
 
 def from_pretrained_files(folder: str | Path, *, variant: str | None = None, **options: Any) -> Format:
