@@ -145,11 +145,11 @@ $(PEERS)/.ready: benchmarks/peers-requirements.txt
 	@touch $@
 
 docs: $(READY) ## write the pages about the formats and build the site into site/
-	$(BIN)/toolgram docs --embed README.md --embed docs/specs/README.md
+	$(BIN)/toolgram docs --embed README.md --embed docs/specs/README.md --embed docs/guides/write-a-format.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs-check: $(READY) ## fail if the pages are out of date or the site does not build
-	$(BIN)/toolgram docs --embed README.md --embed docs/specs/README.md --check
+	$(BIN)/toolgram docs --embed README.md --embed docs/specs/README.md --embed docs/guides/write-a-format.md --check
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir "$$scratch/site"
 
 playground/node_modules/.package-lock.json: playground/package-lock.json

@@ -1,8 +1,8 @@
 """Put the playground together: one folder of static files, which loads nothing from elsewhere.
 
 Strategy: the folder has the page, Pyodide from npm, toolgram's real wheel and the packages that it needs, all in one
-archive (`packages.zip`), and the layout engine of `mermaid-render` with its font metrics.  Packages are installed as pip
-installs them, and what is compiled is left out: each of them runs without it.  `make site` calls this.
+archive (`packages.zip`), and the layout engine of `mermaid-render` with its font metrics.  Packages are as pip
+installs them, without what is compiled: each of them runs without it.  `make site` calls this.
 
     python playground/build.py site/playground
 """
@@ -51,7 +51,16 @@ def _write_packages(scratch: Path, archive: Path) -> None:
     subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     (wheel,) = (scratch / "dist").glob("*.whl")
     pinned = [f"{name}=={version(name)}" for name in PACKAGES]
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-compile",
+    ]
     subprocess.run([*pip, "--target", str(scratch / "packages"), str(wheel), *pinned], check=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in sorted((scratch / "packages").rglob("*")):

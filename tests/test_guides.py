@@ -1,0 +1,84 @@
+"""Every command and every block of code on the pages written by hand is run, or says `no-run` and why.
+
+A page is one session: its Python blocks share their names, in order, and its commands run in one folder with the files
+that the pages speak of. Blocks of Lark and YAML are the files `my.lark` and `my.yaml`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import toolgram
+from toolgram.cli.app import app
+from toolgram.page_tables import refreshed
+
+ROOT = Path(__file__).parent.parent
+GUIDES = [f"docs/guides/{place.name}" for place in sorted((ROOT / "docs/guides").glob("*.md"))]
+PAGES = ["README.md", "docs/index.md", "docs/specs/README.md", *GUIDES]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+TEMPLATE = """{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content or '' }}{% for t in m.tool_calls or [] %}<tool_call>{"name": "{{ t.function.name }}", "arguments": \
+{{ t.function.arguments | tojson }}}</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
+TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": CITY}}]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the pages speak of."""
+    monkeypatch.chdir(tmp_path)
+    guide = (ROOT / "docs/guides/write-a-format.md").read_text(encoding="utf-8")
+    for language, block in BLOCK.findall(guide):
+        if language in ("lark", "yaml"):
+            (tmp_path / f"my.{language}").write_text(block, encoding="utf-8")
+    example = toolgram.get_format("mistral_v11").example
+    row = {"choices": [{"message": {"content": toolgram.get_format("llama3_json").example}}]}
+    texts = {
+        "output.txt": example,
+        "log.jsonl": json.dumps(row) + "\n",
+        "tools.json": json.dumps(TOOLS),
+        "tokenizer_config.json": json.dumps({"chat_template": TEMPLATE, "eos_token": "<|im_end|>"}),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def run_commands(block: str, folder: Path) -> None:
+    for line in block.splitlines():
+        command, _, comment = line.partition(" #")
+        if comment.strip().startswith("no-run:") and len(comment.strip()) > len("no-run: why"):
+            continue
+        standard_input = (folder / "output.txt").read_bytes() if command.startswith("model | ") else None
+        words = shlex.split(command.removeprefix("model | "))
+        assert words[0] == "toolgram", f"neither run nor `no-run: why`: {line}"
+        result = CliRunner().invoke(app, words[1:], input=standard_input)
+        assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_runs(page: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for language, block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
+        match language:
+            case "python":
+                exec(block, names)
+            case "sh":
+                run_commands(block, folder)
+            case "text" | "lark" | "yaml":
+                pass  # shown; the files of a format are used by the commands
+            case _:
+                pytest.fail(f"{page}: a block of {language or 'no language'}: neither run nor known not to run")
+
+
+def test_the_tables_of_the_vocabulary_are_current() -> None:
+    page = (ROOT / "docs/guides/write-a-format.md").read_text(encoding="utf-8")
+    assert refreshed(page) == page, "run make docs"
