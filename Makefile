@@ -13,7 +13,7 @@ LLAMA := .llama-cpp
 SERVE := .serve
 WORKERS ?= 2
 
-.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp test-ray conformance judged export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp test-ray conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -170,6 +170,9 @@ wheel-check: $(READY) ## build the wheel, install it into an empty environment a
 	printf '%s' '[TOOL_CALLS]add[ARGS]{"a": 3}' | env/bin/toolgram parse --format mistral_v11 | tee message.json && \
 	grep -q '"name": "add"' message.json && grep -q '"status": "complete"' message.json && \
 	echo "wheel-check: the installed wheel parses"
+
+release-check: $(READY) ## build sdist and wheel, check, install on every Python here, type a sample; COMPILED=1 for the compiled one too
+	$(BIN)/python -m tests.release.check $(if $(COMPILED),--compiled)
 
 ci: lint types test test-vllm-if-built docs-check wheel-check demo bench-check ## everything a change must pass
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pty
@@ -630,3 +631,33 @@ def _line(stream: IO[bytes]) -> bytes:
         assert byte, f"the output ended after {line!r}"
         line += byte
     return line
+
+
+def test_a_mistyped_name_is_answered_with_the_one_that_was_meant() -> None:
+    result = CliRunner().invoke(app, ["parse", "--format", "Mistral-v1"])
+    assert result.exit_code == 2
+    assert "did you mean mistral_v" in result.stderr
+
+
+def test_a_compressed_file_and_the_mark_of_an_editor(tmp_path: Path) -> None:
+    text = "\ufeff" + toolgram.get_format("mistral_v11").example
+    (tmp_path / "plain.txt").write_text(text, encoding="utf-8")
+    packed = gzip.compress(text.encode())
+    (tmp_path / "x.txt.gz").write_bytes(packed)
+    (tmp_path / "cut.txt.gz").write_bytes(packed[:-12])
+    answers = [
+        CliRunner().invoke(app, ["parse", "-f", "mistral_v11", str(tmp_path / name)])
+        for name in ("plain.txt", "x.txt.gz")
+    ]
+    messages = [json.loads(answer.stdout) for answer in answers]
+    assert [message["content"] for message in messages] == ["Let me add."] * 2
+    cut = CliRunner().invoke(app, ["parse", "-f", "mistral_v11", str(tmp_path / "cut.txt.gz")])
+    assert cut.exit_code == 1
+    assert "damaged or cut off" in cut.stderr
+    assert cut.stderr.count("\n") == 1
+
+
+def test_format_names_are_completed() -> None:
+    environment = {"_TOOLGRAM_COMPLETE": "complete_bash", "COMP_WORDS": "toolgram diagram mistral_v", "COMP_CWORD": "2"}
+    result = CliRunner().invoke(app, [], prog_name="toolgram", env=environment)
+    assert result.stdout.split() == [name for name in toolgram.format_names() if name.startswith("mistral_v")]

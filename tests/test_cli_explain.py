@@ -32,7 +32,7 @@ def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
     lines = result.output.splitlines()
     assert lines[0].startswith("No call was found. ")
     assert "`toolgram parse --format mistral_v" in lines[0]
-    for heading in ("the event that", "what other formats"):
+    for heading in ("the event that", "other formats that read more"):
         assert any(line.startswith(heading) for line in lines), heading
     assert any("mistral_v3" in line and line.endswith("<- reads more") for line in lines)
 

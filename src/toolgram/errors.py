@@ -6,7 +6,7 @@ name that does not exist: a fault that the user can correct.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class ToolgramError(Exception):
@@ -34,6 +34,14 @@ class FormatError(ToolgramError):
         super().__init__(f"{place}: {problem}\n  remedy: {remedy}")
 
 
+def _meant(name: str, names: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    plain = name.lower().replace("-", "_").replace(".", "_")[:100]
+    close = get_close_matches(plain, names, n=1) or [known for known in names if known.startswith(plain)][:1]
+    return f" (did you mean {close[0]}?)" if close and plain else ""
+
+
 class UnknownFormat(ToolgramError, KeyError):
     """No shipped format has this name. `names` lists those that do, `why` says more where more is known."""
 
@@ -42,7 +50,7 @@ class UnknownFormat(ToolgramError, KeyError):
         self.names = tuple(names)
         self.why = why
         super().__init__(
-            f"unknown format {name!r}; {f'{why}; ' if why else ''}shipped formats: {', '.join(self.names)}. "
+            f"unknown format {name!r}{_meant(name, self.names)}; shipped formats: {', '.join(self.names)}. "
             "Load your own two files with toolgram.load_format(grammar, machine)."
         )
 

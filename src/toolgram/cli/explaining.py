@@ -59,10 +59,10 @@ def _print(told: Explanation) -> None:
         _heading(console, "anomalies")
         for oddity in told.anomalies:
             _line(console, Text(f"{'' if oddity.offset is None else oddity.offset:>8}  {oddity.words}"))
-    if told.alternatives:
-        _heading(console, "what other formats find in this text")
-        width = max(len(alternative.name) for alternative in told.alternatives)
-        for alternative in told.alternatives:
+    if better := [alternative for alternative in told.alternatives if alternative.better]:
+        _heading(console, "other formats that read more of this text")
+        width = max(len(alternative.name) for alternative in better)
+        for alternative in better:
             _line(console, _alternative(alternative, width))
 
 

@@ -14,9 +14,19 @@ import typer
 import toolgram
 from toolgram.cli.terminal import complain, refuse
 
+
+def _names(incomplete: str) -> list[str]:
+    return [name for name in toolgram.format_names() if name.startswith(incomplete)]
+
+
 FormatArgument = Annotated[
     str | None,
-    typer.Argument(metavar="FORMAT", show_default=False, help="A shipped format; `toolgram formats` lists them."),
+    typer.Argument(
+        metavar="FORMAT",
+        show_default=False,
+        autocompletion=_names,
+        help="A shipped format; `toolgram formats` lists them.",
+    ),
 ]
 FormatOption = Annotated[
     str | None,
@@ -24,6 +34,7 @@ FormatOption = Annotated[
         "--format",
         "-f",
         metavar="NAME",
+        autocompletion=_names,
         help="A shipped format; `toolgram formats` lists them. Example: --format llama3_json",
     ),
 ]

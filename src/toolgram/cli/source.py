@@ -8,7 +8,9 @@ U+FFFD, because no output of a model may stop the command.
 from __future__ import annotations
 
 import codecs
+import gzip
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from io import BufferedReader
@@ -50,7 +52,7 @@ def called(path: str) -> str:
 
 
 def _decoded(path: str) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")  # an editor's mark at the start is no text
     for data in _reads(path, lambda stream: stream.read1(READ_SIZE)):
         if text := decoder.decode(data):
             yield text
@@ -61,12 +63,18 @@ def _decoded(path: str) -> Iterator[str]:
 def _reads(path: str, read: Callable[[BufferedReader], bytes]) -> Iterator[bytes]:
     """What `read` returns, again and again, until it returns nothing. `-` is standard input."""
     try:
-        with _standard_input() if path == "-" else open(path, "rb") as stream:
+        with _standard_input() if path == "-" else _opened(path) as stream:
             while data := read(stream):
                 yield data
+    except (EOFError, zlib.error):
+        raise Unreadable(f"{called(path)}: cannot be read: the compressed data is damaged or cut off") from None
     except OSError as error:
         # `str(error)` would repeat the path and add a number.
         raise Unreadable(f"{called(path)}: cannot be read: {error.strerror or error}") from error
+
+
+def _opened(path: str) -> BufferedReader:
+    return cast(BufferedReader, gzip.open(path)) if path.endswith(".gz") else open(path, "rb")
 
 
 def _standard_input() -> nullcontext[BufferedReader]:
