@@ -170,7 +170,7 @@ def draw_svg(picture: Picture) -> str:
     except ModuleNotFoundError:
         raise ToolgramError(f"an SVG needs the Python package mermaid-render\n  remedy: {PACKAGE}") from None
     try:
-        drawn = convert(draw_mermaid(picture)).decode("utf-8")
+        drawn: str = convert(draw_mermaid(picture)).decode("utf-8")
     except ValueError as error:
         raise ToolgramError(f'the diagram cannot be drawn: {error}\n  remedy: ask for "mermaid" or "dot"') from None
     drawn = drawn.replace("font-family:Noto Sans", f"font-family:{FONTS}", 1)
