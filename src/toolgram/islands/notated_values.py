@@ -19,18 +19,21 @@ from toolgram.islands import checked
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.parameters import Types
 
-VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, DONE, BROKEN = _STATES = (
-    "value", "first", "key", "first key", "colon", "after", "string", "done", "broken",
+VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, JSON_STRING, DONE, BROKEN = _STATES = (
+    "value", "first", "key", "first key", "colon", "after", "string", "json string", "done", "broken",
 )  # fmt: skip
 MAX_DEPTH = 256
 MAX_TOKEN = 1024
-MAX_WORD = 256  # what stands without quotes
+MAX_WORD = 100  # what stands without quotes
 
 _BLANKS = re.compile(r"[ \t\r\n]*+").match
 _SCALAR = re.compile(r"[^,:{}\[\]()\"'<>\s][^,{}\[\]()\"<>\r\n]*+").match
 _BARE_KEY = re.compile(r"[^:,{}\[\]\"\s<]++").match
 _PYTHON_STRING = re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL).match
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL).match
+_TEXT = re.compile(r'[^"\\]++').match
+_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})').match
+_ESCAPE_BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -69,6 +72,8 @@ class NotatedScanner:
         while pos < len(text) and self._state not in (DONE, BROKEN):
             if self._state == STRING:
                 end = self._string(text, pos)
+            elif self._state == JSON_STRING:
+                end = self._in_json_string(text, pos, final)
             else:
                 blank = _BLANKS(text, pos)
                 assert blank is not None
@@ -118,18 +123,30 @@ class NotatedScanner:
             return pos
         if char == "'":
             return self._python_string(text, pos, final)
-        return self._json_string(text, pos, final) if char == '"' else self._scalar(text, pos, final)
+        if char == '"':
+            self.out += char
+            self._state = JSON_STRING
+            return pos + 1
+        return self._scalar(text, pos, final)
 
-    def _json_string(self, text: str, pos: int, final: bool) -> int:
-        match = _JSON_STRING(text, pos)
-        if match is None:
-            return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
-        try:
-            self.out += json.dumps(json.loads(match.group(), strict=False), ensure_ascii=False)
-        except ValueError:
-            return self._break(pos)
-        self._after_value()
-        return match.end()
+    def _in_json_string(self, text: str, pos: int, final: bool) -> int:
+        """The inside of a string in JSON's quotes: a line end may be in it, and a backslash that escapes nothing."""
+        if text[pos] == '"':
+            self.out += '"'
+            self._after_value()
+            return pos + 1
+        run = _TEXT(text, pos)
+        if run is not None:
+            self.out += encode_basestring(run.group())[1:-1]
+            return run.end()
+        escape = _ESCAPE(text, pos)
+        if escape is not None:
+            self.out += escape.group()
+            return escape.end()
+        if not final and _ESCAPE_BEGUN(text, pos):
+            return pos
+        self.out += "\\\\"
+        return pos + 1
 
     def _python_string(self, text: str, pos: int, final: bool) -> int:
         match = _PYTHON_STRING(text, pos)
