@@ -268,16 +268,8 @@ class TaggedValue:
         """The state as JSON-able data."""
         types = None if self._types is None else sorted(self._types)
         scanner = self._scanner.dump() if self._scanner else None
-        return [
-            types,
-            self._quoted,
-            self._escapes,
-            self._mode,
-            "".join(self._held),
-            "".join(self._literal),
-            scanner,
-            self.odd,
-        ]
+        spelt = [self._quoted, self._trimmed, self._tail, self._escapes]
+        return [types, *spelt, self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
 
     @classmethod
     def load(cls, data: Any) -> TaggedValue:
