@@ -8,9 +8,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -20,6 +22,12 @@ from starlette.routing import Route
 from toolgram.gateway.answering import Gateway
 from toolgram.gateway.serving import Settings, application
 
+# A machine that runs many tests at once is slow, and nothing here is about that.
+get, post, open_stream = (
+    partial(httpx.get, timeout=60),
+    partial(httpx.post, timeout=60),
+    partial(httpx.stream, timeout=60),
+)
 TEMPLATE = (Path(__file__).parent / "chatml.jinja").read_text()
 
 
@@ -54,6 +62,7 @@ class Script:
     ends: bool = True  # says at its end that it is over
     pause: float = 0.0  # before each delta
     before: float = 0.0  # before it answers at all
+    together: int = 0  # so many answers have to be open before one goes on
     kind: str = "llama.cpp"
     bodies: list[dict[str, Any]] = field(default_factory=list)
     hung_up: threading.Event = field(default_factory=threading.Event)
@@ -99,6 +108,8 @@ class Script:
         self.most_open = max(self.most_open, self.open)
         over = False
         try:
+            while self.most_open < self.together:
+                await asyncio.sleep(0.02)
             write = {"/completion": self._llama, "/generate": self._sglang, "/api/generate": self._ollama}.get(
                 path, self._completion
             )

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.servers import Script, gateway_to
+from tests.gateway.servers import Script, gateway_to, get, post
 from toolgram.gateway import Limits
 
 SCRIPT = Script()
@@ -94,7 +94,7 @@ FORMAT = {"type": "json_schema", "json_schema": {"name": "x"}}
     ],
 )
 def test_chat(address: str, fields: dict[str, Any], said: str) -> None:
-    refused(httpx.post(address + CHAT, json={"messages": HI, **fields}), 400, said)
+    refused(post(address + CHAT, json={"messages": HI, **fields}), 400, said)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_chat(address: str, fields: dict[str, Any], said: str) -> None:
     ],
 )
 def test_responses(address: str, fields: dict[str, Any], said: str) -> None:
-    refused(httpx.post(address + RESPONSES, json={"input": "hi", **fields}), 400, said)
+    refused(post(address + RESPONSES, json={"input": "hi", **fields}), 400, said)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_responses(address: str, fields: dict[str, Any], said: str) -> None:
     ],
 )
 def test_messages(address: str, fields: dict[str, Any], said: str) -> None:
-    error = refused(httpx.post(address + MESSAGES, json={"messages": HI, "max_tokens": 9, **fields}), 400, said)
+    error = refused(post(address + MESSAGES, json={"messages": HI, "max_tokens": 9, **fields}), 400, said)
     assert error["type"] == "invalid_request_error"
 
 
@@ -154,7 +154,7 @@ def test_messages(address: str, fields: dict[str, Any], said: str) -> None:
     ],
 )
 def test_bodies_that_are_no_request(address: str, path: str, body: bytes, status: int, said: str) -> None:
-    refused(httpx.post(address + path, content=body, headers={"Content-Type": "application/json"}), status, said)
+    refused(post(address + path, content=body, headers={"Content-Type": "application/json"}), status, said)
 
 
 def test_a_body_without_length_is_bounded_too(address: str) -> None:
@@ -164,7 +164,7 @@ def test_a_body_without_length_is_bounded_too(address: str) -> None:
 
     headers = {"Content-Type": "application/json"}
     try:
-        response = httpx.post(address + CHAT, content=pieces(), headers=headers)
+        response = post(address + CHAT, content=pieces(), headers=headers)
     except httpx.HTTPError:
         return  # the connection was closed on the rest of it
     refused(response, 413, "more than 200000 bytes")
@@ -172,14 +172,14 @@ def test_a_body_without_length_is_bounded_too(address: str) -> None:
 
 def test_a_web_page_cannot_ask(address: str) -> None:
     said = json.dumps({"messages": HI})
-    refused(httpx.post(address + CHAT, content=said, headers={"Content-Type": "text/plain"}), 415, "application/json")
-    assert httpx.get(f"{address}/v1/models", headers={"Host": "evil.example"}).status_code == 400
+    refused(post(address + CHAT, content=said, headers={"Content-Type": "text/plain"}), 415, "application/json")
+    assert get(f"{address}/v1/models", headers={"Host": "evil.example"}).status_code == 400
 
 
 def test_unknown_paths_and_methods(address: str) -> None:
-    refused(httpx.get(address + "/v1/nothing"), 404, "Not Found")
-    refused(httpx.get(address + MESSAGES), 405, "Method Not Allowed")
-    refused(httpx.get(address + "/v1/models/other"), 404, "one model")
+    refused(get(address + "/v1/nothing"), 404, "Not Found")
+    refused(get(address + MESSAGES), 405, "Method Not Allowed")
+    refused(get(address + "/v1/models/other"), 404, "one model")
 
 
 @pytest.mark.parametrize(
@@ -191,12 +191,12 @@ def test_unknown_paths_and_methods(address: str) -> None:
     ],
 )
 def test_what_may_be_ignored_is(address: str, fields: dict[str, Any]) -> None:
-    assert httpx.post(address + CHAT, json={"messages": HI, **fields}).status_code == 200
+    assert post(address + CHAT, json={"messages": HI, **fields}).status_code == 200
 
 
 def test_lone_surrogates_do_no_harm(address: str) -> None:
     body = b'{"messages": [{"role": "user", "content": "a\\ud800b"}]}'
-    assert httpx.post(address + CHAT, content=body, headers={"Content-Type": "application/json"}).status_code == 200
+    assert post(address + CHAT, content=body, headers={"Content-Type": "application/json"}).status_code == 200
     assert "a?b" in SCRIPT.bodies[0]["prompt"]
 
 
@@ -227,8 +227,8 @@ def test_the_text_of_special_tokens_opens_no_turn(address: str, messages: Any) -
         .replace(json.dumps(json.dumps(INJECTION)[1:-1])[1:-1], "ok")
     )
     tools = [{"type": "function", "function": {**FUNCTION, "description": INJECTION}}]
-    httpx.post(address + CHAT, json={"messages": plain, "tools": [FUNCTION]}).raise_for_status()
-    httpx.post(address + CHAT, json={"messages": messages, "tools": tools}).raise_for_status()
+    post(address + CHAT, json={"messages": plain, "tools": [FUNCTION]}).raise_for_status()
+    post(address + CHAT, json={"messages": messages, "tools": tools}).raise_for_status()
     wanted, found = (body["prompt"] for body in SCRIPT.bodies)
     for token in ("<|im_start|>", "<|im_end|>", "<s>"):
         assert found.count(token) == wanted.count(token)
@@ -243,19 +243,19 @@ def test_the_text_of_special_tokens_can_be_refused() -> None:
             (RESPONSES, {"input": INJECTION}),
             (MESSAGES, {"messages": [{"role": "user", "content": INJECTION}], "max_tokens": 9}),
         ):
-            refused(httpx.post(address + path, json=body), 400, "special token")
+            refused(post(address + path, json=body), 400, "special token")
 
 
 def test_a_key(address: str) -> None:
     with gateway_to(SCRIPT, api_key="secret") as (address, _):
         body = {"messages": HI, "max_tokens": 9}
         for path in (CHAT, MESSAGES, "/v1/messages/count_tokens"):
-            refused(httpx.post(address + path, json=body), 401, "API key")
-            refused(httpx.post(address + path, json=body, headers=[(b"x-api-key", "sécret".encode())]), 401, "API key")
-        refused(httpx.get(address + "/v1/models"), 401, "API key")
-        assert httpx.post(address + CHAT, json=body, headers={"Authorization": "Bearer secret"}).status_code == 200
-        assert httpx.post(address + MESSAGES, json=body, headers={"x-api-key": "secret"}).status_code == 200
-        assert httpx.get(address + "/health").status_code == 200
+            refused(post(address + path, json=body), 401, "API key")
+            refused(post(address + path, json=body, headers=[(b"x-api-key", "sécret".encode())]), 401, "API key")
+        refused(get(address + "/v1/models"), 401, "API key")
+        assert post(address + CHAT, json=body, headers={"Authorization": "Bearer secret"}).status_code == 200
+        assert post(address + MESSAGES, json=body, headers={"x-api-key": "secret"}).status_code == 200
+        assert get(address + "/health").status_code == 200
 
 
 def test_a_model_without_tools_says_so() -> None:
@@ -266,9 +266,9 @@ def test_a_model_without_tools_says_so() -> None:
     )
     script = Script(kind="openai")
     with gateway_to(script, files=TemplateFiles(plain, "", "<|im_end|>")) as (address, _):
-        response = httpx.post(address + CHAT, json={"messages": HI, "tools": [FUNCTION]})
+        response = post(address + CHAT, json={"messages": HI, "tools": [FUNCTION]})
         refused(response, 400, "takes no tools")
-        assert httpx.post(address + CHAT, json={"messages": HI, "tools": [FUNCTION], "tool_choice": "none"}).is_success
+        assert post(address + CHAT, json={"messages": HI, "tools": [FUNCTION], "tool_choice": "none"}).is_success
         schema = {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}}
         script.bodies.clear()
-        refused(httpx.post(address + CHAT, json={"messages": HI, "response_format": schema}), 400, "takes no grammar")
+        refused(post(address + CHAT, json={"messages": HI, "response_format": schema}), 400, "takes no grammar")

@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 
 import toolgram
 from tests.adapters import clients
-from tests.gateway.servers import TEMPLATE, Script, gateway_to
+from tests.gateway.servers import TEMPLATE, Script, gateway_to, open_stream, post
 from toolgram.gateway.loading import TemplateFiles
 
 TOOLS = [
@@ -57,7 +56,7 @@ def served() -> Iterator[tuple[str, toolgram.Format]]:
 
 
 def streamed(address: str, api: str) -> list[dict[str, Any]]:
-    with httpx.stream("POST", address + PATHS[api], json={**ASKS[api], "stream": True}, timeout=20) as response:
+    with open_stream("POST", address + PATHS[api], json={**ASKS[api], "stream": True}, timeout=60) as response:
         lines = [line[6:] for line in response.iter_lines() if line.startswith("data: {")]
     return [json.loads(line) for line in lines]
 
@@ -76,7 +75,7 @@ def test_a_client_has_what_parse_has(served: tuple[str, toolgram.Format], case: 
         ("responses", clients.responses_whole, clients.responses_stream),
         ("messages", clients.anthropic_whole, clients.anthropic_stream),
     ):
-        answer = httpx.post(address + PATHS[api], json=ASKS[api], timeout=20).json()
+        answer = post(address + PATHS[api], json=ASKS[api], timeout=60).json()
         found = whole(answer)
         if api != "messages" or clean:
             assert found.content == (message.content or "")

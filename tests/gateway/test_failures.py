@@ -13,7 +13,7 @@ import httpx
 import openai
 import pytest
 
-from tests.gateway.servers import Script, gateway_to
+from tests.gateway.servers import Script, gateway_to, get, open_stream, post
 from toolgram.adapters.reading import MOST_CHARACTERS
 from toolgram.errors import ToolgramError
 from toolgram.gateway import Limits
@@ -29,7 +29,7 @@ BODIES: dict[str, Any] = {
 
 def stream_of(address: str, path: str) -> list[dict[str, Any]]:
     """The data of a streamed answer, which ends by itself."""
-    with httpx.stream("POST", address + path, json={**BODIES[path], "stream": True}, timeout=20) as response:
+    with open_stream("POST", address + path, json={**BODIES[path], "stream": True}, timeout=60) as response:
         assert response.status_code == 200, response.read()
         lines = [line.removeprefix("data: ") for line in response.iter_lines() if line.startswith("data: ")]
     return [json.loads(line) for line in lines if line != "[DONE]"]
@@ -61,11 +61,11 @@ BROKEN: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("case", "script", "said"), BROKEN, ids=[case for case, *_ in BROKEN])
 def test_a_server_that_breaks(path: str, case: str, script: dict[str, Any], said: str) -> None:
     with gateway_to(Script(**script)) as (address, _):
-        whole = httpx.post(address + path, json=BODIES[path], timeout=20)
+        whole = post(address + path, json=BODIES[path], timeout=60)
         assert whole.status_code == 502
         assert said in whole.json()["error"]["message"]
         says_error(path, stream_of(address, path), said)
-        assert "toolgram_answers_in_flight 0.0" in httpx.get(f"{address}/metrics").text
+        assert "toolgram_answers_in_flight 0.0" in get(f"{address}/metrics").text
 
 
 def test_the_clients_hear_of_it() -> None:
@@ -99,7 +99,7 @@ def test_the_clients_hear_of_it() -> None:
 def test_a_server_that_refuses(path: str, status: int, error: Any, answered: int) -> None:
     with gateway_to(Script(status=status, error=error)) as (address, _):
         for streamed in (False, True):
-            response = httpx.post(address + path, json={**BODIES[path], "stream": streamed})
+            response = post(address + path, json={**BODIES[path], "stream": streamed})
             assert response.status_code == answered
             assert len(response.content) < 3_000
             assert f"said {status}" in response.json()["error"]["message"]
@@ -110,14 +110,14 @@ def test_a_server_that_is_gone() -> None:
         gateway.client.base_url = httpx.URL("http://127.0.0.1:9")
         for path in (CHAT, RESPONSES, MESSAGES):
             for streamed in (False, True):
-                response = httpx.post(address + path, json={**BODIES[path], "stream": streamed})
+                response = post(address + path, json={**BODIES[path], "stream": streamed})
                 assert response.status_code == 502
                 assert "does not answer" in response.json()["error"]["message"]
 
 
 def test_a_server_that_says_nothing() -> None:
     with gateway_to(Script(before=5), limits=Limits(idle=0.3)) as (address, _):
-        response = httpx.post(address + CHAT, json=BODIES[CHAT])
+        response = post(address + CHAT, json=BODIES[CHAT])
         assert response.status_code == 504
     with gateway_to(Script(texts=["a"] * 3, pause=2), limits=Limits(idle=0.3)) as (address, _):
         says_error(CHAT, stream_of(address, CHAT), "too long")
@@ -128,39 +128,39 @@ def test_a_server_that_never_ends() -> None:
     with gateway_to(script, limits=Limits(seconds=0.5)) as (address, _):
         began = time.monotonic()
         says_error(CHAT, stream_of(address, CHAT), "took too long")
-        assert time.monotonic() - began < 5
-        assert script.hung_up.wait(5), "and it is told to stop"
+        assert time.monotonic() - began < 20
+        assert script.hung_up.wait(30), "and it is told to stop"
 
 
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
 def test_a_client_that_leaves_a_stream(path: str) -> None:
     script = Script(texts=["word "] * 10_000, pause=0.01)
     with gateway_to(script) as (address, _):
-        with httpx.stream("POST", address + path, json={**BODIES[path], "stream": True}) as response:
+        with open_stream("POST", address + path, json={**BODIES[path], "stream": True}) as response:
             next(response.iter_bytes())
-        assert script.hung_up.wait(5), "the server behind is told"
-        _wait_for(lambda: "toolgram_answers_in_flight 0.0" in httpx.get(f"{address}/metrics").text)
+        assert script.hung_up.wait(30), "the server behind is told"
+        _wait_for(lambda: "toolgram_answers_in_flight 0.0" in get(f"{address}/metrics").text)
 
 
 def test_a_client_that_does_not_wait_for_a_whole_answer() -> None:
     script = Script(texts=["word "] * 10_000, pause=0.01)
     with gateway_to(script) as (address, _):
         with pytest.raises(httpx.TimeoutException):
-            httpx.post(address + CHAT, json=BODIES[CHAT], timeout=0.5)
-        assert script.hung_up.wait(5), "the server behind is told"
-        _wait_for(lambda: "toolgram_answers_in_flight 0.0" in httpx.get(f"{address}/metrics").text)
+            post(address + CHAT, json=BODIES[CHAT], timeout=0.5)
+        assert script.hung_up.wait(30), "the server behind is told"
+        _wait_for(lambda: "toolgram_answers_in_flight 0.0" in get(f"{address}/metrics").text)
 
 
 def test_a_client_that_does_not_read() -> None:
     script = Script(texts=["word " * 2_000] * 5_000)
     with gateway_to(script, limits=Limits(slow=0.5)) as (address, _):
-        with httpx.stream("POST", address + CHAT, json={**BODIES[CHAT], "stream": True}):
-            assert script.hung_up.wait(10), "the server behind is told"
-        _wait_for(lambda: "toolgram_answers_in_flight 0.0" in httpx.get(f"{address}/metrics").text)
+        with open_stream("POST", address + CHAT, json={**BODIES[CHAT], "stream": True}):
+            assert script.hung_up.wait(30), "the server behind is told"
+        _wait_for(lambda: "toolgram_answers_in_flight 0.0" in get(f"{address}/metrics").text)
 
 
 def _wait_for(condition: Any) -> None:
-    for _ in range(100):
+    for _ in range(600):
         if condition():
             return
         time.sleep(0.05)
@@ -168,7 +168,7 @@ def _wait_for(condition: Any) -> None:
 
 
 def test_two_hundred_streams_at_once() -> None:
-    script = Script(texts=["one ", "two ", "three"], pause=0.3)
+    script = Script(texts=["one ", "two ", "three"], together=200)
 
     async def run(address: str) -> list[str]:
         limits = httpx.Limits(max_connections=None)
@@ -187,7 +187,7 @@ def test_two_hundred_streams_at_once() -> None:
 
     with gateway_to(script) as (address, _):
         assert asyncio.run(run(address)) == ["one two three"] * 200
-    assert script.most_open > 100
+    assert script.most_open == 200
 
 
 def _text(data: dict[str, Any]) -> str:
@@ -201,24 +201,24 @@ def _text(data: dict[str, Any]) -> str:
 def test_too_many_at_once() -> None:
     script = Script(texts=["word "] * 100, pause=0.05)
     with gateway_to(script, limits=Limits(concurrent=1)) as (address, _):
-        with httpx.stream("POST", address + CHAT, json={**BODIES[CHAT], "stream": True}) as response:
+        with open_stream("POST", address + CHAT, json={**BODIES[CHAT], "stream": True}) as response:
             pieces = response.iter_bytes()  # kept: the connection is closed with it
             next(pieces)
-            full = httpx.post(address + MESSAGES, json=BODIES[MESSAGES])
+            full = post(address + MESSAGES, json=BODIES[MESSAGES])
             assert full.status_code == 429
             assert full.json()["error"]["type"] == "rate_limit_error"
             assert full.headers["retry-after"]
         script.texts = ["word"]
-        _wait_for(lambda: httpx.post(address + CHAT, json=BODIES[CHAT]).status_code == 200)
+        _wait_for(lambda: post(address + CHAT, json=BODIES[CHAT]).status_code == 200)
 
 
 def test_nothing_is_recorded_unless_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with gateway_to(Script(texts=["an answer"])) as (address, _):
-        httpx.post(address + CHAT, json=BODIES[CHAT])
+        post(address + CHAT, json=BODIES[CHAT])
     assert "hi" not in capfd.readouterr().err
     path = tmp_path / "raw.jsonl"
     with gateway_to(Script(texts=["an ", "answer"]), record=str(path)) as (address, _):
-        httpx.post(address + CHAT, json=BODIES[CHAT])
+        post(address + CHAT, json=BODIES[CHAT])
         stream_of(address, MESSAGES)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [row["output"] for row in rows] == ["an answer", "an answer"]
