@@ -129,6 +129,11 @@ def _nothing_announced(row: Row, ours: Reading, theirs: Reading) -> bool:
     return not ours.calls and row.text.lstrip()[:1] in ("[", "{") and row.text.strip() == ours.content
 
 
+def _cut_off_before_arguments(row: Row, ours: Reading, theirs: Reading) -> bool:
+    sure = tuple(call for call in theirs.calls if call[1] != {})
+    return sure != theirs.calls and ours.calls == sure and _begins(ours.content, theirs.content)
+
+
 _MARKER = re.compile(r"</?think>")
 
 
@@ -152,6 +157,7 @@ REASONS: tuple[tuple[Rule, str], ...] = (
         _no_call_is_text,
         "what was never certain to be a call is text as it stands; peers drop its markers, or all of it",
     ),
+    (_cut_off_before_arguments, "an output that ends before arguments begin has no call: its name may be half a name"),
     (_one_call_is_text, "a call without a name, or with arguments that are no JSON, is no call: its text is content"),
     (_repaired, "one reading is possible: the call is whole, with an anomaly; peers drop it or hand on broken JSON"),
 )

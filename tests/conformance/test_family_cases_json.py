@@ -41,6 +41,10 @@ FAMILIES: dict[str, tuple[str, str | None]] = {
     "JambaToolParser": ("jamba", None),
     "KimiDetector": ("kimi_vl", None),
     "LongcatFlashToolParser": ("longcat", None),
+    "InklingParser": ("inkling", None),
+    "Olmo3PythonicToolParser": ("olmo3", None),
+    "Plamo3Parser": ("plamo3", None),
+    "xLAMToolParser": ("xlam", None),
     "nemotron_deci": ("nemotron_v2", None),
     "Phi4MiniJsonToolParser": ("phi4_mini", None),
 }

@@ -123,7 +123,7 @@ def _follow(
         return  # two blanks are one run, and two values one
     if VALUE not in (symbol, *place.symbols[-1:]) and fmt.spec.states[place.state].meaning == "value":
         return  # what ends a value comes behind one
-    if symbol == TEXT and any(re.match(run.first, text) for run in _runs(fmt, rows[place.state])):
+    if symbol == TEXT and begins_a_run(fmt, rows[place.state], text):
         return  # it begins like a name that may stand there, and is text only when it turns out to be none
     last = fmt.spec.terminals.get(place.symbols[-1]) if place.symbols else None
     if isinstance(last, Run) and re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]):
@@ -159,10 +159,10 @@ def _merges(fmt: Format, last: Literal, text: str) -> bool:
     return any((last.text + text).startswith(marker) for marker in longer)
 
 
-def _runs(fmt: Format, row: dict[str, Transition]) -> list[Run]:
-    """The runs that a state looks for, blanks aside."""
+def begins_a_run(fmt: Format, row: dict[str, Transition], text: str) -> bool:
+    """Whether a text begins like a run that a state looks for, blanks aside."""
     shapes = [fmt.spec.terminals[trigger] for trigger in row if trigger in fmt.spec.terminals and trigger != WS]
-    return [shape for shape in shapes if isinstance(shape, Run)]
+    return any(isinstance(shape, Run) and re.match(shape.first, text) for shape in shapes)
 
 
 def samples_of(fmt: Format, name: str) -> str:
