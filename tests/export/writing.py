@@ -9,26 +9,33 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
 
+from tests.export.schema_pool import values
 from toolgram.export.expressions import (
+    Blanks,
     Chars,
     Choice,
+    Class,
     Expr,
     Json,
     Lit,
     Member,
     Members,
+    OtherName,
     Ref,
+    Repeat,
     Rules,
     Seq,
     Star,
     Text,
     Token,
+    is_wide,
 )
 from toolgram.export.texts import text_automaton
-from toolgram.parameters import resolve
+from toolgram.export.values import BASE
+from toolgram.export.writing import narrowed
 
+LEAVES = {"string": '"y z"', "integer": "-12", "number": "0.5e+3", "any": "[]", "rest": 'q"', "escape": "\\n"}
 PROSE = (
     "",
     "Hello.",
@@ -77,7 +84,7 @@ class Writer:
                 )
             case Json():
                 schema = json.loads(expr.schema)
-                return json.dumps(self.value(schema, schema), ensure_ascii=False)
+                return json.dumps(next(values(schema, rng, 1)), ensure_ascii=False)
             case Text():
                 return self._text(expr)
             case Members():
@@ -88,13 +95,27 @@ class Writer:
                 self.rules = outer
                 return written
             case Ref():
-                leaf = {"py_string": '"y z"', "py_integer": "-12", "py_number": "0.5e+3"}.get(expr.name)
+                leaf = LEAVES.get(expr.name.partition("_")[2]) if expr.name in BASE else None
                 return self._deeper(expr) if leaf is None else leaf
+            case Class():
+                return self._wide(expr) if is_wide(expr.ranges) else chr(rng.choice(expr.ranges)[rng.random() < 0.5])
+            case Repeat():
+                most = expr.low + 3 if expr.high is None else min(expr.high, expr.low + 3)
+                return "".join(self.write(expr.body) for _ in range(rng.randint(expr.low, most)))
+            case Blanks():
+                return rng.choice(("", "", " ", "\n  "))
+            case OtherName():
+                begins = {each[:1] for each in expr.but}
+                return next(f'"{name}"' for name in ("~further", "zz", "über") if name[0] not in begins)
         return ""
+
+    def _wide(self, expr: Class) -> str:
+        liked = [char for char in "ax 0Z-é日" if any(low <= ord(char) <= high for low, high in expr.ranges)]
+        return self.rng.choice(liked or ["☃"])
 
     def _deeper(self, expr: Ref) -> str:
         self.depth += 1
-        written = self.write(self.rules[expr.name]) if self.depth < 30 else "0"
+        written = self.write({**BASE, **self.rules}[expr.name]) if self.depth < 30 else "0"
         self.depth -= 1
         return written
 
@@ -106,6 +127,8 @@ class Writer:
                 return text
 
     def _text(self, expr: Text) -> str:
+        if expr.within is not None:
+            return self._text_within(expr)
         states = text_automaton(expr.forbidden, expr.closer)
         while True:
             text = "".join(self.rng.choice(PROSE) for _ in range(self.rng.randint(0, 3))) + expr.closer
@@ -118,6 +141,12 @@ class Writer:
             else:
                 return text
 
+    def _text_within(self, expr: Text) -> str:
+        assert expr.within is not None
+        begins = {min(pattern[0].characters) for pattern in expr.forbidden.patterns}
+        body = narrowed(expr.within, frozenset(map(ord, begins | set(expr.closer[:1]))))
+        return self.write(body) + expr.closer
+
     def _members(self, expr: Members) -> str:
         chosen: list[Member] = [
             member for member in expr.members if member.name and (member.required or self.rng.random() < 0.5)
@@ -125,42 +154,6 @@ class Writer:
         if not chosen:
             chosen = [self.rng.choice(expr.members)]
         return "".join(self.write(each.later if at else each.first) for at, each in enumerate(chosen))
-
-    # --- values ---------------------------------------------------------------------------------------------------
-
-    def value(self, schema: Any, root: Any) -> Any:
-        """A value that a schema allows, of the keywords that these tests use."""
-        rng = self.rng
-        if schema is True or not schema:
-            return rng.choice((None, True, 3, "any", [1], {"k": "v"}))
-        if "$ref" in schema:
-            return self.value(resolve(schema["$ref"], root), root)
-        if "const" in schema:
-            return schema["const"]
-        if "enum" in schema:
-            return rng.choice(schema["enum"])
-        for key in ("anyOf", "oneOf"):
-            if key in schema:
-                return self.value(rng.choice(schema[key]), root)
-        kinds = schema.get("type", ["null"])
-        kind = rng.choice(kinds) if isinstance(kinds, list) else kinds
-        if kind == "string":
-            text = rng.choice(("", "Paris", 'a "quoted" \\ one', "naïve ☕", "x\ny", "<tag>", "true", "12"))
-            return text.ljust(schema.get("minLength", 0), "x")[: schema.get("maxLength", 99)]
-        if kind == "integer":
-            return rng.randint(schema.get("minimum", -7), schema.get("maximum", 120))
-        if kind == "number":
-            return rng.choice((0, 1.5, -20.25, 7))
-        if kind == "boolean":
-            return rng.random() < 0.5
-        if kind == "null":
-            return None
-        if kind == "array":
-            least = schema.get("minItems", 0)
-            return [self.value(schema.get("items", True), root) for _ in range(rng.randint(least, least + 2))]
-        required = schema.get("required", [])
-        names = [name for name in schema.get("properties", {}) if name in required or rng.random() < 0.5]
-        return {name: self.value(schema["properties"][name], root) for name in names}
 
 
 def random_output(root: Expr, rng: random.Random) -> str:

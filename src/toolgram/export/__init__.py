@@ -16,7 +16,7 @@ from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder, ExportRequest, stop_tokens
 from toolgram.export.expressions import NOTHING, Export, Expr, behind
 from toolgram.export.observed_paths import state_after
-from toolgram.export.schemas import Tool, check_schema, explicit, tools_of
+from toolgram.export.schemas import Tool, answer_schema, tools_of
 from toolgram.export.targets import TARGETS, ExportTarget, Note
 from toolgram.spec import Literal
 from toolgram.tools import read_tools
@@ -36,6 +36,9 @@ def export(
     prefix: str | None = None,
     special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
     text_before_calls: bool = True,
+    strict: bool | None = None,
+    open_objects: bool = False,
+    length_limits: bool = False,
 ) -> Export:
     """See `Format.export`."""
     if target not in TARGETS:
@@ -45,10 +48,12 @@ def export(
     tokens = _tokens(fmt, target, special_tokens or (), notes.setdefault)
     if server := [tool.name or str(tool.definition.get("type")) for tool in read_tools(tools) if not tool.is_function]:
         notes.setdefault(f"tools without parameters of their own are left to the server: {', '.join(server)}")
-    request = export_request(tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens)
+    request = export_request(
+        tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens, notes.setdefault, strict, open_objects
+    )
     request = replace(request, text_before_calls=text_before_calls)
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
-    text = chosen.write(root, notes.setdefault)
+    text = chosen.write(root, notes.setdefault, length_limits)
     if request.calls and fmt.observed_paths.ascii_only and chosen.note_on_escaped_json:
         notes.setdefault(chosen.note_on_escaped_json)
     if request.calls and not triggers and chosen.note_without_triggers:
@@ -126,11 +131,14 @@ def export_request(
     reasoning: bool | None = None,
     json_schema: Mapping[str, Any] | None = None,
     special_tokens: Mapping[str, int | None] | None = None,
+    note: Note = str,
+    strict: bool | None = None,
+    open_objects: bool = False,
 ) -> ExportRequest:
     """A request, checked. Raises ToolgramError that says what is wrong with it."""
     tokens = special_tokens or {}
-    answer = explicit(check_schema(json_schema, "json_schema"), False) if json_schema is not None else None
-    chosen = declared = tuple(tools_of(tools))
+    answer = answer_schema(json_schema, note, open_objects) if json_schema is not None else None
+    chosen = declared = tuple(tools_of(tools, note, strict, open_objects))
     if isinstance(tool_choice, Mapping):
         function = tool_choice.get("function")
         name = function.get("name") if isinstance(function, Mapping) else None

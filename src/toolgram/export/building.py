@@ -30,11 +30,11 @@ from toolgram.export.expressions import (
     seq,
 )
 from toolgram.export.observed_paths import BEGIN, Edge, ObservedPaths
-from toolgram.export.python_values import keyword_arguments
-from toolgram.export.schemas import Tool, text_of
+from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
 from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.export.texts import WORD, characters_of, first_completion, literal_pattern, patterns_of, rest_of
+from toolgram.export.values import PYTHON, WORDS, keyword_arguments, schema_text
 from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # that models write before a call, whatever the template does
@@ -297,7 +297,7 @@ class Builder:
         if spec.states[edge.dest].meaning == "arguments" and declared is not None:
             return self._arguments(edge, declared)
         if trigger == "object_empty" or ("no_arguments" in edge.actions and declared is not None):
-            empty = declared is not None and not declared.schema.get("required")
+            empty = declared is not None and declared.may_be_empty
             return (self._marker(edge) if empty else NOTHING), edge.dest, via
         if isinstance(shape, Run) and declared is not None and self._is_name(trigger):
             return Lit(declared.name) if re.fullmatch(shape.pattern, declared.name) else NOTHING, edge.dest, via
@@ -340,13 +340,14 @@ class Builder:
         dest = closing.dest
         via = "" if _ends_arguments(closing) else closing.trigger
         if spec.states[edge.dest].python:
-            body, _ = keyword_arguments(tool.schema, noting(tool, self.note), self.paths.json_words)
+            notation = WORDS if self.paths.json_words else PYTHON
+            body = keyword_arguments(tool.forms, tool.schema, noting(tool, self.note), notation)
             return (seq(Lit("("), body, Lit(")")) if body != NOTHING else NOTHING), dest, via
         if edge.trigger.startswith("string "):
             self.note(
                 "this format writes arguments as a JSON string; they are exported as an object, which is read as well"
             )
-        return Json(text_of(tool.schema), any_order=True), dest, via
+        return Json(schema_text(tool.schema, tool.schema.get("$defs", {})), any_order=True), dest, via
 
     # --- arguments one by one -------------------------------------------------------------------------------------
 
@@ -363,7 +364,7 @@ class Builder:
         for edge in at_once:  # the arguments are open before there is one
             label = seq(Lit(edge.lead), self._marker(edge))
             members = self.tagged.members(tool, later_edges, later_edges, waiting)
-            if not tool.schema.get("required"):
+            if tool.may_be_empty:
                 yield label, inside
             yield seq(label, members), inside
         rest = [edge for edge in opening if edge not in at_once]
@@ -447,7 +448,8 @@ class Builder:
     def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
         spec, request = self.spec, self.request
         meaning = spec.states[node.state].meaning
-        answering = meaning == "content" and request.answer is not None
+        answer = request.answer
+        answering = meaning == "content" and answer is not None
         edges = self._text_edges(node.state)
         at_once = meaning == "content" and request.required and not node.called and not request.text_before_calls
         for edge in edges:
@@ -471,8 +473,8 @@ class Builder:
         if meaning == "content" and not node.begun:
             yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
         elif answering:
-            if not node.called:
-                yield Json(text_of(request.answer)), None
+            if not node.called and answer is not None:
+                yield Json(schema_text(answer, answer.get("$defs", {}))), None
             elif self._may_end(node):
                 yield EMPTY, None
         elif self._may_end(node) and self._text_ends(node.state):

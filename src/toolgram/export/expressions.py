@@ -8,6 +8,7 @@ that no text matches: alternatives without an end disappear.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeAlias
@@ -64,6 +65,26 @@ class Chars(Shared):
 
 
 @dataclass(frozen=True, eq=False)
+class Class(Shared):
+    """One character of a set, given as ranges of code points: sorted, and apart from each other."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat(Shared):
+    """So many times; any number from `low` on where `high` is None.
+
+    `is_length` says that this is a limit on the length of a text, which some engines enforce only at a high price.
+    """
+
+    body: Expr
+    low: int
+    high: int | None
+    is_length: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Seq(Shared):
     """One after the other."""
 
@@ -102,6 +123,18 @@ class Step(Shared):
 
 
 @dataclass(frozen=True, eq=False)
+class Blanks(Shared):
+    """Blanks where JSON allows them, a limited number."""
+
+
+@dataclass(frozen=True, eq=False)
+class OtherName(Shared):
+    """A name in JSON, with its quotes, that is none of some names."""
+
+    but: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Forbidden(Shared):
     """What free text must not contain, as short patterns. All texts of one place share it."""
 
@@ -110,10 +143,14 @@ class Forbidden(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Text(Shared):
-    """Free text that contains nothing forbidden. It ends with `closer`, where there is one."""
+    """Free text that contains nothing forbidden. It ends with `closer`, where there is one.
+
+    `within` is what the text must be besides: the expression of a pattern or a length.
+    """
 
     forbidden: Forbidden
     closer: str = ""
+    within: Expr | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +191,24 @@ class Break(Shared):
     """Nothing; it keeps the texts on either side apart."""
 
 
-Expr: TypeAlias = Lit | Break | Token | Chars | Seq | Choice | Star | Json | Text | Members | Rules | Ref
+Expr: TypeAlias = (
+    Lit
+    | Break
+    | Token
+    | Chars
+    | Class
+    | Repeat
+    | Seq
+    | Choice
+    | Star
+    | Json
+    | Blanks
+    | OtherName
+    | Text
+    | Members
+    | Rules
+    | Ref
+)
 
 EMPTY = Seq(())
 NOTHING = Choice(())
@@ -222,6 +276,43 @@ def star(body: Expr) -> Expr:
 def optional(body: Expr) -> Expr:
     """Once or not at all."""
     return choice(body, EMPTY)
+
+
+_LAST = 0x10FFFF
+
+
+def joined_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Ranges of code points, sorted and apart from each other."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], high))
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+def complement(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """All other code points."""
+    found: list[tuple[int, int]] = []
+    begin = 0
+    for low, high in joined_ranges(ranges):
+        if low > begin:
+            found.append((begin, low - 1))
+        begin = high + 1
+    if begin <= _LAST:
+        found.append((begin, _LAST))
+    return tuple(found)
+
+
+def without_characters(ranges: tuple[tuple[int, int], ...], codes: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """The ranges without some code points."""
+    return complement([*complement(ranges), *((code, code) for code in codes)])
+
+
+def is_wide(ranges: tuple[tuple[int, int], ...]) -> bool:
+    """Whether a set has most characters, so that it is written by those that it does not have."""
+    return bool(ranges) and ranges[-1][1] == _LAST
 
 
 def behind(expr: Expr, read: str) -> Expr:

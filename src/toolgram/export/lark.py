@@ -8,45 +8,49 @@ has no lexer and no `&`: free text is written as its automaton, and few argument
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from toolgram.export.engines import fitted, note_escapes, text_lengths
+from toolgram.export.ebnf import EbnfWriter
+from toolgram.export.engines import fitted
 from toolgram.export.expressions import (
     Break,
     Chars,
     Choice,
+    Class,
     Expr,
     Json,
     Lit,
     Members,
+    OtherName,
     Ref,
+    Repeat,
     Seq,
     Star,
     Step,
     Text,
+    Token,
     choice,
+    complement,
+    is_wide,
     members_in_turn,
     seq,
     star,
 )
-from toolgram.export.schemas import text_of
-from toolgram.export.writing import RuleWriter, ranges
+from toolgram.export.values import BASE, children, in_braces, json_members
+from toolgram.export.writing import RuleWriter, ranges, written_ranges
 
 _MOST_BITS = 60
-_PYTHON = {
-    # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
-    "py_string": "/"
-    + "|".join(
-        rf"{quote}([^{quote}\\\x00-\x1f]|\\[^0-7xuUN\x00-\x1f]|\\x[0-9a-f]{{2}}|\\u(?:[0-9a-ce-f][0-9a-f]|d[0-7])[0-9a-f]{{2}})*{quote}"
-        for quote in "\"'"
-    )
-    + "/",
-    "py_integer": r"/-?(0|[1-9][0-9]{0,15})/",
-    "py_number": r"/-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,16})?([eE][+\-]?[0-9]{1,2})?/",
-}
+# a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
+_PYTHON_STRING = "|".join(
+    rf"{quote}([^{quote}\\\x00-\x1f]|\\[^0-7xuUN\x00-\x1f]|\\x[0-9a-fA-F]{{2}}|"
+    rf"\\u(?:[0-9a-ce-fA-CE-F][0-9a-fA-F]|[dD][0-7])[0-9a-fA-F]{{2}})*{quote}"
+    for quote in "\"'"
+)
+_JSON_STRING = r'"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
+_LEAVES = {"python_string": _PYTHON_STRING, "words_string": _PYTHON_STRING, "json_string": _JSON_STRING}
+_SCALARS = ("integer", "number", "boolean", "null")
 
 
 def lark_string(text: str) -> str:
@@ -69,15 +73,69 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 def _escaped(char: str) -> str:
     if char in _SHORT:
         return _SHORT[char]
-    return "\\" + char if char in "\\]^-[/" else char if char.isprintable() else f"\\x{ord(char):02x}"
+    if char in "\\]^-[/&~":
+        return "\\" + char
+    code = ord(char)
+    return char if char.isprintable() or code > 0xFFFF else f"\\u{code:04x}"  # `\\x` takes all digits that follow
 
 
-class XgrammarWriter(RuleWriter):
-    """Lark as xgrammar reads it: every rule is matched character by character."""
+@lru_cache(maxsize=512)
+def _ranged(found: tuple[tuple[int, int], ...]) -> str:
+    """A character class of a regular expression, from ranges."""
+    if not is_wide(found):
+        return f"[{written_ranges(found, _escaped)}]"
+    others = complement(found)
+    return f"[^{written_ranges(others, _escaped)}]" if others else "(?s:.)"
+
+
+def _count(expr: Repeat) -> str:
+    if expr.high is None and expr.low < 2:
+        return "+" if expr.low else "*"
+    return f"{{{expr.low},{'' if expr.high is None else expr.high}}}"
+
+
+def _has_class(expr: Expr) -> bool:
+    pending = [expr]
+    while pending:
+        here = pending.pop()
+        if isinstance(here, Class | Repeat):
+            return True
+        pending += children(here)
+    return False
+
+
+def regular(expr: Expr) -> str | None:
+    """An expression as a regular expression; None where it is none."""
+    match expr:
+        case Lit():
+            return _regex(expr.text)
+        case Class():
+            return _ranged(expr.ranges)
+        case Repeat() | Star():
+            inner = regular(expr.body)
+            count = _count(expr) if isinstance(expr, Repeat) else "*"
+            return None if inner is None else f"({inner}){count}"
+        case Seq() | Choice():
+            parts = [regular(each) for each in children(expr)]
+            if None in parts:
+                return None
+            joined = ("" if isinstance(expr, Seq) else "|").join(part or "" for part in parts)
+            return joined if isinstance(expr, Seq) else f"({joined})"
+        case Break():
+            return ""
+        case Ref():
+            if expr.name in _LEAVES:
+                return f"({_LEAVES[expr.name]})"
+            scalar = expr.name in BASE and expr.name.partition("_")[2] in _SCALARS
+            return regular(BASE[expr.name]) if scalar else None
+    return None
+
+
+class LarkWriter(RuleWriter):
+    """The notation of Lark, for both engines."""
 
     arrow = ":"
     root_name = "start"
-    engine = "xgrammar"
 
     def spell(self, name: str) -> str:
         """Rules are lower case, with underscores."""
@@ -87,9 +145,17 @@ class XgrammarWriter(RuleWriter):
         """A Lark string."""
         return lark_string(text)
 
+    def token(self, expr: Token) -> str:
+        """A token by its id or its name."""
+        return expr.text if expr.id is None else f"<[{expr.id}]>"
+
     def char_class(self, characters: str, negated: bool = False) -> str:
         """A regular expression of one class."""
         return f"/{_class(characters, negated)}/"
+
+    def class_item(self, expr: Class) -> str:
+        """A regular expression of one class."""
+        return f"/{_ranged(expr.ranges)}/"
 
     def run(self, characters: str, most: int) -> str:
         """A bounded run, as one regular expression."""
@@ -102,31 +168,33 @@ class XgrammarWriter(RuleWriter):
         rest = f"{_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
         return f"/{_class(expr.first, False)}{rest}/"
 
-    def python_leaf(self, name: str) -> str:
-        """A regular expression; strings with either kind of quotes."""
-        return _PYTHON[name]
 
-    def json_value(self, expr: Json) -> str:
-        """`%json`; or, where it can be expressed, an object with its keys in any order."""
-        schema = fitted(json.loads(expr.schema), self.engine, self.note)
-        if expr.any_order:
-            written = self.in_any_order(schema)
-            if written is not None:
-                return written
-        lengths = text_lengths(schema) if self.engine == "xgrammar" else None
-        if lengths is not None:
-            low, high = lengths
-            count = f"{{{low},{'' if high is None else high}}}"
-            return rf'/"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{{4}})){count}"/'
-        if self.engine == "xgrammar":
-            note_escapes(schema, self.note)
-        return self.rule(("json", text_of(schema)), "json", lambda: f"%json {text_of(schema)}")
+class XgrammarWriter(LarkWriter, EbnfWriter):
+    """Lark as xgrammar reads it: every rule is matched character by character."""
+
+    def blanks(self) -> str:
+        """Blanks where JSON allows them."""
+        return r"/[ \n\t\r]*/"
+
+    def starred(self, expr: Star) -> str:
+        """A set of characters as one regular expression, anything else as a rule that calls itself."""
+        if isinstance(expr.body, Class):
+            return f"/{_ranged(expr.body.ranges)}*/"
+        return super().starred(expr)
+
+    def repeated(self, expr: Repeat) -> str:
+        """A set of characters as one regular expression."""
+        if isinstance(expr.body, Class) and not expr.is_length and (expr.high is None or expr.high < 64):
+            return f"/{_ranged(expr.body.ranges)}{_count(expr)}/"
+        return super().repeated(expr)
+
+    def text(self, expr: Text) -> str:
+        """Free text, by its automaton."""
+        return RuleWriter.text(self, expr)
 
 
-class LlguidanceWriter(XgrammarWriter):
+class LlguidanceWriter(LarkWriter):
     """Lark as llguidance reads it: terminals are upper case, and the longest match wins."""
-
-    engine = "llguidance"
 
     def write(self, root: Expr) -> str:
         """The whole grammar. Where one of two texts may stand, neither begins with the other: a lexer would take the
@@ -154,15 +222,59 @@ class LlguidanceWriter(XgrammarWriter):
         rest = f"{_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
         body = f"/{_class(expr.first, False)}{rest}/"
         if expr.but:
-            words = "|".join(re.sub(r"([^\w])", r"\\\1", word) if word.isascii() else word for word in expr.but)
-            body += f" & ~/({words})/"
+            body += f" & ~/({'|'.join(map(_regex, expr.but))})/"
         return self.terminal(body, "run", body)
+
+    # --- parts that are one terminal: a lexer reads sets of characters and their repetition --------------------------
+
+    def body(self, expr: Expr) -> str:
+        """An expression as the body of a rule."""
+        return self._regular(expr) or super().body(expr)
+
+    def item(self, expr: Expr) -> str:
+        """An expression as one item of a sequence."""
+        return self._regular(expr) or super().item(expr)
+
+    def _part(self, expr: Expr) -> str:
+        return self._regular(expr) or super()._part(expr)
+
+    def _regular(self, expr: Expr) -> str:
+        """The terminal of an expression with sets of characters that is regular as a whole; "" for any other."""
+        if isinstance(expr, Lit | Json | Text | Members) or not _has_class(expr):
+            return ""
+        found = regular(expr)
+        return self.terminal(found, "value", f"/{found}/") if found is not None else ""
 
     def reference(self, expr: Ref) -> str:
         """A rule of the inner language, or a terminal."""
-        if expr.name in _PYTHON:
-            return self.terminal(expr.name, expr.name.removeprefix("py_"), _PYTHON[expr.name])
-        return super().reference(expr)
+        found = regular(expr)
+        return super().reference(expr) if found is None else self.terminal(found, "value", f"/{found}/")
+
+    def blanks(self) -> str:
+        """Blanks where JSON allows them."""
+        return self.terminal("blanks", "run", r"/[ \t\r\n]{1,32}/") + "?"
+
+    def other_name(self, expr: OtherName) -> str:
+        """A name in JSON that is none of some names."""
+        names = "|".join(_regex(json.dumps(name, ensure_ascii=False)) for name in expr.but)
+        return self.terminal(expr, "key", f"/{_JSON_STRING}/ & ~/{names}/")
+
+    def json_value(self, expr: Json) -> str:
+        """`%json`; or, where it can be expressed, an object with its keys in any order."""
+        key = ("json", expr)
+        if key not in self.names:
+            schema = fitted(json.loads(expr.schema), self.note)
+            members = json_members(schema, schema) if expr.any_order else None
+            if members is not None:
+                found = in_braces(members)
+                self._count(found)
+                self.names[key] = self.rule(("object", expr), "object", lambda: self.body(found))
+            else:
+                text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+                if expr.any_order and "properties" in text:
+                    self.note("objects with keywords beside properties are written in the order of the schema")
+                self.names[key] = self.rule(("schema", text), "json", lambda: f"%json {text}")
+        return self.names[key]
 
     def text(self, expr: Text) -> str:
         """Free text as one terminal: up to the first marker, or to the end without any."""
@@ -177,7 +289,16 @@ class LlguidanceWriter(XgrammarWriter):
             body = f"/(?s:.*)/ & ~/(?s:.*)({marker})(?s:.*)/"
         else:
             body = "/(?s:.*)/"
+        if expr.within is not None:
+            found = regular(expr.within)
+            if found is None:
+                raise AssertionError("a pattern is regular")
+            body += f" & /({found}){_regex(expr.closer)}/"
         return self.terminal(("text", body), "text", body)
+
+    def text_within(self, expr: Text) -> str:
+        """Free text that must fit a pattern: both at once."""
+        return self.text(expr)
 
     def members(self, expr: Members) -> str:
         """Arguments in any order: a rule for each set of arguments that may already be written."""

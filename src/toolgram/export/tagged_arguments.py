@@ -28,11 +28,10 @@ from toolgram.export.expressions import (
     seq,
 )
 from toolgram.export.observed_paths import Edge, ObservedPaths
-from toolgram.export.python_values import PythonValues
-from toolgram.export.schemas import Tool, keywords, text_of, within
+from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, literal_pattern, rest_of
-from toolgram.parameters import TEXT_ONLY, types_of
+from toolgram.export.values import PYTHON, Values, alternatives, schema_text, text_of_schema
 from toolgram.spec import Literal, Run, Spec, rows_of
 
 
@@ -66,7 +65,13 @@ class TaggedArguments:
         return self.known_members[key]
 
     def _made_members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
-        schema = tool.schema
+        return choice(*(self._members_of(tool, form, first, later, waiting) for form in tool.forms))
+
+    def _members_of(
+        self, tool: Tool, schema: Mapping[str, Any], first: list[Edge], later: list[Edge], waiting: str
+    ) -> Expr:
+        """The arguments of one alternative of the schema."""
+        note = noting(tool, self.note)
 
         def written(key: str | tuple[str, ...], declared: Any) -> tuple[Expr, Expr]:
             again = choice(*(self._member(tool, edge, key, declared, waiting) for edge in later))
@@ -75,26 +80,25 @@ class TaggedArguments:
             return choice(*(self._member(tool, edge, key, declared, waiting) for edge in first)), again
 
         required = set(schema.get("required", ()))
-        properties: dict[str, Any] = dict(schema.get("properties", {}))
-        beyond = schema.get("additionalProperties", True)
-        for name in sorted(required - set(properties)):
-            properties[name] = beyond
-        extra = sorted(set(schema) - {"type", "properties", "required", "additionalProperties", "$defs", "definitions"})
+        properties: dict[str, Any] = {
+            name: each for name, each in schema.get("properties", {}).items() if each is not False
+        }
+        extra = sorted(set(schema) - {"type", "properties", "required", "additionalProperties", "$defs"})
         if extra:
-            self.note(f"{tool.name}: {', '.join(extra)} of the parameters is not enforced on tagged arguments")
+            note(f"{', '.join(extra)} of the parameters is not enforced on tagged arguments")
         found: list[Member] = []
         for name, declared in properties.items():
             begun, again = written(name, declared)
             if begun == NOTHING and name in required:
-                self.note(f"{tool.name}: the parameter {name!r} cannot be written in this format, so no call can be")
+                note(f"the parameter {name!r} cannot be written in this format, so no call can be")
                 return NOTHING
             if begun == NOTHING:
-                self.note(f"{tool.name}: the parameter {name!r} cannot be written in this format")
+                note(f"the parameter {name!r} cannot be written in this format")
                 continue
             found.append(Member(name, begun, again, name in required))
-        types = types_of(beyond, schema)
-        if beyond is not False and types is not None and "string" not in types:
-            self.note(f"{tool.name}: further arguments would be read as text, so they are not allowed")
+        beyond = True if "patternProperties" in schema else schema.get("additionalProperties", True)
+        if beyond is not False and all(kind != "string" for kind in _kinds(tool, beyond)):
+            note("further arguments would be read as text, so they are not allowed")
         elif beyond is not False:
             self.note("arguments that no schema declares are not counted: a name may be repeated")
             begun, again = written(tuple(properties), beyond)
@@ -153,29 +157,36 @@ class TaggedArguments:
             return NOTHING  # its closing marker repeats a key that is not known
         name = key if isinstance(key, str) else ""
         echoed = name if state.echo else ""  # the end of the marker; the state after it does not read it again
-        types = types_of(declared, tool.schema)
-        texts = types is None or "string" in types
         if state.typed == "json":
             literal = self._literal(tool, declared, with_text=not self._has_text_frame())
             return seq(literal, self.marker(edge), Lit(echoed))
-        raw = self._raw(tool, name, declared, edge, echoed) if texts else NOTHING
-        if state.typed == "text" or types is None or types == TEXT_ONLY or _is_free(raw):
+        raw = choice(*(self._raw(tool, name, each, edge, echoed) for each in self._texts(tool, declared)))
+        if state.typed == "text" or _is_free(raw):
             return raw
         return choice(raw, seq(self._literal(tool, declared, with_text=False), self.marker(edge), Lit(echoed)))
+
+    def _texts(self, tool: Tool, declared: Any) -> list[Mapping[str, Any]]:
+        """The alternatives of a schema that are text; any value is text here as well."""
+        found: list[Mapping[str, Any]] = []
+        for form in alternatives(declared, tool.schema.get("$defs", {})):
+            texts = [each for each in form.get("enum", ()) if isinstance(each, str)]
+            if form.get("type", "string") == "string" and ("enum" not in form or texts):
+                found.append({"enum": texts} if texts else form)
+        free = [form for form in found if not set(form) - {"type"}]
+        return free[:1] or found
 
     def _notated(self, tool: Tool, declared: Any) -> Expr:
         """A value in the format's own quotes. Lists and objects are JSON, which the parser reads as well."""
         opening, closing = self.spec.notation
-        types = types_of(declared, tool.schema)
         options = [self._literal(tool, declared, with_text=False)]
-        if types is None or "string" in types:
-            texts = _enumerated(declared)
-            if texts is not None:
-                options += [Lit(opening + each + closing) for each in texts if closing not in each]
+        marks = dict.fromkeys(literal_pattern(mark) for mark in (opening, closing))
+        for form in self._texts(tool, declared):
+            if "enum" in form:
+                options += [Lit(opening + each + closing) for each in form["enum"] if closing not in each]
             else:
-                marks = dict.fromkeys(literal_pattern(mark) for mark in (opening, closing))
-                options.append(seq(Lit(opening), Text(Forbidden(tuple(marks)), closing)))
-        if types is None or {"array", "object"} & types:
+                text = Text(Forbidden(tuple(marks)), closing, text_of_schema(form, noting(tool, self.note)))
+                options.append(seq(Lit(opening), text))
+        if {"array", "object"} & set(_kinds(tool, declared)):
             self.note("lists and objects are written as JSON, not in the quotes of the format")
         return choice(*options)
 
@@ -188,19 +199,20 @@ class TaggedArguments:
 
     def _literal(self, tool: Tool, declared: Any, with_text: bool) -> Expr:
         """A value as JSON, or as Python where the format writes Python; without text, unless `with_text`."""
-        schema = declared if with_text else _without_text(declared, tool.schema)
+        schema = declared if with_text else _without_text(tool, declared)
         if schema is False:
             return NOTHING
-        written: Expr = Json(text_of(within(schema, tool.schema)))
+        definitions = tool.schema.get("$defs", {})
+        written: Expr = Json(schema_text(schema, definitions))
         if self.paths.python_values:
-            values = PythonValues(tool.schema, noting(tool, self.note))
+            values = Values(tool.schema, noting(tool, self.note), PYTHON)
             start = values.value(schema)
             written = choice(written, values.rules(start)) if start != NOTHING else written
         return written
 
     def _raw(self, tool: Tool, name: str, declared: Any, edge: Edge, echoed: str) -> Expr:
         """Text as it is, up to its closing marker."""
-        texts = _enumerated(declared)
+        texts = declared.get("enum")
         if texts is not None:
             for each in texts:
                 if edge.text in each:
@@ -208,9 +220,7 @@ class TaggedArguments:
                         f"{tool.name}: a value of {name!r} contains the marker that would end it, and cannot be written"
                     )
             return seq(choice(*(Lit(each) for each in texts if edge.text not in each)), self.marker(edge), Lit(echoed))
-        kept = sorted({"minLength", "maxLength", "pattern", "format"} & _text_keywords(declared))
-        if kept:
-            self.note(f"{tool.name}: {', '.join(kept)} of {name!r} is not enforced on raw text")
+        within = text_of_schema(declared, noting(tool, self.note))
         found = []
         for trigger in self.rows[edge.source]:
             shape = self.spec.terminals.get(trigger)
@@ -219,46 +229,38 @@ class TaggedArguments:
         forbidden = Forbidden(tuple(dict.fromkeys(found)))
         marker = self.marker(edge)
         if isinstance(marker, Token):
-            return seq(Text(forbidden), marker, Lit(echoed))
-        return Text(forbidden, edge.text + echoed)
+            return seq(Text(forbidden, "", within), marker, Lit(echoed))
+        return Text(forbidden, edge.text + echoed, within)
 
 
 def _is_free(raw: Expr) -> bool:
     head = raw.parts[0] if isinstance(raw, Seq) and raw.parts else raw
-    return isinstance(head, Text)
+    return isinstance(head, Text) and head.within is None
 
 
-def _enumerated(schema: Any) -> list[str] | None:
-    """The texts that a value may be, where the schema lists them."""
-    if not isinstance(schema, Mapping):
-        return None
-    if "const" in schema:
-        return [schema["const"]] if isinstance(schema["const"], str) else []
-    if isinstance(schema.get("enum"), list):
-        return [each for each in schema["enum"] if isinstance(each, str)]
-    return None
+def _kinds(tool: Tool, declared: Any) -> list[str]:
+    """The types of the alternatives of a schema; `string` for any type, which is read as text."""
+    found = []
+    for form in alternatives(declared, tool.schema.get("$defs", {})):
+        found += [_kind_of(each) for each in form.get("enum", ())] or [form.get("type", "string")]
+    return found
 
 
-def _text_keywords(schema: Any) -> set[str]:
-    return {key for key, _ in keywords(schema)}
+def _kind_of(value: Any) -> str:
+    if isinstance(value, str | dict | list):
+        return {str: "string", dict: "object", list: "array"}[type(value)]
+    return "scalar"
 
 
-def _without_text(schema: Any, root: Mapping[str, Any]) -> Any:
+def _without_text(tool: Tool, declared: Any) -> Any:
     """The schema of the values that are not text; False where there are none."""
-    types = types_of(schema, root)
-    if types is None:
-        rest = ["integer", "number", "boolean", "null", "array", "object"]
-        return {**schema, "type": rest} if isinstance(schema, Mapping) and "$ref" not in schema else {"type": rest}
-    if "string" not in types:
-        return schema
-    if types == TEXT_ONLY:
-        return False
-    if "enum" in schema:
-        return {**schema, "enum": [each for each in schema["enum"] if not isinstance(each, str)]}
-    if "type" in schema:
-        return {**schema, "type": [each for each in schema["type"] if each != "string"]}
-    for key in ("anyOf", "oneOf"):
-        if key in schema:
-            kept = [each for each in (_without_text(one, root) for one in schema[key]) if each is not False]
-            return {**schema, key: kept} if kept else False
-    return schema
+    kept: list[Mapping[str, Any]] = []
+    for form in alternatives(declared, tool.schema.get("$defs", {})):
+        if "enum" in form:
+            others = [each for each in form["enum"] if not isinstance(each, str)]
+            kept += [{"enum": others}] if others else []
+        elif form == {}:
+            kept += [{"type": kind} for kind in ("number", "boolean", "null", "array", "object")]
+        elif form["type"] != "string":
+            kept.append(form)
+    return False if not kept else kept[0] if len(kept) == 1 else {"anyOf": kept}

@@ -25,7 +25,7 @@ _in_angle_brackets = re.compile(r"<[^<>\[\]\s]+>").fullmatch
 class ExportTarget:
     """How a grammar is written for one engine or in one notation."""
 
-    write: Callable[[Expr, Note], str]
+    write: Callable[[Expr, Note, bool], str]  # the last says whether limits on the length of a text must hold
     can_name_token: Callable[[str], object]  # whether it can name the special token with this text, without an id
     note_on_escaped_json: str = ""  # for templates that write JSON with \u escapes
     note_without_triggers: str = ""  # for formats in which no call begins with a fixed text
@@ -33,16 +33,16 @@ class ExportTarget:
 
 TARGETS: dict[str, ExportTarget] = {
     "llguidance": ExportTarget(
-        lambda root, note: LlguidanceWriter(note).write(root),
+        lambda root, note, lengths: LlguidanceWriter(note).write(root),
         _in_angle_brackets,
         note_on_escaped_json="this template writes JSON with \\u escapes, which llguidance does not allow in a string",
     ),
-    "xgrammar": ExportTarget(lambda root, note: XgrammarWriter(note).write(root), _in_angle_brackets),
+    "xgrammar": ExportTarget(lambda root, note, lengths: XgrammarWriter(note, lengths).write(root), _in_angle_brackets),
     "structural_tag": ExportTarget(structural_tag, bool),
     "gbnf": ExportTarget(
-        lambda root, note: GbnfWriter(note).write(root),
+        lambda root, note, lengths: GbnfWriter(note).write(root),
         _in_angle_brackets,
         note_without_triggers="no call can stand first here, so this grammar is for whole outputs and not for lazy use",
     ),
-    "ebnf": ExportTarget(lambda root, note: EbnfWriter(note).write(root), lambda text: False),
+    "ebnf": ExportTarget(lambda root, note, lengths: EbnfWriter(note, lengths).write(root), lambda text: False),
 }

@@ -31,6 +31,17 @@ def literal_pattern(text: str) -> Pattern:
     return tuple(Step(frozenset(char)) for char in text)
 
 
+@lru_cache(maxsize=512)
+def fixed_words(forbidden: Forbidden) -> tuple[str, ...] | None:
+    """The words that must not stand in a text; None where one of the patterns is no word."""
+    found = []
+    for pattern in forbidden.patterns:
+        if any(step.repeated or step.negated or len(step.characters) != 1 for step in pattern):
+            return None
+        found.append("".join(next(iter(step.characters)) for step in pattern))
+    return tuple(dict.fromkeys(found))
+
+
 def class_step(pattern: str, repeated: bool = False) -> Step:
     """A step for the characters that a class of a regular expression matches."""
     match = re.compile(pattern).fullmatch

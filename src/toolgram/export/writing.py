@@ -13,15 +13,19 @@ from typing import Any
 
 from toolgram.export.expressions import (
     EMPTY,
+    NOTHING,
+    Blanks,
     Break,
     Chars,
     Choice,
+    Class,
     Expr,
     Json,
     Lit,
-    Member,
     Members,
+    OtherName,
     Ref,
+    Repeat,
     Rules,
     Seq,
     Star,
@@ -30,11 +34,11 @@ from toolgram.export.expressions import (
     choice,
     members_in_any_order,
     members_in_turn,
-    optional,
     seq,
+    star,
+    without_characters,
 )
-from toolgram.export.python_values import LEAVES, children
-from toolgram.export.schemas import PLAIN_OBJECT, text_of, within
+from toolgram.export.values import BASE, JSON, Values, children, other_names
 
 Note = Callable[[str], object]
 
@@ -42,15 +46,12 @@ MOST_COUNTED = (
     6  # with at most this many arguments in any order, every set is a rule; with more, only required ones are counted,
 )
 MOST_REQUIRED = 5  # if there are at most this many
-BLANKS = optional(Chars(" \t\r\n", " \t\r\n", 32))
-KEY_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.$"
 
 
 class RuleWriter:
     """Writes an expression as named rules."""
 
     arrow = "::="
-    engine = "xgrammar"
     empty = '""'
 
     def __init__(self, note: Note) -> None:
@@ -142,19 +143,31 @@ class RuleWriter:
                     return f"({self.body(Choice(tuple(rest)))})?"
                 return f"({self.body(expr)})"
             case Star():
-                return f"({self.body(expr.body)})*"
+                return self.starred(expr)
             case Chars():
                 return self.characters(expr)
+            case Class():
+                return self.class_item(expr)
+            case Repeat():
+                return self.repeated(expr)
             case Json():
                 return self.json_value(expr)
+            case Blanks():
+                return self.blanks()
+            case OtherName():
+                return self.other_name(expr)
             case Text():
-                return self.text(expr)
+                return self.text(expr) if expr.within is None else self.text_within(expr)
             case Members():
                 return self.members(expr)
             case Rules():
                 return self.language(expr)
             case Ref():
                 return self.reference(expr)
+
+    def starred(self, expr: Star) -> str:
+        """Any number of times."""
+        return f"{self.item(expr.body)}*" if isinstance(expr.body, Class) else f"({self.body(expr.body)})*"
 
     # --- leaves ---------------------------------------------------------------------------------------------------
 
@@ -168,14 +181,6 @@ class RuleWriter:
 
     def char_class(self, characters: str, negated: bool = False) -> str:
         """A set of characters."""
-        raise NotImplementedError
-
-    def json_value(self, expr: Json) -> str:
-        """A value by its schema."""
-        raise NotImplementedError
-
-    def python_leaf(self, name: str) -> str:
-        """A string or a number as Python writes it."""
         raise NotImplementedError
 
     def run(self, characters: str, most: int) -> str:
@@ -245,22 +250,12 @@ class RuleWriter:
         self._count(found)
         return found
 
-    def in_any_order(self, schema: dict[str, Any]) -> str | None:
-        """The rule of an object whose keys may stand in any order; None where the engine must write it."""
-        found = object_members(schema)
-        if found is None:
-            if len(schema.get("properties", ())) > 1:
-                self.note("objects with keywords beside properties are written in the order of the schema")
-            return None
-        self._count(found)
-        return self.rule(("object", text_of(schema)), "object", lambda: self.body(found))
-
     def language(self, expr: Rules) -> str:
         """An inner language, its rules under names of their own."""
         if expr in self.names:
             return self.names[expr]
         outer = self.prefix
-        name = self.names[expr] = self.new("python")
+        name = self.names[expr] = self.new("value")
         self.prefix = f"{name}-"
         for inner, body in expr.rules:
             self._count(body)
@@ -269,40 +264,104 @@ class RuleWriter:
         return name
 
     def reference(self, expr: Ref) -> str:
-        """A rule of the inner language."""
-        if expr.name in LEAVES:
-            return self.rule(expr.name, expr.name.removeprefix("py_"), lambda: self.python_leaf(expr.name))
+        """A rule of the inner language, or one that all languages share."""
+        if expr.name in BASE:
+            return self.base(expr.name)
         return self.spell(self.prefix + expr.name)
 
+    def base(self, name: str) -> str:
+        """A rule that all languages share."""
+        key = ("base", name)
+        if key not in self.names:
+            self.names[key] = self.spell(name.replace("_", "-"))
+            at = len(self.rules)
+            self.rules.append((self.names[key], ""))
+            self.rules[at] = (self.names[key], self.body(BASE[name]))
+        return self.names[key]
 
-def object_members(schema: dict[str, Any]) -> Expr | None:
-    """An object as members in any order; None where the expression would lose a part of the schema."""
-    if not set(schema) <= PLAIN_OBJECT or schema.get("type") != "object" or not schema.get("properties"):
-        return None
-    blanks = BLANKS
-    required = set(schema.get("required", ()))
-    beyond = schema.get("additionalProperties", True)
-    properties = dict(schema["properties"])
-    for name in sorted(required - set(properties)):
-        properties[name] = beyond
-    if len(properties) < 2:
-        return None
-    found = []
-    for name, declared in properties.items():
-        if declared is False:
-            if name in required:
-                return None
-            continue  # it cannot be given, and no other key may have its name
-        value = Json(text_of(within(declared, schema)))
-        written = seq(Lit(json.dumps(name, ensure_ascii=False)), blanks, Lit(":"), blanks, value)
-        found.append(Member(name, written, seq(blanks, Lit(","), blanks, written), name in required))
-    if beyond is not False:
-        key = Chars(KEY_CHARACTERS, KEY_CHARACTERS, 64, tuple(properties))
-        value = Json(text_of(within(beyond, schema)))
-        written = seq(Lit('"'), key, Lit('"'), blanks, Lit(":"), blanks, value)
-        found.append(Member("", written, seq(blanks, Lit(","), blanks, written), False))
-    members: Expr = seq(Members(tuple(found), True), blanks)
-    return seq(Lit("{"), blanks, members if required else choice(members, EMPTY), Lit("}"))
+    # --- values ---------------------------------------------------------------------------------------------------
+
+    def json_value(self, expr: Json) -> str:
+        """The rules of a value."""
+        key = ("json", expr)
+        if key not in self.names:
+            schema = json.loads(expr.schema)
+            values = Values(schema, self.note, JSON)
+            start = values.whole_object(schema) if expr.any_order else values.value(schema)
+            if isinstance(start, Ref) and start.name in BASE:
+                self.names[key] = self.reference(start)
+            else:
+                self.names[key] = self.language(values.rules(start))
+        return self.names[key]
+
+    def blanks(self) -> str:
+        """Blanks where JSON allows them."""
+        return self.char_class(" \n\t\r") + "*"
+
+    def other_name(self, expr: OtherName) -> str:
+        """A name in JSON that is none of some names."""
+        return self.rule(expr, "key", lambda: self.body(self._first_of_other_name(expr)))
+
+    def _first_of_other_name(self, expr: OtherName) -> Expr:
+        return JSON.quote(other_names(expr.but, self.note))
+
+    def class_item(self, expr: Class) -> str:
+        """One character of a set."""
+        raise NotImplementedError
+
+    def repeated(self, expr: Repeat) -> str:
+        """So many times."""
+        if expr.high is None and expr.low == 0:
+            return self.item(star(expr.body))
+        high = "" if expr.high is None else str(expr.high)
+        count = str(expr.low) if expr.low == expr.high else f"{expr.low},{high}"
+        return f"{self.item(expr.body)}{{{count}}}"
+
+    def text_within(self, expr: Text) -> str:
+        """Free text that must fit a pattern: the pattern, without the characters with which a marker begins."""
+        assert expr.within is not None
+        begins = {min(pattern[0].characters) for pattern in expr.forbidden.patterns if pattern}
+        begins |= {expr.closer[0]} if expr.closer else set()
+        found = narrowed(expr.within, frozenset(map(ord, begins)))
+        if found != expr.within:
+            shown = " ".join(repr(char) for char in sorted(begins))
+            self.note(f"a raw value with a pattern or a length holds none of the characters {shown}")
+        return self.item(seq(found, Lit(expr.closer)))
+
+
+def narrowed(expr: Expr, codes: frozenset[int]) -> Expr:
+    """A pattern without those of its texts that hold certain characters."""
+    match expr:
+        case Lit():
+            return NOTHING if any(ord(char) in codes for char in expr.text) else expr
+        case Class():
+            found = without_characters(expr.ranges, codes)
+            return Class(found) if found else NOTHING
+        case Seq():
+            return seq(*(narrowed(each, codes) for each in expr.parts))
+        case Choice():
+            return choice(*(narrowed(each, codes) for each in expr.options))
+        case Star() | Repeat():
+            body = narrowed(expr.body, codes)
+            if body == NOTHING:
+                return NOTHING if isinstance(expr, Repeat) and expr.low else EMPTY
+            return star(body) if isinstance(expr, Star) else Repeat(body, expr.low, expr.high, expr.is_length)
+    return expr
+
+
+def written_ranges(found: tuple[tuple[int, int], ...], escaped: Callable[[str], str]) -> str:
+    """The inside of a character class, from ranges of code points."""
+    written = []
+    for low, high in found:
+        if 0xD800 <= low <= 0xDFFF:
+            low = 0xE000
+        if 0xD800 <= high <= 0xDFFF:
+            high = 0xD7FF
+        if high - low > 1:
+            written.append(f"{escaped(chr(low))}-{escaped(chr(high))}")
+        elif low <= high:
+            written += [escaped(chr(code)) for code in range(low, high + 1)]
+    return "".join(written)
 
 
 def ranges(characters: str, escaped: Callable[[str], str]) -> str:

@@ -1,0 +1,423 @@
+"""A JSON Schema as it is in the wild, in the one form that all writers read.
+
+Strategy: a place of the normal form is what several places of the document say together, because `$ref`, `allOf` and
+the keywords beside `anyOf` all add to each other.  So a place is the list of those parts of the document, and it is
+worked out once for each such list: parts that are shared, and schemas that contain themselves, cost no more than
+others.
+Alternatives are taken first: what stands beside them becomes a part of each.  What remains are keywords, which are
+joined type by type.  Places that no value fits are removed afterwards, and places that are used in several places, or
+in themselves, become definitions.
+
+In the normal form each part is one of: `{}`; `{"anyOf": [...]}`; `{"enum": [...]}`; `{"$ref": "#/$defs/d1"}`; or
+`{"type": ...}` with one type and keywords of that type alone. An object always says `additionalProperties`. What cannot
+be kept is in a note.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from toolgram.export.schema_checks import (
+    IGNORED,
+    TYPES,
+    Document,
+    as_python_pattern,
+    type_names,
+)
+from toolgram.export.schema_graph import Place, printed, removed_impossible
+
+Note = Callable[[str], object]
+Side = tuple[Any, int]  # a part of the document, and which of its alternatives have been taken
+Sides = tuple[Side, ...]
+
+_ALTERNATIVES = (("anyOf", 1), ("oneOf", 2))
+_TAKEN, _FOLLOWED = 3, 4  # whether alternatives were taken, and whether references were followed
+_MOST_COMBINED = 64  # alternatives of several keywords, all combinations counted
+_MOST_PLACES = 20_000
+_PLAIN: dict[str, tuple[str, ...]] = {
+    "string": ("minLength", "maxLength", "pattern", "format"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    "array": ("items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains",
+              "unevaluatedItems"),
+    "object": ("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties",
+               "maxProperties", "unevaluatedProperties"),
+}  # fmt: skip
+_PLAIN["integer"] = _PLAIN["number"]
+
+
+def normal_form(schema: Any, where: str, note: Note, only: str = "", open_objects: bool = False) -> Mapping[str, Any]:
+    """The normal form of a schema; with `only`, of those of its values that have this type.
+
+    An object with `properties` that says nothing of further ones is closed, unless `open_objects`. Raises ToolgramError
+    with `where` and the path for what is no schema, and for a schema that no value fits. Costs time in proportion to
+    the size of the document; where several alternatives combine, up to 64 times as much.
+    """
+    document = Document(schema, where)
+    return _Normaliser(document, note, open_objects).form(only)
+
+
+class _Normaliser:
+    """The places of one document."""
+
+    def __init__(self, document: Document, note: Note, open_objects: bool) -> None:
+        self.document, self.say, self.open_objects = document, note, open_objects
+        self.places: dict[tuple[tuple[int, int], ...], Place] = {}
+        self.pending: list[tuple[Place, Sides, int]] = []
+        self.every: list[Place] = []
+        self.kept: list[Any] = []  # parts made here, alive as long as their ids are keys
+        self.exclusive: list[tuple[Any, list[Place]]] = []  # the alternatives of `oneOf`
+        self.too_many = False
+
+    def note(self, raw: Any, words: str) -> None:
+        """A note with the path of a part."""
+        path = self.document.paths.get(id(raw), "#")
+        self.say(f"{path}: {words}" if path != "#" else words)
+
+    def form(self, only: str) -> Mapping[str, Any]:
+        """All places, and what they are printed as."""
+        for words in self.document.read_as:
+            self.say(words)
+        sides: list[Side] = [(self.document.root, 0)]
+        if only:
+            sides.append((self._made({"type": only}), 0))
+        root = self.place(tuple(sides))
+        while self.pending:
+            self._fill(*self.pending.pop())
+        for raw, options in self.exclusive:
+            self._check_exclusive(raw, options)
+        removed_impossible(self.every)
+        if root.impossible:
+            raise self.document.error("", "no value fits this schema" + (f" and is an {only}" if only else ""))
+        return printed(root)
+
+    def _new(self) -> Place:
+        self.every.append(Place())
+        return self.every[-1]
+
+    def _made(self, raw: Any) -> Any:
+        self.kept.append(raw)
+        return raw
+
+    def place(self, sides: Sides, combined: int = 1) -> Place:
+        """The place for what these parts say together."""
+        key = tuple((id(raw), taken) for raw, taken in sides)
+        if key not in self.places:
+            if len(self.places) > _MOST_PLACES:
+                if not self.too_many:
+                    self.say(f"the schema has more than {_MOST_PLACES:,} parts, and what is deeper is not enforced")
+                self.too_many = True
+                return Place(anything=True)
+            self.places[key] = made = self._new()
+            self.kept.append(sides)
+            self.pending.append((made, sides, combined))
+        return self.places[key]
+
+    # --- parts that add to each other -----------------------------------------------------------------------------
+
+    def _flat(self, sides: Sides) -> list[Side] | None:
+        """The parts with those that they refer to; None where nothing fits, or where alternatives lead in a circle."""
+        found: dict[int, Side] = {}
+        pending = list(sides)[::-1]
+        while pending:
+            raw, taken = pending.pop()
+            if raw is False:
+                return None
+            if not isinstance(raw, Mapping):
+                continue
+            if id(raw) in found:
+                if found[id(raw)][1] & _TAKEN and not taken:
+                    return None
+                continue
+            found[id(raw)] = (raw, taken | _FOLLOWED)
+            if taken & _FOLLOWED:
+                continue
+            further: list[Any] = []
+            if isinstance(raw.get("$ref"), str):
+                further.append(self.document.resolve(raw["$ref"]))
+            further += raw.get("allOf") or ()
+            pending += [(each, 0) for each in reversed(further)]
+        return list(found.values())
+
+    def _fill(self, place: Place, sides: Sides, combined: int) -> None:
+        flat = self._flat(sides)
+        if flat is None:
+            place.options = []
+            return
+        for at, (raw, taken) in enumerate(flat):
+            for key, bit in _ALTERNATIVES:
+                options = raw.get(key)
+                if taken & bit or not options:
+                    continue
+                if combined * len(options) > max(_MOST_COMBINED, len(options)):
+                    self.note(raw, f"{key} is not enforced: together with others it has too many combinations")
+                    flat[at] = (raw, taken := taken | bit)
+                    continue
+                others = [*flat[:at], (raw, taken | bit), *flat[at + 1 :]]
+                place.options = [self.place((*others, (option, 0)), combined * len(options)) for option in options]
+                if key == "oneOf" and len(options) > 1:
+                    self.exclusive.append((raw, place.options))
+                return
+        self._join(place, [raw for raw, _ in flat])
+
+    def _join(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
+        """What keywords say together."""
+        for raw in raws:
+            for key in raw:
+                if key in IGNORED:
+                    self.note(raw, f"{key} is not enforced")
+        kinds = list(TYPES)
+        for raw in raws:
+            named = type_names(raw)
+            if named is not None:
+                kinds = [kind for kind in kinds if kind in named or (kind == "integer" and "number" in named)]
+        if "number" in kinds and "integer" in kinds:
+            kinds.remove("integer")
+        said = {key for raw in raws for key in raw}
+        lists = [raw["enum"] if "enum" in raw else [raw["const"]] for raw in raws if "const" in raw or raw.get("enum")]
+        lists += [[raw["const"]] for raw in raws if "const" in raw and raw.get("enum")]
+        if lists:
+            self._values(place, raws, kinds, lists)
+        elif len(kinds) == len(TYPES) - 1 and not any(said & set(_PLAIN[kind]) for kind in _PLAIN):
+            place.anything = True
+        elif len(kinds) == 1:
+            self._typed(place, kinds[0], raws)
+        else:
+            place.options = []
+            for kind in kinds:
+                option = self._new()
+                self._typed(option, kind, raws)
+                place.options.append(option)
+
+    def _values(self, place: Place, raws: list[Mapping[str, Any]], kinds: list[str], lists: list[list[Any]]) -> None:
+        """Values that are listed, of those types that are allowed, and that fit what is said beside them."""
+        texts = [{_identity(value) for value in values} for values in lists[1:]]
+        found: dict[str, Any] = {}
+        for value in lists[0]:
+            text = _identity(value)
+            if all(text in each for each in texts) and _has_kind(value, kinds):
+                found.setdefault(text, value)
+        place.values = list(found.values())
+        rest = [
+            self._made({k: v for k, v in raw.items() if k not in ("enum", "const", "$ref", "allOf")}) for raw in raws
+        ]
+        if any(set(raw) & {key for kind in _PLAIN for key in _PLAIN[kind]} for raw in rest):
+            place.beside = self.place(tuple((raw, _TAKEN | _FOLLOWED) for raw in rest))
+
+    # --- one type -------------------------------------------------------------------------------------------------
+
+    def _typed(self, place: Place, kind: str, raws: list[Mapping[str, Any]]) -> None:
+        place.kind = kind
+        if kind == "string":
+            self._text(place, raws)
+        elif kind in ("integer", "number"):
+            self._number(place, kind, raws)
+        elif kind == "array":
+            self._list(place, raws)
+        elif kind == "object":
+            self._object(place, raws)
+
+    def _counts(self, place: Place, raws: Sequence[Mapping[str, Any]], least: str, most: str) -> None:
+        lows = [int(raw[least]) for raw in raws if raw.get(least)]
+        highs = [int(raw[most]) for raw in raws if raw.get(most) is not None]
+        if lows:
+            place.said[least] = max(lows)
+        if highs:
+            place.said[most] = min(highs)
+
+    def _text(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
+        self._counts(place, raws, "minLength", "maxLength")
+        for key in ("pattern", "format"):
+            for raw in raws:
+                value = raw.get(key)
+                if key == "pattern" and isinstance(value, str):
+                    value = as_python_pattern(value)
+                if not isinstance(value, str):
+                    continue
+                if place.said.setdefault(key, value) != value:
+                    self.note(raw, f"the {key} {value!r} is not enforced, because another one holds there as well")
+
+    def _number(self, place: Place, kind: str, raws: list[Mapping[str, Any]]) -> None:
+        low: tuple[float, bool] | None = None  # the bound, and whether it is excluded
+        high: tuple[float, bool] | None = None
+        for raw in raws:
+            for bound, excluded in _bounds(raw, "minimum", "exclusiveMinimum"):
+                low = (bound, excluded) if low is None else max(low, (bound, excluded))
+            for bound, excluded in _bounds(raw, "maximum", "exclusiveMaximum"):
+                high = (bound, excluded) if high is None or (bound, not excluded) < (high[0], not high[1]) else high
+            step = raw.get("multipleOf")
+            if isinstance(step, int | float) and not isinstance(step, bool) and 0 < step < math.inf:
+                known = place.said.get("multipleOf", step)
+                if isinstance(known, int) and isinstance(step, int):
+                    place.said["multipleOf"] = math.lcm(known, step)
+                else:
+                    place.said["multipleOf"] = known
+                    if known != step:
+                        self.note(raw, f"multipleOf {step} is not enforced, because another one holds there as well")
+        if kind == "integer":
+            if low is not None:
+                place.said["minimum"] = math.floor(low[0]) + 1 if low[1] else math.ceil(low[0])
+            if high is not None:
+                place.said["maximum"] = math.ceil(high[0]) - 1 if high[1] else math.floor(high[0])
+            if place.said.get("multipleOf") == 1:
+                del place.said["multipleOf"]
+            return
+        if low is not None:
+            place.said["exclusiveMinimum" if low[1] else "minimum"] = low[0]
+        if high is not None:
+            place.said["exclusiveMaximum" if high[1] else "maximum"] = high[0]
+
+    def _list(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
+        self._counts(place, raws, "minItems", "maxItems")
+        shapes = [_items(raw) for raw in raws]
+        for raw in raws:
+            for key in ("uniqueItems", "contains"):
+                if raw.get(key):
+                    self.note(raw, f"{key} is not enforced")
+        length = max((len(first) for first, _ in shapes), default=0)
+        for at in range(length):
+            place.first.append(self.place(tuple((first[at] if at < len(first) else rest, 0) for first, rest in shapes)))
+        rests = tuple((rest, 0) for _, rest in shapes if rest is not True)
+        if rests:
+            place.rest = self.place(rests)
+
+    def _object(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
+        self._counts(place, raws, "minProperties", "maxProperties")
+        names: dict[str, None] = {}
+        for raw in raws:
+            names.update(dict.fromkeys(raw.get("properties") or {}))
+        allowed = self._listed_names(raws)
+        said = [raw[key] for raw in raws for key in ("additionalProperties", "unevaluatedProperties") if key in raw]
+        declares = any("properties" in raw or raw.get("patternProperties") for raw in raws)
+        closed = not said and declares and not self.open_objects and allowed is None
+        if closed:
+            self.say(
+                "an object whose schema names properties and does not say `additionalProperties` is closed: no other "
+                "names are written"
+            )
+        for name in list(names if allowed is None else dict.fromkeys([*names, *allowed])):
+            sides = self._of_name(name, raws)
+            if allowed is not None and name not in allowed:
+                sides = ((False, 0),)
+            place.properties[name] = self.place(sides)
+        for raw in raws:
+            for name in _strings(raw.get("required")):
+                place.required.setdefault(name)
+                if name not in place.properties:
+                    self.note(raw, f"{name!r} is required and not declared, so it may be any value")
+                    more = tuple((each, 0) for each in said if each is not False and each is not True)
+                    place.properties[name] = self.place(more or ((True, 0),))
+        if allowed is None:
+            self._further(place, raws, said, closed)
+        else:
+            place.further = None
+
+    def _further(self, place: Place, raws: list[Mapping[str, Any]], said: list[Any], closed: bool) -> None:
+        """Names that are not declared: by pattern, or any."""
+        for raw in raws:
+            for pattern, declared in (raw.get("patternProperties") or {}).items():
+                pattern = as_python_pattern(pattern)
+                if pattern in place.patterns:
+                    self.note(raw, f"of two schemas for {pattern!r} only one is enforced")
+                place.patterns[pattern] = self.place(((declared, 0),))
+        names = [raw["propertyNames"] for raw in raws if isinstance(raw.get("propertyNames"), Mapping)]
+        if names and not closed:
+            place.names = self.place((*((each, 0) for each in names), (self._made({"type": "string"}), 0)))
+        if closed or any(each is False for each in said):
+            place.further = None
+        else:
+            more = tuple((each, 0) for each in said if each is not True)
+            place.further = self.place(more or ((True, 0),))
+
+    def _of_name(self, name: str, raws: list[Mapping[str, Any]]) -> Sides:
+        """All that is said of one declared name."""
+        found: list[Side] = []
+        for raw in raws:
+            here = []
+            if name in (raw.get("properties") or {}):
+                here.append(raw["properties"][name])
+            for pattern, declared in (raw.get("patternProperties") or {}).items():
+                if re.search(as_python_pattern(pattern), name):
+                    here.append(declared)
+            if not here and raw.get("additionalProperties", True) is not True:
+                here.append(raw["additionalProperties"])
+            names = raw.get("propertyNames")
+            pattern = names.get("pattern") if isinstance(names, Mapping) else None
+            if isinstance(pattern, str) and not re.search(as_python_pattern(pattern), name):
+                here.append(False)
+            found += [(each, 0) for each in here]
+        return tuple(found) or ((True, 0),)
+
+    def _listed_names(self, raws: list[Mapping[str, Any]]) -> list[str] | None:
+        """The names that `propertyNames` lists."""
+        found: list[str] | None = None
+        for raw in raws:
+            names = raw.get("propertyNames")
+            if names is False:
+                return []
+            listed = names.get("enum") if isinstance(names, Mapping) else None
+            if listed:
+                texts = [each for each in listed if isinstance(each, str)]
+                found = texts if found is None else [each for each in found if each in texts]
+        return found
+
+    # --- oneOf ----------------------------------------------------------------------------------------------------
+
+    def _check_exclusive(self, raw: Any, options: list[Place]) -> None:
+        """Note where several alternatives of `oneOf` may fit at once."""
+        if len(options) > 40 or any(
+            not one.excludes(other) for at, one in enumerate(options) for other in options[at + 1 :]
+        ):
+            self.note(raw, "oneOf is read as anyOf: a value may fit several of its alternatives")
+
+
+def _identity(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, sort_keys=True)
+
+
+def _has_kind(value: Any, kinds: Iterable[str]) -> bool:
+    return any(fits_kind(value, kind) for kind in kinds)
+
+
+def fits_kind(value: Any, kind: str) -> bool:
+    """Whether a value has a type of JSON Schema."""
+    if isinstance(value, bool) or value is None:
+        return kind == ("null" if value is None else "boolean")
+    if isinstance(value, int | float):
+        return kind == "number" or (kind == "integer" and float(value).is_integer())
+    return kind == ("string" if isinstance(value, str) else "array" if isinstance(value, list | tuple) else "object")
+
+
+def _bounds(raw: Mapping[str, Any], inclusive: str, exclusive: str) -> list[tuple[Any, bool]]:
+    """The bounds that a part has, in the old spelling as well, where `exclusiveMinimum` is a yes or no."""
+    found = []
+    flag = raw.get(exclusive)
+    bound = raw.get(inclusive)
+    if _is_bound(bound):
+        found.append((bound, flag is True))
+    if _is_bound(flag):
+        found.append((flag, True))
+    return found
+
+
+def _is_bound(value: Any) -> bool:
+    return not isinstance(value, bool) and (
+        isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    )
+
+
+def _items(raw: Mapping[str, Any]) -> tuple[list[Any], Any]:
+    """The schemas of the first items, and of the others."""
+    items = raw.get("items", True)
+    if isinstance(items, list | tuple):  # the old spelling
+        return list(items), raw.get("additionalItems", True)
+    return list(raw.get("prefixItems") or ()), items
+
+
+def _strings(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list | tuple) else []

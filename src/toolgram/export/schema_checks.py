@@ -1,0 +1,265 @@
+"""A JSON Schema as a request brought it: is it one, where is each part, and what do its references point at?
+
+Strategy: one walk over the document, part by part and each part once, however often it is shared and however deep it
+lies.  What cannot be read is an error that names the tool and the path; what has one clear reading (a type with the
+name that Python gives it, an empty list of values) is read so, with a note.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
+
+from toolgram.errors import ToolgramError
+
+TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
+_SAID = {
+    "str": "string",
+    "text": "",
+    "int": "integer",
+    "long": "integer",
+    "float": "number",
+    "double": "number",
+    "bool": "boolean",
+    "list": "array",
+    "tuple": "array",
+    "dict": "object",
+    "hashmap": "object",
+    "none": "null",
+    "any": "any",
+}
+ANNOTATIONS = frozenset(
+    {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$schema", "$id",
+     "$comment", "strict", "nullable", "$anchor", "$defs", "definitions"}
+)  # fmt: skip
+IGNORED = frozenset(
+    {"not", "if", "dependentRequired", "dependentSchemas", "dependencies", "minContains", "maxContains", "$dynamicRef",
+     "$recursiveRef", "unevaluatedItems"}
+)  # fmt: skip
+_ONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "additionalItems",
+        "unevaluatedItems", "unevaluatedProperties")  # fmt: skip
+_SEVERAL = ("anyOf", "oneOf", "allOf", "prefixItems")
+_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+_MOST_PARTS = 200_000
+_MOST_DEPTH = 128  # of a constant
+_UNICODE_CLASS = re.compile(r"\\([pP])\{[^}]*\}").sub  # JSON Schema has these, and Python does not
+_NAMED_GROUP = re.compile(r"\(\?<(?![=!])").sub
+
+
+class Document:
+    """A checked schema: `root`, the path of every part by its id, and where references lead.
+
+    Raises ToolgramError for what is no schema.
+    """
+
+    def __init__(self, schema: Any, where: str) -> None:
+        self.where = where
+        if not isinstance(schema, Mapping):
+            raise ToolgramError(f"{where}: not a JSON Schema: an object is needed, not {type(schema).__name__}")
+        self.root = schema
+        self.paths: dict[int, str] = {}
+        self.anchors: dict[str, Any] = {}
+        self.read_as: list[str] = []  # notes on what was read in another way than it is written
+        self._texts: list[str] = []
+        self._references: list[tuple[str, str]] = []
+        self._parts = 0
+        self._walk()
+        try:
+            "\n".join(self._texts).encode()
+        except UnicodeEncodeError as error:
+            raise ToolgramError(f"{where}: not a JSON Schema: {error}") from None
+        for reference, path in self._references:
+            if self.resolve(reference) is None:
+                raise self.error(path, f"/$ref leads nowhere: {reference!r}")
+            if self._is_circle(reference):
+                raise self.error(path, f"/$ref leads back to itself: {reference!r}")
+
+    def error(self, path: str, words: str) -> ToolgramError:
+        """The one error about a schema."""
+        return ToolgramError(f"{self.where}: not a valid JSON Schema: {path}{words}")
+
+    def resolve(self, reference: str) -> Any:
+        """What a reference points at in this document; None where it leads nowhere."""
+        before, _, pointer = reference.partition("#")
+        base = self.anchors.get(before) if before else self.root
+        if base is None or not pointer:
+            return base
+        if not pointer.startswith("/"):
+            return self.anchors.get("#" + pointer)
+        here: Any = base
+        for step in pointer[1:].split("/"):
+            step = unquote(step).replace("~1", "/").replace("~0", "~")
+            if isinstance(here, Mapping):
+                here = here.get(step)
+            elif isinstance(here, list | tuple) and step.isdecimal() and len(step) < 10 and int(step) < len(here):
+                here = here[int(step)]
+            else:
+                return None
+        return here if isinstance(here, Mapping | bool) else None
+
+    # --- the walk -------------------------------------------------------------------------------------------------
+
+    def _walk(self) -> None:
+        pending: list[tuple[Any, str]] = [(self.root, "#")]
+        while pending:
+            schema, path = pending.pop()
+            if isinstance(schema, bool) or schema is None or id(schema) in self.paths:
+                continue
+            if not isinstance(schema, Mapping):
+                raise self.error(path, " is no schema")
+            self._count(1)
+            self.paths[id(schema)] = path
+            self._check(schema, path)
+            pending += list(self._inner(schema, path))[::-1]
+
+    def _count(self, parts: int) -> None:
+        self._parts += parts
+        if self._parts > _MOST_PARTS:
+            raise ToolgramError(f"{self.where}: not a JSON Schema: it has more than {_MOST_PARTS:,} parts")
+
+    def _inner(self, schema: Mapping[str, Any], path: str) -> Iterator[tuple[Any, str]]:
+        for key in _ONE:
+            inner = schema.get(key)
+            if key == "items" and isinstance(inner, list | tuple):
+                yield from ((each, f"{path}/items/{at}") for at, each in enumerate(inner))
+            elif inner is not None:
+                yield inner, f"{path}/{key}"
+        for key in _SEVERAL:
+            inner = schema.get(key)
+            if inner is None:
+                continue
+            if not isinstance(inner, list | tuple) or not (inner or key == "prefixItems"):
+                raise self.error(path, f"/{key} is no list of schemas")
+            yield from ((each, f"{path}/{key}/{at}") for at, each in enumerate(inner))
+        for key in _NAMED:
+            inner = schema.get(key)
+            if inner is None:
+                continue
+            if not isinstance(inner, Mapping):
+                raise self.error(path, f"/{key} is no mapping of schemas")
+            for name, each in inner.items():
+                if not isinstance(name, str):
+                    raise self.error(path, f"/{key} has the name {name!r}, which is no text")
+                self._texts.append(name)
+                if key == "patternProperties":
+                    self._pattern(name, path + "/patternProperties")
+                yield each, f"{path}/{key}/{name}"
+
+    def _check(self, schema: Mapping[str, Any], path: str) -> None:
+        self._types(schema, path)
+        for key in ("enum", "const"):
+            if key in schema:
+                self._constant(schema, key, path)
+        required = schema.get("required")
+        if isinstance(required, bool):
+            self.read_as.append(f"{path}/required is no list of names and is not read")
+        elif required is not None and not (
+            isinstance(required, list | tuple) and all(isinstance(each, str) for each in required)
+        ):
+            raise self.error(path, "/required is no list of names")
+        self._texts += required if isinstance(required, list | tuple) else ()
+        for key in _COUNTS:
+            count = schema.get(key)
+            whole = isinstance(count, int) or (isinstance(count, float) and count.is_integer())
+            if count is not None and (not whole or isinstance(count, bool) or count < 0):
+                raise self.error(path, f"/{key} is no count")
+        if schema.get("pattern") is not None:
+            self._pattern(schema["pattern"], path + "/pattern")
+        reference = schema.get("$ref")
+        if reference is not None:
+            if not isinstance(reference, str):
+                raise self.error(path, f"/$ref leads nowhere: {reference!r}")
+            self._references.append((reference, path))
+        for key in ("$id", "$anchor"):
+            name = schema.get(key)
+            if isinstance(name, str):
+                self.anchors.setdefault(("#" if key == "$anchor" else "") + name.removesuffix("#"), schema)
+
+    def _types(self, schema: Mapping[str, Any], path: str) -> None:
+        named = schema.get("type")
+        for each in named if isinstance(named, list | tuple) else [named]:
+            if each in TYPES or (each is None and "type" not in schema):
+                continue
+            read = _SAID.get(each.lower(), each.lower()) if isinstance(each, str) else None
+            if read not in (*TYPES, "any"):
+                raise self.error(path, f"/type: {each!r} is no type (one of {', '.join(sorted(TYPES))})")
+            self.read_as.append(f"the type {each!r} is read as {'any type' if read == 'any' else read!r}")
+
+    def _constant(self, schema: Mapping[str, Any], key: str, path: str) -> None:
+        value = schema[key]
+        if key == "enum" and value is None:
+            return
+        if key == "enum" and not isinstance(value, list | tuple):
+            raise self.error(path, "/enum is no list of values")
+        if key == "enum" and not value:
+            self.read_as.append(f"{path}/enum is empty and is not enforced")
+        level = [value]
+        for _ in range(_MOST_DEPTH):
+            level = [
+                part
+                for each in level
+                if isinstance(each, Mapping | list | tuple)
+                for part in (each.values() if isinstance(each, Mapping) else each)
+            ]
+            self._count(len(level))
+            if not level:
+                break
+        else:
+            raise ToolgramError(
+                f"{self.where}: not a JSON Schema: {path}/{key} nests deeper than {_MOST_DEPTH} lists and objects"
+            )
+        try:
+            self._texts.append(json.dumps(value, allow_nan=False, ensure_ascii=False))
+        except (TypeError, ValueError) as error:
+            raise ToolgramError(f"{self.where}: not a JSON Schema: {path}/{key}: {error}") from None
+
+    def _pattern(self, pattern: Any, path: str) -> None:
+        try:
+            re.compile(as_python_pattern(pattern))
+        except (re.error, TypeError, RecursionError, OverflowError):
+            raise self.error(path, " is no regular expression") from None
+        self._texts.append(pattern)
+
+    def _is_circle(self, reference: str) -> bool:
+        """Whether a reference leads back to itself through nothing but references and `allOf`."""
+        seen: set[str] = set()
+        pending = [reference]
+        while pending:
+            target = self.resolve(pending.pop())
+            if not isinstance(target, Mapping):
+                continue
+            parts = [target, *(target.get("allOf") or ())]
+            further = [
+                each["$ref"] for each in parts if isinstance(each, Mapping) and isinstance(each.get("$ref"), str)
+            ]
+            if reference in further:
+                return True
+            pending += [each for each in further if each not in seen]
+            seen.update(further)
+        return False
+
+
+def type_names(schema: Mapping[str, Any]) -> list[str] | None:
+    """The types that a part names; None where any may stand."""
+    named = schema.get("type")
+    if named is None:
+        return None
+    found = []
+    for each in [named] if isinstance(named, str) else named:
+        read = each if each in TYPES else _SAID.get(str(each).lower(), str(each).lower())
+        if read == "any":
+            return None
+        found.append(read)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def as_python_pattern(pattern: str) -> str:
+    """A regular expression of ECMAScript in Python's spelling. A class of Unicode's categories is any character."""
+    pattern = _UNICODE_CLASS(lambda found: r"[\s\S]", pattern) if "\\p" in pattern.lower() else pattern
+    return _NAMED_GROUP("(?P<", pattern) if "(?<" in pattern else pattern

@@ -1,0 +1,308 @@
+"""The places of a normalised schema: what fits them, which of them nothing fits, and how they are written down.
+
+Strategy: places refer to each other and may do so in circles, so nothing here follows them by recursion without a
+bound: what fits is found by going over all places until nothing changes, and a place that is used twice, or in
+itself, or that lies deep, is written as a definition.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_DEEPEST = 16  # inside one definition
+
+
+@dataclass(eq=False, slots=True)
+class Place:
+    """One part of a schema. Exactly one of `anything`, `options`, `values` and `kind` says what fits."""
+
+    anything: bool = False
+    options: list[Place] | None = None
+    values: list[Any] | None = None
+    beside: Place | None = None  # what `values` must fit as well
+    kind: str = ""
+    said: dict[str, Any] = field(default_factory=dict)  # keywords whose values are no schemas
+    first: list[Place] = field(default_factory=list)  # of a list
+    rest: Place | None = None  # its other items; None for any
+    properties: dict[str, Place] = field(default_factory=dict)
+    required: dict[str, None] = field(default_factory=dict)
+    patterns: dict[str, Place] = field(default_factory=dict)
+    names: Place | None = None
+    further: Place | None = None  # None where no other names may stand
+    impossible: bool = False
+
+    def excludes(self, other: Place) -> bool:
+        """Whether it is plain that no value fits both places."""
+        ones, others = list(self.alternatives()), list(other.alternatives())
+        return all(_exclude(one, another) for one in ones for another in others)
+
+    def alternatives(self) -> Iterator[Place]:
+        """The places with a type or values of their own."""
+        pending, seen = [self], set()
+        while pending:
+            here = pending.pop()
+            if id(here) in seen:
+                continue
+            seen.add(id(here))
+            if here.options is None:
+                yield here
+            else:
+                pending += here.options
+
+    def inner(self) -> Iterator[Place]:
+        """The places directly inside."""
+        if self.options is not None:
+            yield from self.options
+        yield from self.first
+        yield from self.properties.values()
+        yield from self.patterns.values()
+        yield from (each for each in (self.rest, self.names, self.further) if each is not None)
+
+
+_OVERLAP = {"integer": "number"}
+
+
+def _exclude(one: Place, other: Place) -> bool:
+    if one.anything or other.anything:
+        return False
+    if one.values is not None or other.values is not None:
+        values, place = (one.values, other) if one.values is not None else (other.values, one)
+        return not any(fits(value, place) for value in values or ())
+    if _OVERLAP.get(one.kind, one.kind) != _OVERLAP.get(other.kind, other.kind):
+        return True
+    if one.kind != "object":
+        return False
+    for mine, theirs in ((one, other), (other, one)):
+        for name in mine.required:
+            there = theirs.properties.get(name)
+            if there is None and theirs.further is None and not theirs.patterns:
+                return True
+            if there is not None and _listed(mine.properties[name]) and _listed(there):
+                return mine.properties[name].excludes(there)
+    return False
+
+
+def _listed(place: Place) -> bool:
+    return place.values is not None
+
+
+def fits(value: Any, place: Place) -> bool:
+    """Whether a constant fits a place. Constants are not nested deeply, so this is not either."""
+    if place.options is not None:
+        return any(fits(value, each) for each in place.alternatives())
+    if place.anything:
+        return True
+    if place.values is not None:
+        return any(type(each) is type(value) and each == value for each in place.values)
+    said = place.said
+    match place.kind:
+        case "null":
+            return value is None
+        case "boolean":
+            return isinstance(value, bool)
+        case "string":
+            if not isinstance(value, str):
+                return False
+            found = re.search(said["pattern"], value) if "pattern" in said and len(value) < 1000 else True
+            return found is not None and _counted(len(value), said, "Length")
+        case "integer" | "number":
+            return _number_fits(value, place.kind, said)
+        case "array":
+            return (
+                isinstance(value, list | tuple)
+                and _counted(len(value), said, "Items")
+                and all(
+                    fits(each, place.first[at] if at < len(place.first) else place.rest or _ANY)
+                    for at, each in enumerate(value)
+                )
+            )
+    if not isinstance(value, Mapping) or not all(name in value for name in place.required):
+        return False
+    return all(
+        fits(each, inner)
+        if (inner := place.properties.get(name) or place.further) is not None
+        else bool(place.patterns)
+        for name, each in value.items()
+    )
+
+
+_ANY = Place(anything=True)
+
+
+def _counted(count: int, said: Mapping[str, Any], what: str) -> bool:
+    return bool(said.get(f"min{what}", 0) <= count <= said.get(f"max{what}", math.inf))
+
+
+def _number_fits(value: Any, kind: str, said: Mapping[str, Any]) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    if kind == "integer" and not float(value).is_integer():
+        return False
+    return bool(
+        said.get("minimum", -math.inf) <= value <= said.get("maximum", math.inf)
+        and value > said.get("exclusiveMinimum", -math.inf)
+        and value < said.get("exclusiveMaximum", math.inf)
+    )
+
+
+# --- places that nothing fits -------------------------------------------------------------------------------------
+
+
+def removed_impossible(places: Sequence[Place]) -> None:
+    """Mark the places that no finite value fits, and remove them from the others."""
+    for place in places:
+        if place.values is not None and place.beside is not None:
+            place.values = [value for value in place.values if fits(value, place.beside)]
+            place.beside = None
+        place.impossible = True
+    changed = True
+    while changed:
+        changed = False
+        for place in reversed(places):
+            if place.impossible and _possible(place):
+                place.impossible, changed = False, True
+    for place in places:
+        if place.options is not None:
+            place.options = [each for each in place.options if not each.impossible]
+        at = next((at for at, each in enumerate(place.first) if each.impossible), None)
+        if at is None and place.rest is not None and place.rest.impossible:
+            at = len(place.first)
+        if at is not None:  # no list is longer
+            place.said["maxItems"] = min(place.said.get("maxItems", at), at)
+            place.first, place.rest = place.first[:at], None
+        place.patterns = {name: each for name, each in place.patterns.items() if not each.impossible}
+        if place.further is not None and place.further.impossible:
+            place.further = None
+        if place.further is None:
+            place.properties = {name: each for name, each in place.properties.items() if not each.impossible}
+
+
+def _possible(place: Place) -> bool:
+    said = place.said
+    if place.options is not None:
+        return any(not each.impossible for each in place.options)
+    if place.values is not None:
+        return bool(place.values)
+    if place.kind == "string":
+        return bool(said.get("minLength", 0) <= said.get("maxLength", math.inf))
+    if place.kind in ("integer", "number"):
+        low, high = said.get("minimum", -math.inf), said.get("maximum", math.inf)
+        above, below = said.get("exclusiveMinimum", -math.inf), said.get("exclusiveMaximum", math.inf)
+        return bool(low <= high and above < below and low < below and above < high)
+    if place.kind == "array":
+        least = said.get("minItems", 0)
+        if least > said.get("maxItems", math.inf):
+            return False
+        if any(each.impossible for each in place.first[:least]):
+            return False
+        return least <= len(place.first) or place.rest is None or not place.rest.impossible
+    if place.kind == "object":
+        if said.get("minProperties", 0) > said.get("maxProperties", math.inf):
+            return False
+        return not any(place.properties[name].impossible for name in place.required)
+    return True
+
+
+# --- writing it down ----------------------------------------------------------------------------------------------
+
+
+def printed(root: Place) -> Mapping[str, Any]:
+    """The places as JSON, with definitions."""
+    root = _lone(root)
+    return _Printer(root).whole()
+
+
+def _lone(place: Place) -> Place:
+    """The place that is meant where there is only one alternative."""
+    seen = set()
+    while place.options is not None and len(place.options) == 1 and id(place) not in seen:
+        seen.add(id(place))
+        place = place.options[0]
+    return place
+
+
+class _Printer:
+    def __init__(self, root: Place) -> None:
+        self.root = root
+        self.names: dict[int, str] = {}
+        self.defined: dict[str, Any] = {}
+        self.pending: list[Place] = []
+        self.shared = self._shared()
+
+    def whole(self) -> Mapping[str, Any]:
+        """The root, and the definitions that it needs."""
+        made = dict(self.body(self.root, 0))
+        definitions: dict[str, Any] = {}
+        while self.pending:
+            place = self.pending.pop(0)
+            definitions[self.names[id(place)]] = self.body(place, 0)
+        return {**made, "$defs": definitions} if definitions else made
+
+    def _shared(self) -> set[int]:
+        """The places that several others use, or that lie in themselves: all but small ones."""
+        seen: set[int] = set()
+        twice: set[int] = set()
+        pending = [self.root]
+        while pending:
+            here = pending.pop()
+            if id(here) in seen:
+                if not _is_small(here):
+                    twice.add(id(here))
+                continue
+            seen.add(id(here))
+            pending += [_lone(each) for each in here.inner()]
+        return twice
+
+    def of(self, place: Place, depth: int) -> Mapping[str, Any]:
+        """A place inside another."""
+        place = _lone(place)
+        if id(place) in self.shared or (depth > _DEEPEST and not _is_small(place)):
+            if id(place) not in self.names:
+                self.names[id(place)] = f"d{len(self.names) + 1}"
+                self.pending.append(place)
+            return {"$ref": f"#/$defs/{self.names[id(place)]}"}
+        return self.body(place, depth)
+
+    def body(self, place: Place, depth: int) -> Mapping[str, Any]:
+        """A place in full."""
+        depth += 1
+        if place.options is not None:
+            return {"anyOf": [self.of(each, depth) for each in place.options]}
+        if place.values is not None:
+            return {"enum": place.values}
+        if place.anything:
+            return {}
+        made: dict[str, Any] = {"type": place.kind}
+        if place.kind == "array":
+            if place.first:
+                made["prefixItems"] = [self.of(each, depth) for each in place.first]
+            if place.rest is not None:
+                made["items"] = self.of(place.rest, depth)
+        elif place.kind == "object":
+            if place.properties:
+                made["properties"] = {
+                    name: False if each.impossible else self.of(each, depth) for name, each in place.properties.items()
+                }
+            if place.required:
+                made["required"] = list(place.required)
+            if place.patterns:
+                made["patternProperties"] = {name: self.of(each, depth) for name, each in place.patterns.items()}
+            if place.names is not None and not place.names.impossible:
+                made["propertyNames"] = self.of(place.names, depth)
+            further = place.further
+            made["additionalProperties"] = (
+                False if further is None else True if _lone(further).anything else self.of(further, depth)
+            )
+        return {**made, **place.said}
+
+
+def _is_small(place: Place) -> bool:
+    if place.values is not None:
+        return len(place.values) < 4
+    return (
+        place.options is None and not any(True for _ in place.inner()) and not {"pattern", "format"} & set(place.said)
+    )

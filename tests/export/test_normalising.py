@@ -1,0 +1,162 @@
+"""The normal form of a schema: it means what the schema means, judged by another library."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.export.schema_pool import WRITTEN, pool, spoiled, values
+from toolgram.export.normalising import normal_form
+
+jsonschema_rs = pytest.importorskip("jsonschema_rs", reason="the judge of schemas is not here: make test installs it")
+
+# What the written schemas say that is not JSON Schema, so that the judge reads them otherwise.
+READ_OTHERWISE = {"types of another language", "upper case", "empty enum", "required is a word", "old tuple",
+                  "old exclusive"}  # fmt: skip
+
+
+def standard(schema: Any) -> Any:
+    """A schema with the names of JSON Schema for its types, and without `$schema`."""
+    if isinstance(schema, list):
+        return [standard(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: standard(value) for key, value in schema.items() if key not in ("$schema", "title", "description")}
+    said = {"dict": "object", "float": "number"}
+    if isinstance(made.get("type"), str):
+        made["type"] = said.get(made["type"], made["type"])
+    return made
+
+
+@pytest.mark.parametrize("name", pool())
+def test_the_normal_form_means_the_same(name: str) -> None:
+    schema = pool()[name]
+    notes: list[str] = []
+    form: Any = normal_form(schema, "f", notes.append, "object", open_objects=True)
+    assert set(_keywords(form)) <= {"$defs", "$ref", "anyOf", "enum", "type", "minLength", "maxLength", "pattern",
+        "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems",
+        "prefixItems", "items", "properties", "required", "additionalProperties", "patternProperties",
+        "propertyNames", "minProperties", "maxProperties"}  # fmt: skip
+    if name in READ_OTHERWISE:
+        assert notes or name.startswith("old")
+        return
+    judge = jsonschema_rs.Draft202012Validator(standard(schema))
+    ours = jsonschema_rs.Draft202012Validator(form)
+    rng = random.Random(name)
+    for value in values(form, rng, 30):
+        for each in (value, spoiled(value, rng), spoiled(spoiled(value, rng), rng)):
+            if isinstance(each, dict):
+                meant, read = judge.is_valid(each), ours.is_valid(each)
+                assert meant == read or (read and any("oneOf" in note for note in notes)), (each, form, notes)
+
+
+def _keywords(schema: Any) -> list[str]:
+    if not isinstance(schema, dict):
+        return []
+    found = list(schema)
+    for key in ("items", "additionalProperties", "propertyNames"):
+        found += _keywords(schema.get(key))
+    for key in ("anyOf", "prefixItems"):
+        found += [each for one in schema.get(key, ()) for each in _keywords(one)]
+    for key in ("properties", "patternProperties", "$defs"):
+        found += [each for one in schema.get(key, {}).values() for each in _keywords(one)]
+    return found
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_closed_where_nothing_is_said(name: str) -> None:
+    notes: list[str] = []
+    form: Any = normal_form(WRITTEN[name], "f", notes.append, "object")
+    judge = jsonschema_rs.Draft202012Validator(form)
+    if "properties" in form and "additionalProperties" not in WRITTEN[name]:
+        assert form["additionalProperties"] is False
+        assert any("is closed" in note for note in notes)
+    rng = random.Random(name)
+    assert all(judge.is_valid(value) for value in values(form, rng, 5) if "pattern" not in str(form))
+
+
+def form_of(schema: dict[str, Any], only: str = "") -> tuple[Any, list[str]]:
+    notes: list[str] = []
+    return normal_form(schema, "f", notes.append, only), notes
+
+
+def test_what_is_said_twice() -> None:
+    both = {"allOf": [{"type": "integer", "minimum": 3}, {"minimum": 4, "maximum": 9}, {"exclusiveMaximum": 9}]}
+    assert form_of(both)[0] == {"type": "integer", "minimum": 4, "maximum": 8}
+    assert form_of({"type": "string", "enum": ["a", "bb", 1], "minLength": 2})[0] == {"enum": ["bb"]}
+    assert form_of({"type": ["number", "integer"]})[0] == {"type": "number"}
+    assert form_of({"const": 1, "enum": [1, 2]})[0] == {"enum": [1]}
+
+
+def test_alternatives_have_what_stands_beside_them() -> None:
+    form, _ = form_of({"type": "string", "minLength": 2, "anyOf": [{"maxLength": 4}, {"type": "integer"}]})
+    assert form == {"type": "string", "minLength": 2, "maxLength": 4}
+
+
+def test_a_reference_in_a_circle_of_alternatives() -> None:
+    schema = {"$ref": "#/$defs/A", "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "string"}]}}}
+    assert form_of(schema)[0] == {"type": "string"}
+
+
+def test_notes_for_what_is_lost() -> None:
+    schema = {"properties": {"a": {"not": {"type": "null"}, "uniqueItems": True, "type": "array"}}, "if": {}}
+    notes = form_of(schema)[1]
+    assert "#/properties/a: not is not enforced" in notes
+    assert "#/properties/a: uniqueItems is not enforced" in notes
+    assert "if is not enforced" in notes
+    assert any("oneOf" in note for note in form_of({"oneOf": [{"type": "string"}, {"maxLength": 3}]})[1])
+    assert not any("oneOf" in note for note in form_of({"oneOf": [{"type": "string"}, {"type": "null"}]})[1])
+
+
+def test_a_schema_that_nothing_fits() -> None:
+    with pytest.raises(toolgram.ToolgramError, match="no value fits"):
+        form_of({"type": "object", "properties": {"a": False}, "required": ["a"]})
+    with pytest.raises(toolgram.ToolgramError, match="no value fits"):
+        form_of({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})
+
+
+def shared(depth: int) -> dict[str, Any]:
+    """Alternatives that are the same object again and again: two to the power of `depth` of them, written out."""
+    made: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        made = {"type": "object", "properties": {"v": {"anyOf": [made, {"type": "null"}, made]}}}
+    return made
+
+
+def chained(depth: int) -> dict[str, Any]:
+    """A definition in a definition, and so on."""
+    defs: dict[str, Any] = {f"D{at}": closed_cell(f"#/$defs/D{at + 1}") for at in range(depth)}
+    return {"$ref": "#/$defs/D0", "$defs": {**defs, f"D{depth}": {"type": "null"}}}
+
+
+def closed_cell(reference: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {"next": {"$ref": reference}}, "additionalProperties": False}
+
+
+def nested(depth: int) -> dict[str, Any]:
+    made: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        made = {"type": "object", "properties": {"p": made}}
+    return made
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        shared(40),
+        chained(3000),
+        nested(3000),
+        {"allOf": [{"anyOf": [{"required": [f"a{at}"]}, {"required": [f"b{at}"]}]} for at in range(30)]},
+        {"type": "object", "properties": {f"p{at}": {"type": "string"} for at in range(5000)}},
+        {"enum": [{"k": list(range(100))} for _ in range(500)]},
+    ],
+    ids=["shared", "chained", "nested", "combined", "wide", "listed"],
+)
+def test_large_schemas_take_no_longer_than_they_are(schema: dict[str, Any]) -> None:
+    began = time.process_time()
+    form_of(schema)
+    assert time.process_time() - began < 2
