@@ -239,24 +239,34 @@ class Format:
         self,
         target: str,
         tools: Sequence[Any] | None = None,
-        tool_choice: str | Mapping[str, Any] = "auto",
+        tool_choice: str | Mapping[str, Any] | Sequence[str] | None = "auto",
         parallel_tool_calls: bool = True,
         reasoning: bool | None = None,
         json_schema: Mapping[str, Any] | None = None,
         prefix: str | None = None,
         special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
-        text_before_calls: bool = True,
+        text_before_calls: bool = False,
+        strict: bool | None = None,
+        open_objects: bool = False,
+        length_limits: bool = False,
+        stop_tokens_inside: bool = False,
     ) -> Export:
         """The grammar that keeps a model to what this format's parser reads as complete, valid calls.
 
         `target` is one of `toolgram.export.TARGETS`, such as `llguidance`, `structural_tag` (for vLLM) or `gbnf`.
-        `tools` are in any known shape, and arguments follow their schemas; `tool_choice` is `auto`, `required`, `none`
-        or `{"type": "function", "function": {"name": ...}}`. With `reasoning=True` there must be some, with False there
+        `tools` are in any known shape, and arguments follow their schemas; `tool_choice` is `auto` (or
+        None), `required`, `none`, a list of the names that may be called, or what the APIs have for one function or for
+        allowed ones; of the calls that there must be, the first comes at once, behind reasoning and blanks only, unless
+        `text_before_calls`. With `reasoning=True` there must be some, with False there
         must be none. `json_schema` binds the text of the answer. `prefix` is what the prompt has already written for
         the assistant; without it, a derived format asks its template. With `special_tokens` those markers are
-        tokens, not text: texts with their ids, or the texts alone where the target can name a token. With
-        `text_before_calls=False` a call that there must be comes at once, behind reasoning and blanks only. The
-        result's `notes` say what could not be expressed.
+        tokens, not text: texts with their ids, or the texts alone where the target can name a token.
+
+        An object with `properties` is closed where its schema says nothing else, or open with `open_objects`. `strict`
+        overrides what tools say of themselves: True holds all to their schemas, False none. `length_limits` enforces
+        limits on the length of texts in xgrammar as well, which makes its compilation slow. With `stop_tokens_inside`
+        an output ends with a token that ends the turn. The result's `notes` say what could not be expressed, and what
+        is stricter than a schema.
 
         Raises ToolgramError for an unknown target, an invalid schema, a function that cannot be called in this format,
         and a choice of one that is not declared.
@@ -272,6 +282,10 @@ class Format:
             prefix,
             special_tokens,
             text_before_calls,
+            strict,
+            open_objects,
+            length_limits,
+            stop_tokens_inside,
         )
         return grammar
 

@@ -96,7 +96,9 @@ def test_requests(name: str, target: str) -> None:
     assert all(good(text) for text in ("", say, call, say + call, two, thought + say, thought + call))
     required = {"tool_choice": "required"}
     assert good(call, **required)
-    assert good(say + call, **required)
+    assert good("\n\n" + call, **required)
+    assert good(say + call, text_before_calls=True, **required)
+    assert not good(say + call, **required)  # the call comes at once
     assert good(two, **required)
     assert not good("", **required)
     assert not good(say, **required)
@@ -107,6 +109,8 @@ def test_requests(name: str, target: str) -> None:
     assert not good(call, **named)
     assert not good(other + between + other, **named)
     assert not good(say, **named)
+    assert not good(other + say, **named)
+    assert not good(other + say, text_before_calls=True, **named)
     assert good(call, parallel_tool_calls=False)
     assert not good(two, parallel_tool_calls=False)
     assert good(thought + call, reasoning=True)
@@ -119,6 +123,21 @@ def test_requests(name: str, target: str) -> None:
     assert not good("one", tool_choice="none", **answer)
     assert not good('{"a": "x"}', tool_choice="none", **answer)
     assert good(call, **answer)
+    assert good(two, **answer)
+    assert good('\n{"a": 1}\n', **answer)
+    assert good(call, tool_choice="required", **answer)
+    assert not good('{"a": 1}', tool_choice="required", **answer)
+    assert good(call, tool_choice=["get_weather"])
+    assert not good(other, tool_choice=["get_weather"])
+    assert good(say, tool_choice=["get_weather"])
+    some = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "get_time"}]}
+    assert good(other, tool_choice=some)
+    assert not good(call, tool_choice=some)
+    assert not good(say, tool_choice=some)
+    assert good(say, tool_choice=None)
+    stops = toolgram.get_format(name).export(target, TOOLS).stop
+    assert not stops or good(call + stops[0], stop_tokens_inside=True)
+    assert not stops or not good(call, stop_tokens_inside=True)
 
 
 @pytest.mark.parametrize("target", TARGETS)

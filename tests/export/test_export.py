@@ -19,7 +19,6 @@ from toolgram.export.expressions import NOTHING, Lit, Star, choice, optional, se
 from toolgram.export.texts import first_completion, literal_pattern, text_automaton
 
 
-
 def test_what_comes_with_the_text() -> None:
     made = toolgram.get_format("mistral_v11").export("llguidance", TOOLS)
     assert made.target == "llguidance"
@@ -59,9 +58,7 @@ def test_the_text_does_not_depend_on_the_process() -> None:
     chosen = formats_of("test_the_text_does_not_depend_on_the_process")
     code = (
         "import toolgram, hashlib\nfrom tests.export.measuring import TOOLS\n"
-        f"for name in {[*chosen]}:
- for target in {tuple(TARGETS)!r}:
-"
+        f"for name in {[*chosen]}:\n for target in {tuple(TARGETS)!r}:\n"
         "  text = toolgram.get_format(name).export(target, TOOLS).text\n"
         "  print(name, target, hashlib.sha256(text.encode()).hexdigest())\n"
     )
@@ -114,6 +111,9 @@ def test_the_core_exports_every_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"target": "yacc"}, "unknown target 'yacc'"),
         ({"tool_choice": "maybe"}, "unknown tool_choice 'maybe'"),
+        ({"tool_choice": ["gone"]}, "'gone', which is not declared"),
+        ({"tool_choice": {"type": "allowed_tools", "tools": 3}}, "allows no tools that can be read"),
+        ({"tool_choice": {"type": "function", "function": 3}}, "names no function"),
         ({"tool_choice": {"type": "function", "function": {"name": "gone"}}}, "'gone', which is not declared"),
         ({"tools": None, "tool_choice": "required"}, "no tools are given"),
         ({"tools": [{"parameters": {}}]}, r"tools\[0\]: it has no name"),

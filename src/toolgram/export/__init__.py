@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolgram.errors import ToolgramError
-from toolgram.export.building import Builder, ExportRequest, stop_tokens
-from toolgram.export.expressions import NOTHING, Export, Expr, behind
+from toolgram.export.building import Builder, stop_tokens
+from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Token, behind, choice, seq
 from toolgram.export.observed_paths import state_after
-from toolgram.export.schemas import Tool, answer_schema, tools_of
+from toolgram.export.requests import ExportRequest, ToolChoice, export_request
+from toolgram.export.schemas import Tool
 from toolgram.export.targets import TARGETS, ExportTarget, Note
 from toolgram.spec import Literal
 from toolgram.tools import read_tools
@@ -29,16 +29,17 @@ def export(
     fmt: Format,
     target: str,
     tools: Sequence[Any] | None = None,
-    tool_choice: str | Mapping[str, Any] = "auto",
+    tool_choice: ToolChoice = "auto",
     parallel_tool_calls: bool = True,
     reasoning: bool | None = None,
     json_schema: Mapping[str, Any] | None = None,
     prefix: str | None = None,
     special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
-    text_before_calls: bool = True,
+    text_before_calls: bool = False,
     strict: bool | None = None,
     open_objects: bool = False,
     length_limits: bool = False,
+    stop_tokens_inside: bool = False,
 ) -> Export:
     """See `Format.export`."""
     if target not in TARGETS:
@@ -49,15 +50,18 @@ def export(
     if server := [tool.name or str(tool.definition.get("type")) for tool in read_tools(tools) if not tool.is_function]:
         notes.setdefault(f"tools without parameters of their own are left to the server: {', '.join(server)}")
     request = export_request(
-        tools, tool_choice, parallel_tool_calls, reasoning, json_schema, tokens, notes.setdefault, strict, open_objects
+        tools,
+        tool_choice,
+        parallel_tool_calls,
+        reasoning,
+        json_schema,
+        tokens,
+        notes.setdefault,
+        strict,
+        open_objects,
+        text_before_calls,
     )
-    request = replace(request, text_before_calls=text_before_calls)
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
-    text = chosen.write(root, notes.setdefault, length_limits)
-    if request.calls and fmt.observed_paths.ascii_only and chosen.note_on_escaped_json:
-        notes.setdefault(chosen.note_on_escaped_json)
-    if request.calls and not triggers and chosen.note_without_triggers:
-        notes.setdefault(chosen.note_without_triggers)
     special = {
         token: shape.text
         for token in fmt.spec.special_tokens
@@ -65,6 +69,16 @@ def export(
     }
     stops = stop_tokens(fmt.spec, fmt.observed_paths)
     stop = tuple(text for token, text in special.items() if token in stops)
+    if stop_tokens_inside:
+        if not stop:
+            notes.setdefault("this format names no token that ends a turn, so the grammar has none")
+        ends = [Token(each, tokens[each]) if each in tokens else Lit(each) for each in stop]
+        root = seq(root, choice(*ends)) if stop else root
+    text = chosen.write(root, notes.setdefault, length_limits)
+    if request.calls and fmt.observed_paths.ascii_only and chosen.note_on_escaped_json:
+        notes.setdefault(chosen.note_on_escaped_json)
+    if request.calls and not triggers and chosen.note_without_triggers:
+        notes.setdefault(chosen.note_without_triggers)
     return Export(target, text, triggers, stop, tuple(special.values()), tuple(notes))
 
 
@@ -124,44 +138,6 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
     return root, tuple(word for word in builder.triggers if request.calls and behind(root, word) != NOTHING)
 
 
-def export_request(
-    tools: Sequence[Any] | None = None,
-    tool_choice: str | Mapping[str, Any] = "auto",
-    parallel_tool_calls: bool = True,
-    reasoning: bool | None = None,
-    json_schema: Mapping[str, Any] | None = None,
-    special_tokens: Mapping[str, int | None] | None = None,
-    note: Note = str,
-    strict: bool | None = None,
-    open_objects: bool = False,
-) -> ExportRequest:
-    """A request, checked. Raises ToolgramError that says what is wrong with it."""
-    tokens = special_tokens or {}
-    answer = answer_schema(json_schema, note, open_objects) if json_schema is not None else None
-    chosen = declared = tuple(tools_of(tools, note, strict, open_objects))
-    if isinstance(tool_choice, Mapping):
-        function = tool_choice.get("function")
-        name = function.get("name") if isinstance(function, Mapping) else None
-        chosen = tuple(tool for tool in declared if tool.name == name)
-        if not chosen:
-            raise ToolgramError(
-                f"tool_choice names the function {name!r}, which is not declared; tools: "
-                f"{', '.join(tool.name for tool in declared) or 'none'}"
-            )
-        return ExportRequest(chosen, True, True, False, reasoning, answer, tokens)
-    if tool_choice not in ("auto", "required", "none"):
-        raise ToolgramError(
-            f"unknown tool_choice {tool_choice!r}; it is auto, required, none, or "
-            '{"type": "function", "function": {"name": ...}}'
-        )
-    if tool_choice == "required" and not declared:
-        raise ToolgramError("tool_choice is required, and no tools are given")
-    calls = bool(declared) and tool_choice != "none"
-    return ExportRequest(
-        chosen if calls else (), calls, tool_choice == "required", parallel_tool_calls, reasoning, answer, tokens
-    )
-
-
 def _prefix(fmt: Format, reasoning: bool | None) -> str:
     """What the chat template writes before an output, where it is known."""
     analysis = fmt.report.analysis if fmt.report is not None else None
@@ -191,4 +167,4 @@ def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
                 )
 
 
-__all__ = ["TARGETS", "Export", "ExportTarget", "export"]
+__all__ = ["TARGETS", "Export", "ExportRequest", "ExportTarget", "export", "export_request"]

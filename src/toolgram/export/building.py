@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
+    Blanks,
     Chars,
     Expr,
     Forbidden,
@@ -30,6 +31,7 @@ from toolgram.export.expressions import (
     seq,
 )
 from toolgram.export.observed_paths import BEGIN, Edge, ObservedPaths
+from toolgram.export.requests import ExportRequest
 from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
 from toolgram.export.tagged_arguments import TaggedArguments, noting
@@ -39,20 +41,6 @@ from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # that models write before a call, whatever the template does
 _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
-
-
-@dataclass(frozen=True, slots=True)
-class ExportRequest:
-    """What a request demands of an output."""
-
-    tools: tuple[Tool, ...]
-    calls: bool  # whether there may be any
-    required: bool  # whether there must be one
-    parallel: bool
-    reasoning: bool | None
-    answer: Mapping[str, Any] | None  # the schema of the text
-    tokens: Mapping[str, int | None]  # markers that are special tokens, with their ids where these are known
-    text_before_calls: bool = True  # whether text may stand before a call that there must be
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,11 +449,9 @@ class Builder:
             for label, dest in self._step(node, edge, ""):
                 if thinking:
                     yield seq(choice(*(Lit(lead) for lead in sorted(self._leads(node, edge)))), label), dest
-                elif at_once and not answering:
+                elif at_once or answering:
                     leads = sorted(self._leads(node, edge) | _BLANKS)
                     yield seq(choice(*(Lit(lead) if lead else EMPTY for lead in leads)), label), dest
-                elif answering:
-                    yield label, dest
                 else:
                     yield from self._until(node.state, forbidden, label, dest, meaning == "content")
         if node.due:
@@ -473,10 +459,12 @@ class Builder:
         if meaning == "content" and not node.begun:
             yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
         elif answering:
-            if not node.called and answer is not None:
-                yield Json(schema_text(answer, answer.get("$defs", {}))), None
+            if not node.called and answer is not None and not request.required:
+                yield seq(Blanks(), Json(schema_text(answer, answer.get("$defs", {}))), Blanks()), None
             elif self._may_end(node):
-                yield EMPTY, None
+                yield Blanks(), None
+        elif node.called and request.named:
+            yield EMPTY, None
         elif self._may_end(node) and self._text_ends(node.state):
             yield Text(forbidden), None
 

@@ -66,6 +66,17 @@ class EbnfWriter(RuleWriter):
         """Names have underscores, as in xgrammar."""
         return name.replace("-", "_")
 
+    def base(self, name: str) -> str:
+        """A rule that all languages share; what follows a string inside of an object or a list is told beforehand."""
+        known = ("base", name) in self.names
+        found = super().base(name)
+        if name == "json_rest" and not known:
+            at = next(at for at, (rule, _) in enumerate(self.rules) if rule == found)
+            self.rules[at] = (found, f"({self.rules[at][1]}){self.behind_string}")
+        return found
+
+    behind_string = r" (=([ \n\r\t]* [,}\]:]))"
+
     def starred(self, expr: Star) -> str:
         """A rule that calls itself, unless it is one character."""
         if isinstance(expr.body, Class):
@@ -110,26 +121,23 @@ class EbnfWriter(RuleWriter):
         """Free text as the engine's dispatch, where what must not stand in it is fixed words."""
         words = fixed_words(expr.forbidden)
         if words is None:
-            return super().text(expr)
-        key = (expr.forbidden, expr.closer)
-        if key not in self.names:
-            name = self.names[key] = self.new("text")
-            excluded = dict.fromkeys([*words, *([expr.closer] if expr.closer else [])])
-            if not excluded:
-                body = "[^\\x00]*"
-            else:
-                listed = ", ".join(map(self.literal, excluded))
-                body = f"TagDispatch(loop_after_dispatch=false, excludes=({listed}{',' if len(excluded) == 1 else ''}))"
-            if expr.closer:
-                inner = self.new("text")
-                self.rules.append((inner, body))
-                body = f"{inner} {self.literal(expr.closer)}"
-            self.rules.append((name, body))
-        return self.names[key]
+            return self.text_and_closer(expr)
+        excluded = tuple(dict.fromkeys([*words, *([expr.closer] if expr.closer else [])]))
+        listed = ", ".join(map(self.literal, excluded)) + ("," if len(excluded) == 1 else "")
+        body = f"TagDispatch(loop_after_dispatch=false, excludes=({listed}))" if excluded else "[^\\x00]*"
+        name = self.rule(("text", frozenset(excluded)), "text", lambda: body)
+        return f"({name} {self.literal(expr.closer)})" if expr.closer else name
+
+    def text_and_closer(self, expr: Text) -> str:
+        """Free text by its automaton, which texts with different closers share, and the closer behind it."""
+        shared = RuleWriter.text(self, Text(expr.forbidden))
+        return f"({shared} {self.literal(expr.closer)})" if expr.closer else shared
 
 
 class GbnfWriter(EbnfWriter):
     """GBNF for llama.cpp."""
+
+    behind_string = ""
 
     def token(self, expr: Token) -> str:
         """A token by its id or its name."""

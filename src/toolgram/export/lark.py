@@ -49,7 +49,12 @@ _PYTHON_STRING = "|".join(
     for quote in "\"'"
 )
 _JSON_STRING = r'"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
-_LEAVES = {"python_string": _PYTHON_STRING, "words_string": _PYTHON_STRING, "json_string": _JSON_STRING}
+_LEAVES = {
+    "python_string": _PYTHON_STRING,
+    "words_string": _PYTHON_STRING,
+    "json_string": _JSON_STRING,
+    "json_alone": _JSON_STRING,
+}
 _SCALARS = ("integer", "number", "boolean", "null")
 
 
@@ -76,7 +81,7 @@ def _escaped(char: str) -> str:
     if char in "\\]^-[/&~":
         return "\\" + char
     code = ord(char)
-    return char if char.isprintable() or code > 0xFFFF else f"\\u{code:04x}"  # `\\x` takes all digits that follow
+    return char if char.isprintable() or code > 0xFFFF else f"\\u{code:04x}"
 
 
 @lru_cache(maxsize=512)
@@ -172,6 +177,8 @@ class LarkWriter(RuleWriter):
 class XgrammarWriter(LarkWriter, EbnfWriter):
     """Lark as xgrammar reads it: every rule is matched character by character."""
 
+    behind_string = ""
+
     def blanks(self) -> str:
         """Blanks where JSON allows them."""
         return r"/[ \n\t\r]*/"
@@ -190,7 +197,7 @@ class XgrammarWriter(LarkWriter, EbnfWriter):
 
     def text(self, expr: Text) -> str:
         """Free text, by its automaton."""
-        return RuleWriter.text(self, expr)
+        return self.text_and_closer(expr)
 
 
 class LlguidanceWriter(LarkWriter):

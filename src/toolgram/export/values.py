@@ -43,6 +43,7 @@ from toolgram.export.patterns import ALL, FORMATS, format_text, pattern_text
 Note = Callable[[str], object]
 _CONTROL = tuple(range(32))
 _HEX = Class(((48, 57), (65, 70), (97, 102)))
+_DEEPEST = 8  # references to alternatives
 _MOST_LISTED = 256  # multiples of a number
 KINDS = ("string", "number", "boolean", "null", "array", "object")
 
@@ -233,11 +234,18 @@ BASE |= {
     "json_rest": choice(
         Lit('"'),
         seq(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_rest")),
-        seq(Ref("json_escape"), Ref("json_rest")),
+        seq(Lit("\\"), Ref("json_escaped"), Ref("json_rest")),
     ),
-    "json_escape": seq(
-        Lit("\\"),
-        choice(Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt')), seq(Lit("u"), Repeat(_HEX, 4, 4))),
+    "json_escape": seq(Lit("\\"), Ref("json_escaped")),
+    "json_escaped": choice(
+        Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt')), seq(Lit("u"), _HEX, _HEX, _HEX, _HEX)
+    ),
+    # a string that is not inside of an object or a list, so that anything may follow it
+    "json_alone": seq(Lit('"'), Ref("json_last")),
+    "json_last": choice(
+        Lit('"'),
+        seq(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_last")),
+        seq(Lit("\\"), Ref("json_escaped"), Ref("json_last")),
     ),
     "python_string": choice(seq(Lit('"'), Ref("python_double")), seq(Lit("'"), Ref("python_single"))),
     "words_string": Ref("python_string"),
@@ -303,6 +311,18 @@ class Values:
             "array": self._array,
             "object": self._object,
         }[kind](schema)
+
+    def alone(self, expr: Expr, depth: int = 0) -> Expr:
+        """A JSON value that stands by itself: what follows a string is no comma and no bracket."""
+        if isinstance(expr, Choice):
+            return choice(*(self.alone(each, depth) for each in expr.options))
+        if not isinstance(expr, Ref) or depth > _DEEPEST:
+            return expr
+        if expr.name == "json_string":
+            return Ref("json_alone")
+        if expr.name == "json_any":
+            return choice(*(self.alone(JSON.ref(kind)) for kind in KINDS))
+        return self.alone(self.made[expr.name], depth + 1) if isinstance(self.made.get(expr.name), Choice) else expr
 
     def _reference(self, name: str) -> Expr:
         if name not in self.made:

@@ -287,7 +287,7 @@ class RuleWriter:
         if key not in self.names:
             schema = json.loads(expr.schema)
             values = Values(schema, self.note, JSON)
-            start = values.whole_object(schema) if expr.any_order else values.value(schema)
+            start = values.whole_object(schema) if expr.any_order else values.alone(values.value(schema))
             if isinstance(start, Ref) and start.name in BASE:
                 self.names[key] = self.reference(start)
             else:
@@ -361,6 +361,7 @@ def written_ranges(found: tuple[tuple[int, int], ...], escaped: Callable[[str], 
             written.append(f"{escaped(chr(low))}-{escaped(chr(high))}")
         elif low <= high:
             written += [escaped(chr(code)) for code in range(low, high + 1)]
+    written.sort(key=lambda each: "\\u" in each)  # xgrammar's escapes take all hexadecimal digits that follow
     return "".join(written)
 
 

@@ -1,0 +1,110 @@
+"""What a request demands of an output: its tools, and which of them may, must or must not be called.
+
+Strategy: the words and shapes of the APIs (chat completions, Responses, Anthropic) are read into one record.  What is
+not known is an error that says what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from toolgram.errors import ToolgramError
+from toolgram.export.schemas import Note, Tool, answer_schema, tools_of
+
+ToolChoice: TypeAlias = str | Mapping[str, Any] | Sequence[str] | None
+_WORDS = {"auto": "auto", "required": "required", "any": "required", "none": "none"}
+_KNOWN = (
+    'auto, required, none, {"type": "function", "function": {"name": ...}}, a list of names, or '
+    '{"type": "allowed_tools", "mode": ..., "tools": [...]}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRequest:
+    """What a request demands of an output."""
+
+    tools: tuple[Tool, ...] = ()
+    calls: bool = False  # whether there may be any
+    required: bool = False  # whether there must be one
+    parallel: bool = True
+    reasoning: bool | None = None
+    answer: Mapping[str, Any] | None = None  # the schema of the text
+    tokens: Mapping[str, int | None] = field(default_factory=dict)  # markers that are special tokens, with known ids
+    text_before_calls: bool = False  # whether text may stand before a call that there must be
+    named: bool = False  # exactly one call, and nothing behind it
+
+
+def export_request(
+    tools: Sequence[Any] | None = None,
+    tool_choice: ToolChoice = "auto",
+    parallel_tool_calls: bool = True,
+    reasoning: bool | None = None,
+    json_schema: Mapping[str, Any] | None = None,
+    special_tokens: Mapping[str, int | None] | None = None,
+    note: Note = str,
+    strict: bool | None = None,
+    open_objects: bool = False,
+    text_before_calls: bool = False,
+) -> ExportRequest:
+    """A request, checked. Raises ToolgramError that says what is wrong with it."""
+    answer = answer_schema(json_schema, note, open_objects) if json_schema is not None else None
+    declared = tuple(tools_of(tools, note, strict, open_objects))
+    mode, names = _chosen(tool_choice)
+    chosen = declared if names is None else tuple(tool for tool in declared if tool.name in names)
+    for name in names or ():
+        if name not in {tool.name for tool in declared}:
+            raise ToolgramError(
+                f"tool_choice names the function {name!r}, which is not declared; tools: "
+                f"{', '.join(tool.name for tool in declared) or 'none'}"
+            )
+    if mode == "required" and not declared:
+        raise ToolgramError("tool_choice is required, and no tools are given")
+    calls = bool(chosen) and mode != "none"
+    named = mode == "named"
+    return ExportRequest(
+        chosen if calls else (),
+        calls,
+        mode in ("required", "named"),
+        parallel_tool_calls and not named,
+        reasoning,
+        answer,
+        special_tokens or {},
+        text_before_calls,
+        named,
+    )
+
+
+def _chosen(choice: ToolChoice) -> tuple[str, list[str] | None]:
+    """Whether calls are allowed, required, forbidden, or one is named; and the names of those, None for all."""
+    if choice is None:
+        return "auto", None
+    if isinstance(choice, str):
+        if choice not in _WORDS:
+            raise ToolgramError(f"unknown tool_choice {choice!r}; it is {_KNOWN}")
+        return _WORDS[choice], None
+    if not isinstance(choice, Mapping):
+        return "auto", [_name(each) for each in choice]
+    kind = choice.get("type")
+    if kind == "allowed_tools":
+        inner = choice.get("allowed_tools", choice)
+        tools = inner.get("tools") if isinstance(inner, Mapping) else None
+        mode = inner.get("mode", "auto") if isinstance(inner, Mapping) else None
+        if mode not in ("auto", "required") or not isinstance(tools, list | tuple):
+            raise ToolgramError(f"tool_choice allows no tools that can be read: {str(dict(choice))[:200]}")
+        return mode, [_name(each) for each in tools]
+    if isinstance(kind, str) and kind in _WORDS and "name" not in choice:
+        return _WORDS[kind], None
+    return "named", [_name(choice)]
+
+
+def _name(choice: Any) -> str:
+    """The name in a choice of one tool."""
+    if isinstance(choice, str):
+        return choice
+    function = choice.get("function", choice) if isinstance(choice, Mapping) else None
+    name = function.get("name") if isinstance(function, Mapping) else None
+    if not isinstance(name, str):
+        raise ToolgramError(f"tool_choice names no function: {str(choice)[:200]}; it is {_KNOWN}")
+    return name
