@@ -325,7 +325,9 @@ def _value(schema: Any, defs: dict[str, Any], rng: random.Random, depth: int) ->
     made = {name: _value(schema["properties"][name], defs, rng, depth + 1) for name in names}
     further = schema.get("additionalProperties", True)
     if further is not False and (rng.random() < 0.4 or len(made) < schema.get("minProperties", 0)):
-        made.setdefault(rng.choice(("zz", "further", "q")), _value(further, defs, rng, depth + 1))
+        begins = {name[:1] for name in schema.get("properties", {})}
+        free = [name for name in ("zz", "further", "q", "~") if name[0] not in begins]
+        made.setdefault(rng.choice(free), _value(further, defs, rng, depth + 1))
     for pattern, each in schema.get("patternProperties", {}).items():
         made["x-k" if "x-" in pattern else "s_k"] = _value(each, defs, rng, depth + 1)
     return made

@@ -78,7 +78,7 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 def _escaped(char: str) -> str:
     if char in _SHORT:
         return _SHORT[char]
-    if char in "\\]^-[/&~":
+    if char in "\\]^-[/":
         return "\\" + char
     code = ord(char)
     return char if char.isprintable() or code > 0xFFFF else f"\\u{code:04x}"
