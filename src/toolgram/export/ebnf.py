@@ -159,7 +159,9 @@ class GbnfWriter(EbnfWriter):
         return RuleWriter.starred(self, expr)
 
     def text(self, expr: Text) -> str:
-        """Free text, by its automaton."""
+        """Free text, by its automaton; texts that end in many ways share it."""
+        if fixed_words(expr.forbidden) is None:
+            return self.text_and_closer(expr)
         return RuleWriter.text(self, expr)
 
     def _first_of_other_name(self, expr: OtherName) -> Expr:

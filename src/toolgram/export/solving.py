@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import TypeVar
 
 from toolgram.export.expressions import NOTHING, Expr, choice, seq, star
@@ -24,11 +25,23 @@ def solve(equations: Mapping[N, Mapping[N | None, Expr]], order: Sequence[N], fi
             if dest >= 0:
                 users[dest][node] = None
     begin = numbers[first]
-    waiting = [node for node in range(len(order)) if node != begin]
+
+    def paths(node: int) -> int:
+        return (len(users[node]) - (node in users[node])) * len(rows[node])
+
+    # a heap in which a state may stand several times; its last entry counts
+    waiting = [(paths(node), node) for node in range(len(order)) if node != begin]
+    heapify(waiting)
+    done = {begin}
     while waiting:
-        node = min(waiting, key=lambda each: (len(users[each]) - (each in users[each])) * len(rows[each]))
-        waiting.remove(node)
+        count, node = heappop(waiting)
+        if node in done or count != paths(node):
+            continue
+        done.add(node)
+        touched = {*users[node], *(dest for dest in rows[node] if dest >= 0)}
         _put_in(rows, users, node)
+        for each in touched - done:
+            heappush(waiting, (paths(each), each))
     row = rows[begin]
     again = row.pop(begin, None)
     return seq(star(again), row.get(-1, NOTHING)) if again is not None else row.get(-1, NOTHING)
