@@ -115,6 +115,7 @@ def test_real_templates_export(template: str) -> None:
 WRITTEN_OTHERWISE = {
     "arguments_as_string": "writes arguments as a JSON string",
     "openai_objects": "writes arguments as a JSON string",
+    "python_bare_words": "writes texts without quotes",
     "own_nesting": "lists and objects are written as JSON",
 }
 FIXTURES = sorted(TEMPLATES.glob("*.jinja"))

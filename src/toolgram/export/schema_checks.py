@@ -46,6 +46,7 @@ _SEVERAL = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _MOST_PARTS = 200_000
+_LONGEST_SHOWN = 300
 _MOST_DEPTH = 128  # of a constant
 _UNICODE_CLASS = re.compile(r"\\([pP])\{[^}]*\}").sub  # JSON Schema has these, and Python does not
 _NAMED_GROUP = re.compile(r"\(\?<(?![=!])").sub
@@ -81,7 +82,7 @@ class Document:
 
     def error(self, path: str, words: str) -> ToolgramError:
         """The one error about a schema."""
-        return ToolgramError(f"{self.where}: not a valid JSON Schema: {path}{words}")
+        return ToolgramError(f"{self.where}: not a valid JSON Schema: {path}{_short(words)}")
 
     def resolve(self, reference: str) -> Any:
         """What a reference points at in this document; None where it leads nowhere."""
@@ -115,7 +116,7 @@ class Document:
             self._count(1)
             self.paths[id(schema)] = path
             self._check(schema, path)
-            pending += list(self._inner(schema, path))[::-1]
+            pending += [(each, _short(inner)) for each, inner in self._inner(schema, path)][::-1]
 
     def _count(self, parts: int) -> None:
         self._parts += parts
@@ -242,6 +243,11 @@ class Document:
             pending += [each for each in further if each not in seen]
             seen.update(further)
         return False
+
+
+def _short(text: str) -> str:
+    """A path, or what is wrong there, however long it is."""
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
 
 
 def type_names(schema: Mapping[str, Any]) -> list[str] | None:
