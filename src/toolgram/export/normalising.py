@@ -152,6 +152,7 @@ class _Normaliser:
                 options = raw.get(key)
                 if taken & bit or not options:
                     continue
+                options = list({id(option): option for option in options}.values())
                 if combined * len(options) > max(_MOST_COMBINED, len(options)):
                     self.note(raw, f"{key} is not enforced: together with others it has too many combinations")
                     flat[at] = (raw, taken := taken | bit)
