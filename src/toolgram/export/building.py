@@ -360,15 +360,24 @@ class Builder:
                 yield label, inside
             yield seq(label, members), inside
         rest = [edge for edge in opening if edge not in at_once]
+        for edge in rest:  # the arguments are open, and are closed again before there is one
+            closes = any("close_arguments" in each.actions for each in self.paths.edges.get(edge.dest, ()))
+            if closes and tool.may_be_empty:
+                yield seq(Lit(edge.lead), self._marker(edge)), replace(inside, state=edge.dest)
         if rest:
             yield self.tagged.members(tool, rest, later_edges, waiting), inside
 
     def _waiting(self) -> str | None:
         """The state between two arguments: the one from which the arguments are closed."""
-        for source, edges in self.paths.edges.items():
-            if any("close_arguments" in edge.actions for edge in edges):
-                return source
-        return None
+        closing = [
+            source
+            for source, edges in self.paths.edges.items()
+            if any("close_arguments" in edge.actions for edge in edges)
+        ]
+        opened = {
+            edge.dest for edges in self.paths.edges.values() for edge in edges if "open_arguments" in edge.actions
+        }
+        return next((source for source in closing if source not in opened), closing[0] if closing else None)
 
     def _inner_edges(self, state: str) -> list[Edge]:
         return [edge for edge in self.paths.edges.get(state, ()) if "close_arguments" not in edge.actions]

@@ -244,6 +244,10 @@ class _Reader:
     def _json_value(self) -> tuple[int, int]:
         skipped = _SKIPPED.match(self.output, self.pos)
         assert skipped is not None
+        opening, closing = self.spec.notation or ("", "")
+        if opening and self.output.startswith(opening, skipped.end()):  # a text in the format's own quotes
+            end = self.output.find(closing, skipped.end() + len(opening))
+            return (skipped.end(), end + len(closing)) if end >= 0 else (-1, -1)
         try:
             _, end = json.JSONDecoder(strict=False).raw_decode(self.output, skipped.end())
         except ValueError:

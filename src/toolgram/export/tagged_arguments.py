@@ -121,6 +121,8 @@ class TaggedArguments:
                 row[None] = EMPTY
             else:
                 for each in self.paths.edges.get(place.state, ()):
+                    if "close_arguments" in each.actions:
+                        continue
                     echoed = place.echoed and isinstance(self.spec.terminals.get(each.trigger), Run)
                     label = EMPTY if echoed else self._value_label(tool, each, key, declared)
                     label = seq(Lit(each.lead), label)
