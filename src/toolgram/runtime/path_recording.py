@@ -29,7 +29,7 @@ from toolgram.islands.json_values import JsonScanner
 from toolgram.runtime.path_examples import MADE_UP_ID, examples, fresh_stream, is_clean
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream
-from toolgram.runtime.straight_paths import NO_PATH, Maker, Path, StraightPaths
+from toolgram.runtime.straight_paths import NO_PATH, Key, Maker, Path, StraightPaths, entry_key
 from toolgram.runtime.stream import Stream
 
 _NAMES = (("get.it-now_2", r"[A-Za-z_][A-Za-z0-9_.-]{0,63}+"), ("getIt_2", r"[A-Za-z_][A-Za-z0-9_]{0,63}+"))
@@ -81,9 +81,9 @@ class _Example(NamedTuple):
     text: list[tuple[int, int]]
 
 
-def recorded_paths(program: Program) -> dict[tuple[str, str], list[Path]]:
+def recorded_paths(program: Program) -> dict[Key, list[Path]]:
     program = replace(program, straight=None)  # in what is recorded, the readers read
-    entries: dict[tuple[str, str], list[Path]] = {}
+    entries: dict[Key, list[Path]] = {}
     exits: dict[str, list[Path]] = {}
     for text in examples(program):
         example = _walked(program, text)
@@ -120,7 +120,7 @@ def _learn(
     program: Program,
     text: str,
     example: _Example,
-    entries: dict[tuple[str, str], list[Path]],
+    entries: dict[Key, list[Path]],
     exits: dict[str, list[Path]],
 ) -> None:
     """Add the paths of one example. `exits` are those out of arguments, by all that a continuation depends on."""
@@ -132,7 +132,9 @@ def _learn(
             begin, origin, symbol = entry
             context = ""
             body = text[begin:start]
-            path = _added(entries.setdefault((origin.name, symbol.trigger), []), exits, program, origin, "", body, '"')
+            path = _added(
+                entries.setdefault(entry_key(origin, symbol.trigger), []), exits, program, origin, "", body, '"'
+            )
         elif path is not None:
             body = text[last:start]
             path = _added(path.exits, exits, program, origin, context, body, '"')
@@ -339,7 +341,8 @@ class _Recorder:
             stream.events.behind_call,
             name,
             made_id,
-            json.dumps({**most.end, "calls": None, "call": None}),
+            # A way out ends the call, which says anew whether one is behind.
+            json.dumps({**most.end, "calls": None, "call": None, "behind_call": None}),
         )
 
     def _context_calls(self) -> int:

@@ -99,7 +99,19 @@ class Path:
         return found.end()
 
 
-Record: TypeAlias = Callable[[Program], dict[tuple[str, str], list[Path]]]
+Key: TypeAlias = tuple[object, ...]
+Record: TypeAlias = Callable[[Program], dict[Key, list[Path]]]
+
+
+def entry_key(state: StateProgram, trigger: str) -> Key:
+    """What a path depends on that begins with this symbol in this state: where the symbol leads, and how.
+
+    Of the state itself only that matters which the readers ask of the origin of what they hold.
+    """
+    move = state.row.get(trigger)
+    if move is None:
+        return state.name, trigger
+    return trigger, move.dest.name, move.actions, state.is_text, state.meaning == "malformed", state.bare
 
 
 class StraightPaths:
@@ -108,7 +120,7 @@ class StraightPaths:
     def __init__(self, program: Program, record: Record) -> None:
         self._program = program
         self._record = record
-        self._entries: dict[tuple[str, str], list[Path]] | None = None
+        self._entries: dict[Key, list[Path]] | None = None
 
     def enter(self, stream: Stream, symbol: Symbol, text: str, begin: int) -> int:
         """Take a path that begins with `symbol` at `begin`: the position behind it, or NO_PATH."""
@@ -124,7 +136,7 @@ class StraightPaths:
             if move is not None and move.dest.is_text:
                 return NO_PATH  # it begins no call, so nothing is recorded yet
             self._entries = self._record(self._program)
-        for path in self._entries.get((stream.state.name, symbol.trigger), ()):
+        for path in self._entries.get(entry_key(stream.state, symbol.trigger), ()):
             found = path.pattern.match(text, begin)
             if found is not None:
                 return path.take(stream, found)
