@@ -52,10 +52,11 @@ TARGETS = {
 JSON_TARGET = 110
 NEXT = """## What is missed, and the next step
 
-Of a short Hermes call, the ways in and out (`runtime/straight_paths.py`) take an eighth, the arguments a thirtieth. The
-rest is what every output costs: the message is put together from events (a quarter), anomalies are looked for in events
-and in repeated keys (an eighth), and a parser is made, fed, closed and asked. Next step: `parse` of a whole text that goes
-straight from opener to end builds its message from the groups of the expressions, and makes the events only if asked.
+Of a short Hermes call, the ways in and out (`runtime/straight_paths.py`) take an eighth, the arguments a thirtieth.
+The rest is what every output costs: the message is put together from events (a quarter), anomalies are looked for in
+events and in repeated keys (an eighth), and a parser is made, fed, closed and asked. Next step: `parse` of a whole text
+that goes straight from opener to end builds its message from the groups of the expressions, and makes the events only
+if asked.
 
 Python calls and tagged arguments are read by the readers alone. Next step: paths that end inside a held region, whose
 events are recorded with it, and paths between two values, which need the declared types as part of their key. The same

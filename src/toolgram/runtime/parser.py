@@ -95,14 +95,14 @@ class Parser:
         self._pieces: list[str]  # and, where they are transcoded, what has produced nothing yet
         self._closed = False
         self._replayed: Sequence[BufferedEvent] = ()  # of the call that a prefix has begun, to be emitted first
+        if program.straight is None:
+            program.straight = StraightPaths(program, recorded_paths)
         if prefix is None and program.generation_prompt:
             self._skip(program.generation_prompt)
             self._stream.assumed = self._stream.state.meaning == "reasoning"
         elif prefix:
             self._skip(prefix)
         self._stream.events.lead = program.turn_start
-        if program.straight is None:
-            program.straight = StraightPaths(program, recorded_paths)
 
     @property
     def state(self) -> str:
