@@ -24,7 +24,7 @@ from tests.conformance import family_cases
 from tests.conformance.family_cases import Reading, Row
 
 SHARED = Path(__file__).parents[3] / "shared"
-PROMPTS = (None, "", "<think>", "<seed:think>", "[THINK]")
+PROMPTS = (None, "", "<think>", "<seed:think>", "[THINK]", "<|channel>thought\n", "<|plamo:begin_think:plamo|>")
 AGREE, DISAGREE, OPEN, NONE = "agree", "peers disagree", "open", "no format"
 
 # A class or family, and the format that reads it. What is not here is found by its markers.
@@ -229,6 +229,11 @@ def _wrapped(row: Row, ours: Reading, theirs: Reading) -> bool:
     ]
 
 
+def _foreign_tokens(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """Tokens of the test's own tokenizer stand inside markers or text."""
+    return "<bos>" in row.text or "reserved_" in row.text
+
+
 def _filtered(row: Row, ours: Reading, theirs: Reading) -> bool:
     """The peer leaves out calls of functions that it was not told of."""
     return (
@@ -254,8 +259,9 @@ REASONS = (
     (_wrapped, "an argument that was not declared is passed on, with an anomaly; peers unwrap `arguments` and `input`"),
     (_filtered, "a call of a function that the request has not declared is a call, with the anomaly `unknown_tool`"),
     (_not_in_the_text, "a forced call is arguments alone, and the request says of which function; a text does not"),
-    (_broken_name, "a name whose marker is broken begins no call; peers make a call without arguments of it"),
+    (_broken_name, "a name that is broken or cut off begins no call; peers make a call without arguments of it"),
     (_nothing_promoted, "nothing inside a call that failed is promoted to a call"),
+    (_foreign_tokens, "tokens of the test's own tokenizer, even inside a marker, are text to every other model"),
     (_plain, "without a marker, text is content or a thought as the prompt has opened one; peers assume one"),
     (_thoughts, "a thought is reasoning once it is closed; peers lose its end or its beginning"),
 )  # fmt: skip
