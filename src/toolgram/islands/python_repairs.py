@@ -75,7 +75,7 @@ class RepairingPythonScanner(PythonScanner):
     @property
     def _exact(self) -> bool:
         """Nothing is held that a cache does not know of."""
-        return self._first is None and self._state not in ("source", "doubt", "closed")
+        return self._first is None and (self._state != "source" or len(self._source) <= 1)
 
     def run(self, text: str) -> bool:
         """As `PythonScanner.run`; a delta with a repair in it is to be looked at, like one that ends the arguments."""
@@ -83,6 +83,19 @@ class RepairingPythonScanner(PythonScanner):
             return super().run(text) and not self.notes
         self.end = self.read(text, 0)
         return not (self.done or self.broken or self.notes)
+
+    def _place(self) -> Any:
+        if self._state != "source":
+            return super()._place()
+        held = f"{self._held}\0{self._nested}\0{''.join(self._source)}"
+        return self._state, self._stack, self._lead, self._then, self._quote, held
+
+    def _jump(self, cached: Any) -> None:
+        super()._jump(cached)
+        self._source.clear()
+        if self._state == "source":
+            self._held, self._nested, source = self._held.split("\0", 2)
+            self._source += [source] if source else []
 
     def _remember(self, place: Any, text: str, name: str) -> None:
         if self._exact and not self.notes:
