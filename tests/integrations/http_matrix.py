@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import toolgram
 from tests.integrations.cases import TOOLS, TURNS, Turn
 from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask, Clients
 from tests.integrations.http_shapes import CLOSED, Shape, shapes
@@ -120,9 +121,7 @@ class Model:
 
     def trials(self) -> list[Trial]:
         """All of them; each with the number of its script."""
-        made = (
-            list(self._said()) + list(self._chosen()) + list(self._cut()) + list(self._quoted()) + list(self._broken())
-        )
+        made = [*self._said(), *self._chosen(), *self._cut(), *self._quoted(), *self._broken(), *self._examples()]
         return [replace(each, ask=replace(each.ask, script=self.number(each.script))) for each in made]
 
     def templates(self) -> dict[str, dict[str, Any]]:
@@ -175,6 +174,7 @@ class Model:
         if choice in ("no tools", "none"):
             if choice == "no tools":
                 ask = replace(ask, tools=None, choice=None)
+            assert self.shape.calls is not None
             plain = Turn("", turn.reasoning, self.shape.calls(turn))
             yield _exact(f"{label}, {choice}", "no calls wanted", plain, ask, script)
         elif choice == "one at a time":
@@ -247,6 +247,18 @@ class Model:
                 yield Trial(
                     "a call that cannot be read", "malformed", Ask(0, api, pace, TOOLS), rule="broken", script=script
                 )
+
+    def _examples(self) -> Iterator[Trial]:
+        """The example outputs of a shipped format, behind a prompt that has begun nothing."""
+        for place, text in enumerate(self.shape.examples):
+            message = toolgram.get_format(self.shape.parser.removeprefix("toolgram_")).parse(text, TOOLS, "")
+            calls = tuple((call.name, call.arguments) for call in message.tool_calls)
+            for api in APIS:
+                for pace in FEW:
+                    yield Trial(
+                        f"example {place}", "auto", Ask(0, api, pace, TOOLS), message.content, message.reasoning, calls,
+                        "tool_calls" if calls else "stop", script=self.script(text),
+                    )  # fmt: skip
 
 
 def _exact(label: str, kind: str, turn: Turn, ask: Ask, script: tuple[int, ...]) -> Trial:

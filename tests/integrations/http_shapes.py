@@ -31,7 +31,7 @@ class Shape:
 
     name: str
     parser: str  # toolgram's, for both flags
-    calls: Callable[[Turn], str]  # content, calls and the text behind them
+    calls: Callable[[Turn], str] | None  # content, calls and the text behind them; None where nothing writes them
     eos: str
     added: tuple[str, ...] = ()  # markers in the vocabulary
     special: tuple[str, ...] = ()  # those of them that a server leaves out of text unless told
@@ -41,6 +41,7 @@ class Shape:
     theirs: tuple[str, str | None] = ("", None)  # vLLM's own parsers: tools, reasoning
     switch: str = "enable_thinking"  # the template's word for thinking on and off, where it has one
     text_with_calls: bool = field(default=True)  # whether the notation has text beside calls
+    examples: tuple[str, ...] = ()  # of a shipped format; what they mean is what the package reads in them
 
     @property
     def reasons(self) -> bool:
@@ -63,6 +64,8 @@ class Shape:
 
     def write(self, turn: Turn, state: str) -> str | None:
         """What the model writes behind a prompt in this state; None where it cannot say that."""
+        if self.calls is None:
+            return None
         opening, closing = self.think
         if turn.reasoning and (state == CLOSED or not self.reasons):
             return None
@@ -310,15 +313,19 @@ _THEIRS: dict[str, tuple[str, str | None]] = {
 }
 
 
+def _examples(name: str) -> tuple[str, ...]:
+    """The canonical outputs of a format; what a prompt would have begun is written by the model."""
+    given = toolgram.get_format(name).machine_dict["format"].get("canonical", ())
+    return tuple(each if isinstance(each, str) else each["prefix"] + each["output"] for each in given)
+
+
 def shipped() -> tuple[Shape, ...]:
-    """The shipped formats, by name, behind a plain template."""
+    """The shipped formats, by name, behind a plain template: those without a writer say their own example outputs."""
     made = []
     for name in toolgram.format_names():
-        if name not in WRITERS or name.startswith("mistral"):
-            continue
         specials = tuple(toolgram.get_format(name).program.special.values())
         think = ("", "")
-        if can_reason(name):
+        if name in WRITERS and can_reason(name):
             written = WRITERS[name](Turn("", reasoning="R", content="C"))
             before, _, rest = written.partition("R")
             think = (before, rest.removesuffix("C"))
@@ -326,12 +333,13 @@ def shipped() -> tuple[Shape, ...]:
             Shape(
                 f"toolgram_{name}",
                 f"toolgram_{name}",
-                _shipped(name),
+                _shipped(name) if name in WRITERS else None,
                 "<|im_end|>",
                 tuple(text for text in specials if text.startswith(("<", "["))),
                 _QWEN,
                 think,
                 theirs=_THEIRS.get(name, ("", None)),
+                examples=_examples(name),
             )
         )
     return tuple(made)

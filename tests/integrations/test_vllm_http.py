@@ -70,7 +70,7 @@ def test_the_matrix(name: str, fleet: Fleet) -> None:
         for trial, answer in heard
         if (problem := wrong(answer, trial, specials))
     ]
-    assert len(heard) > 300
+    assert len(heard) > (300 if fleet.models[name].shape.calls is not None else 0)
     assert not mistakes, f"{len(mistakes)} of {len(heard)} answers are wrong, first {mistakes[:3]}"
 
 
