@@ -256,13 +256,13 @@ def test_a_hostile_schema_is_exported_or_refused_in_time(name: str) -> None:
     import time
 
     began = time.process_time()
+    refused = ""
     try:
         made = toolgram.get_format("hermes").export("gbnf", tools=[{"name": "f", "parameters": HOSTILE[name]}])
     except toolgram.ToolgramError as error:
-        assert "'f'" in str(error)
-        assert len(str(error)) < 1000
-    else:
-        assert len(made.text) < 20_000_000
+        refused = str(error)
+    assert "'f'" in refused if refused else len(made.text) < 20_000_000
+    assert len(refused) < 1000
     assert time.process_time() - began < 2
 
 

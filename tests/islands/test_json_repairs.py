@@ -196,3 +196,14 @@ def test_work_on_what_waits_is_bounded() -> None:
 
 def test_the_page_beside_json_repair_is_not_older_than_the_code() -> None:
     assert PAGE.read_text() == page(counts())
+
+
+@pytest.mark.parametrize("size", [1, 3, 10_000])
+def test_a_repair_in_a_list_ends_where_its_call_does(size: int) -> None:
+    """A missing comma behind arguments, and then no colon: the call before stands, and the list is read on."""
+    text = '[TOOL_CALLS][{"name": "a", "arguments": "{}"\n "f" , "arguments": "{}"}, {"name": "b", "arguments": {}}]'
+    events, message = read(
+        toolgram.get_format("mistral_v3"), [text[at : at + size] for at in range(0, len(text), size)]
+    )
+    assert sources(events) == text
+    assert [(call.name, call.status) for call in message.tool_calls][:1] == [("a", "complete")]

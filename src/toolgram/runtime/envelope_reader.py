@@ -472,12 +472,14 @@ def _confirmed(stream: Stream, written: str) -> str:
 
 
 def _read_written(stream: Stream, island: Island | None, reader: str, written: str) -> bool:
-    """Hand written JSON to the readers. Whether the value goes on."""
+    """Hand written JSON to the readers. Whether the value goes on, which it does not where the list is read on."""
     at = 0
+    scanner = island.scanner if isinstance(island, Envelope) else None
     while at < len(written):
         stream.reader = reader
         at = ENVELOPE_READERS[reader](stream, written, at, False)
-        if stream.island is not island or stream.reader == "malformed":
+        resumed = isinstance(island, Envelope) and island.scanner is not scanner
+        if stream.island is not island or resumed or stream.reader == "malformed":
             stream.source.transcoding = None
             return False
         reader = stream.reader
