@@ -9,8 +9,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.properties import selection
+from toolgram.runtime import straight_paths
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# Whatever is tested is tested with the straight paths, from the first call on.
+straight_paths.FIRST_CALLS = 1
 
 # No deadline: a slow moment of the machine is not a fault of the parser.
 settings.register_profile("ci", max_examples=100, deadline=None)

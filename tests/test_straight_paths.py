@@ -9,6 +9,7 @@ import pytest
 
 import toolgram
 from tests.properties.test_straight_paths import all_said
+from toolgram.runtime import straight_paths
 from toolgram.runtime.straight_paths import StraightPaths
 
 JSON_FORMATS = ["deepseek_v3", "functionary_v3_2", "gpt_oss", "granite_3", "hermes", "llama3_json", "mistral_v3",
@@ -72,3 +73,17 @@ def test_a_trace_and_token_ids_see_the_readers() -> None:
     by_id.feed("<tool_call>", [7])
     assert by_id.state != fmt.parser().state
     assert [event.type for event in by_id.feed('{"name": "f", "arguments": {"a": 1}}')][-1] == "tool_call_end"
+
+
+def test_a_few_calls_record_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that reads one output, or derivation, does not pay for what only many calls pay back."""
+    monkeypatch.setattr(straight_paths, "FIRST_CALLS", 3)
+    hermes = toolgram.get_format("hermes")
+    fmt = toolgram.Format(hermes.spec)
+    calls = len(fmt.parse(fmt.example).tool_calls)
+    paths = fmt.program.straight
+    assert isinstance(paths, StraightPaths)
+    assert calls < 3
+    assert paths._entries is None
+    fmt.parse(fmt.example)
+    assert paths._entries

@@ -29,10 +29,9 @@ from toolgram.message import Message, MessageBuilder
 from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
 from toolgram.runtime.event_buffer import REASONING, UNCLOSED_ENVELOPE
-from toolgram.runtime.path_recording import recorded_paths
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream, load_stream
-from toolgram.runtime.straight_paths import StraightPaths
+from toolgram.runtime.straight_paths import Key, Path, StraightPaths
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
 from toolgram.runtime.value_readers import end_value
 from toolgram.spec import END, TEXT, UNCLOSED
@@ -96,7 +95,7 @@ class Parser:
         self._closed = False
         self._replayed: Sequence[BufferedEvent] = ()  # of the call that a prefix has begun, to be emitted first
         if program.straight is None:
-            program.straight = StraightPaths(program, recorded_paths)
+            program.straight = StraightPaths(program, _record_paths)
         if prefix is None and program.generation_prompt:
             self._skip(program.generation_prompt)
             self._stream.assumed = self._stream.state.meaning == "reasoning"
@@ -398,6 +397,13 @@ class Parser:
             if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
                 event.index = calls.count
         stream.events.out = out
+
+
+def _record_paths(program: Program) -> dict[Key, list[Path]]:
+    """Imported when it is needed: most processes read too few calls for that."""
+    from toolgram.runtime.path_recording import recorded_paths
+
+    return recorded_paths(program)
 
 
 def _resumed(

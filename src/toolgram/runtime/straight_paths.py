@@ -18,7 +18,9 @@ also read with a trace or token ids, while a candidate is held, inside a prefix,
 text before the call may have opened what the call stands in.  A path that gives other events than the readers, on any
 of the texts on which it was tried, is not used.
 
-Paths are recorded when a program meets its first call, in a few milliseconds, and shared by all its streams.
+Recording takes some milliseconds, and pays back in as many calls as `FIRST_CALLS`: a program that has met that many
+records its paths, which all its streams share. A process that reads one output, and derivation, which tries a format
+on a few, never get there.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from toolgram.runtime.stream import Stream
 
 NO_PATH = -1
+FIRST_CALLS = 100  # that the readers read, before paths are recorded
 
 # How an event is made: its kind, the group of its characters (0: none), and two things that it says.
 Maker = tuple[str, int, Any, Any]
@@ -115,12 +118,13 @@ def entry_key(state: StateProgram, trigger: str) -> Key:
 
 
 class StraightPaths:
-    """The paths of a program, recorded when the first call is met."""
+    """The paths of a program, recorded when it has met some calls."""
 
     def __init__(self, program: Program, record: Record) -> None:
         self._program = program
         self._record = record
         self._entries: dict[Key, list[Path]] | None = None
+        self._met = 0  # calls
 
     def enter(self, stream: Stream, symbol: Symbol, text: str, begin: int) -> int:
         """Take a path that begins with `symbol` at `begin`: the position behind it, or NO_PATH."""
@@ -134,7 +138,10 @@ class StraightPaths:
         if self._entries is None:
             move = stream.state.row.get(symbol.trigger)
             if move is not None and move.dest.is_text:
-                return NO_PATH  # it begins no call, so nothing is recorded yet
+                return NO_PATH  # it begins no call
+            self._met += 1
+            if self._met < FIRST_CALLS:
+                return NO_PATH
             self._entries = self._record(self._program)
         for path in self._entries.get(entry_key(stream.state, symbol.trigger), ()):
             found = path.pattern.match(text, begin)
