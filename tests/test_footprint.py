@@ -11,6 +11,7 @@ import toolgram
 
 PARSERS = 1_000
 MOST = 1_024  # bytes
+MOST_BEGUN = 1_536  # of one whose prompt has begun what may become a call, which it holds
 
 
 @pytest.mark.parametrize("name", toolgram.format_names())
@@ -26,4 +27,5 @@ def test_a_fresh_parser_weighs_no_more_than_a_kibibyte(name: str) -> None:
     finally:
         tracemalloc.stop()
     assert len(parsers) == PARSERS
-    assert (after - before) / PARSERS <= MOST
+    held = fmt.program.states[fmt.parser().state].held
+    assert (after - before) / PARSERS <= (MOST_BEGUN if held else MOST)
