@@ -65,3 +65,14 @@ def test_every_cut_of_the_examples(name: str) -> None:
     fmt = toolgram.get_format(name)
     for at in range(len(fmt.example) + 1):
         check(name, [fmt.example[:at], fmt.example[at:]])
+
+
+@every_format
+def test_names_that_are_words_of_the_format(name: str) -> None:
+    """Where a name stands, such a word may mean something else: the readers decide."""
+    fmt = toolgram.get_format(name)
+    words = [text for text in fmt.program.literals.values() if text[0].isalnum()]
+    for call in fmt.parse(fmt.example, prefix="").tool_calls:
+        for word in words:
+            check(name, [fmt.example.replace(call.name, word)])
+            check(name, [fmt.example.replace(call.name, word + "s")])

@@ -34,6 +34,7 @@ from toolgram.runtime.stream import Stream
 
 _NAMES = (("get.it-now_2", r"[A-Za-z_][A-Za-z0-9_.-]{0,63}+"), ("getIt_2", r"[A-Za-z_][A-Za-z0-9_]{0,63}+"))
 _IDS = (("id-0:a_9", r"[A-Za-z0-9_:.-]{1,64}+"), ("aB3dE6gH9", r"[A-Za-z0-9]{1,64}+"))
+_WORD = re.compile(r"[A-Za-z0-9_:.-]").match
 _MOST_BLANKS = 16
 _BLANKS = " \n\t\r" * (_MOST_BLANKS // 4)
 _LONGEST_PATH = 400
@@ -315,7 +316,7 @@ class _Recorder:
                     if piece.kind in ("name", "id"):
                         groups += 1
                         name, made_id = (groups, made_id) if piece.kind == "name" else (name, groups)
-                    expression += _expression(piece, text)
+                    expression += _expression(piece, text, self._program)
                 expression += ")"
             maker = _maker(event, group, pieces)
             if maker is None:
@@ -449,12 +450,14 @@ def _cut(
     return None if any(text for _, text in left) else cuts
 
 
-def _expression(piece: _Piece, text: str) -> str:
+def _expression(piece: _Piece, text: str, program: Program) -> str:
     if piece.kind == "blank":
         return rf"[ \t\r\n]{{{piece.least},{_MOST_BLANKS}}}+"
     if piece.kind == "text":
         return re.escape(text)
-    return f"({dict(_NAMES if piece.kind == 'name' else _IDS)[piece.text]})"
+    words = "|".join(re.escape(word) for word in program.literals.values() if _WORD(word))
+    other = f"(?!{words})" if words else ""  # a word of the format's own may mean something else where a name stands
+    return f"({other}{dict(_NAMES if piece.kind == 'name' else _IDS)[piece.text]})"
 
 
 def _maker(event: BufferedEvent, group: int, pieces: list[_Piece]) -> Maker | None:
