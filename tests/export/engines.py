@@ -288,5 +288,6 @@ def _closing(
         return rng.choice(rng.choice(near))
     if words and kind < 0.95:
         return rng.choice(words)
-    solid = sorted(token for token in allowed if 32 < token < 127)
+    lines = {10} if text[-1:].strip() else set()  # the end of a list may begin on a line of its own
+    solid = sorted(token for token in allowed if 32 < token < 127 or token in lines)
     return rng.choice(solid or sorted(allowed))
