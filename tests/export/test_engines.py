@@ -169,6 +169,44 @@ def test_arguments_follow_the_schema(target: str) -> None:
     assert not good("[1]", strict=False)
 
 
+# --- values in the format's own notation --------------------------------------------------------------------------
+
+NOTATED = [
+    tool(
+        "f",
+        {
+            "any": {},
+            "map": {"type": "object"},
+            "object": {
+                "type": "object",
+                "properties": {"x y": {"type": "string"}, "z": {"type": ["null", "integer"]}},
+                "required": ["z"],
+                "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": "^[a-z]+$"}},
+            },
+            "listed": {"enum": ["a", None, 1, {"k": ["v"]}]},
+        },
+        ["any", "map"],
+        additionalProperties=False,
+    )
+]
+OWN = [name for name in toolgram.format_names() if toolgram.get_format(name).spec.notation]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", OWN)
+def test_nested_values_in_the_quotes_of_a_format(name: str, target: str) -> None:
+    fmt = toolgram.get_format(name)
+    figures = measure(fmt, target, SAMPLES, NOTATED)
+    assert not figures.problems, "\n".join(figures.problems[:3])
+    opening, closing = fmt.spec.notation
+    call = str(fmt.example).replace(
+        f"{opening}Paris{closing}", f"{{a:[1,{{b:{opening}it's {{c}}{closing},n:None}}],e:{{}}}}"
+    )
+    weather = [tool("get_weather", {"city": {}, "days": {"type": "integer"}}, ["city"]), tool("get_time", {})]
+    assert fmt.parse(call, weather).tool_calls[0].status == "complete"
+    assert Engines().load(target, fmt.export(target, weather).text).accepts(call)
+
+
 # --- any tools ----------------------------------------------------------------------------------------------------
 
 LEAVES = st.sampled_from(

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from toolgram.islands.notated_values import NotatedScanner
 from toolgram.runtime.stream import REJECTED, TraceStep
 from toolgram.spec import END, TEXT, Literal, Spec, is_json_trigger
 
@@ -244,10 +245,10 @@ class _Reader:
     def _json_value(self) -> tuple[int, int]:
         skipped = _SKIPPED.match(self.output, self.pos)
         assert skipped is not None
-        opening, closing = self.spec.notation or ("", "")
-        if opening and self.output.startswith(opening, skipped.end()):  # a text in the format's own quotes
-            end = self.output.find(closing, skipped.end() + len(opening))
-            return (skipped.end(), end + len(closing)) if end >= 0 else (-1, -1)
+        if self.spec.notation:
+            scanner = NotatedScanner(self.spec.notation)
+            end = scanner.read(self.output, skipped.end(), final=True)
+            return (-1, -1) if scanner.broken else (skipped.end(), end)
         try:
             _, end = json.JSONDecoder(strict=False).raw_decode(self.output, skipped.end())
         except ValueError:

@@ -28,6 +28,7 @@ from toolgram.export.expressions import (
     seq,
 )
 from toolgram.export.observed_paths import Edge, ObservedPaths
+from toolgram.export.own_notation import notated
 from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, literal_pattern, rest_of
@@ -178,19 +179,10 @@ class TaggedArguments:
         return free[:1] or found
 
     def _notated(self, tool: Tool, declared: Any) -> Expr:
-        """A value in the format's own quotes. Lists and objects are JSON, which the parser reads as well."""
+        """A value in the format's own quotes."""
         opening, closing = self.spec.notation
-        options = [self._literal(tool, declared, with_text=False)]
-        marks = dict.fromkeys(literal_pattern(mark) for mark in (opening, closing))
-        for form in self._texts(tool, declared):
-            if "enum" in form:
-                options += [Lit(opening + each + closing) for each in form["enum"] if closing not in each]
-            else:
-                text = Text(Forbidden(tuple(marks)), closing, text_of_schema(form, noting(tool, self.note)))
-                options.append(seq(Lit(opening), text))
-        if {"array", "object"} & set(_kinds(tool, declared)):
-            self.note("lists and objects are written as JSON, not in the quotes of the format")
-        return choice(*options)
+        values = Values(tool.schema, noting(tool, self.note), notated(opening, closing))
+        return values.alone_or_rules(values.value(declared))
 
     def _has_text_frame(self) -> bool:
         return any(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolgram.export.digits import MOST_DIGITS, integers, numbers
@@ -45,6 +45,7 @@ _CONTROL = tuple(range(32))
 _HEX = Class(((48, 57), (65, 70), (97, 102)))
 _DEEPEST = 8  # references to alternatives
 _MOST_LISTED = 256  # multiples of a number
+_MOST_IN_NAME = 64  # characters of a name without quotes
 KINDS = ("string", "number", "boolean", "null", "array", "object")
 
 
@@ -61,10 +62,22 @@ class Notation:
     edge: Expr  # inside of brackets, beside them
     constant: Callable[[Any], Expr]
     quote: Callable[[Expr], Expr]  # the expression of a text, as a value
+    bare_name: Callable[[str], Expr] | None = None  # the name of a member, where it needs no quotes
+    bare: Class | None = None  # the characters of a name without quotes
+    kinds: Mapping[str, Expr] = field(default_factory=dict)  # its rules, where they are not among those of all formats
 
     def ref(self, kind: str) -> Ref:
         """The rule for all values of a kind."""
-        return Ref(f"{self.name}_{kind}")
+        found = self.kinds.get(f"{self.name}_{kind}")
+        return found if isinstance(found, Ref) else Ref(f"{self.name}_{kind}")
+
+    def member_name(self, name: str) -> Expr:
+        """The name of a member."""
+        return (self.bare_name or self.constant)(name)
+
+    def any_name(self) -> Expr:
+        """The name of any member."""
+        return choice(Repeat(self.bare, 1, _MOST_IN_NAME), self.ref("string")) if self.bare else self.ref("string")
 
 
 # --- texts --------------------------------------------------------------------------------------------------------
@@ -164,14 +177,14 @@ def _escape(char: str) -> str:
 def _json_constant(value: Any) -> Expr:
     """One value. Lists and objects with the blanks that JSON allows."""
     if isinstance(value, list | tuple):
-        return seq(Lit("["), _listed([_json_constant(each) for each in value], JSON), Lit("]"))
+        return seq(Lit("["), listed([_json_constant(each) for each in value], JSON), Lit("]"))
     if isinstance(value, Mapping):
         members = [seq(_json_constant(key), JSON.colon, _json_constant(each)) for key, each in value.items()]
-        return seq(Lit("{"), _listed(members, JSON), Lit("}"))
+        return seq(Lit("{"), listed(members, JSON), Lit("}"))
     return Lit(json.dumps(value, ensure_ascii=False))
 
 
-def _listed(parts: Sequence[Expr], notation: Notation) -> Expr:
+def listed(parts: Sequence[Expr], notation: Notation) -> Expr:
     if not parts:
         return EMPTY
     found = [parts[0], *(each for part in parts[1:] for each in (notation.separator, part))]
@@ -200,7 +213,7 @@ _DIGITS = Class(((48, 57),))
 _WHOLE = seq(optional(Lit("-")), choice(Lit("0"), seq(Class(((49, 57),)), Star(_DIGITS))))
 
 
-def _kinds(notation: Notation) -> dict[str, Expr]:
+def kinds_of(notation: Notation) -> dict[str, Expr]:
     """The rules for values of every kind."""
     ref = notation.ref
     items = seq(ref("any"), Star(seq(notation.separator, ref("any"))))
@@ -217,7 +230,7 @@ def _kinds(notation: Notation) -> dict[str, Expr]:
         "null": Lit(notation.null),
         "array": seq(Lit("["), edge, optional(seq(items, edge)), Lit("]")),
         "object": seq(Lit("{"), edge, optional(seq(members, edge)), Lit("}")),
-        "pair": seq(ref("string"), notation.colon, ref("any")),
+        "pair": seq(notation.any_name(), notation.colon, ref("any")),
         "any": Choice(tuple(ref(kind) for kind in KINDS)),
     }
 
@@ -226,7 +239,7 @@ _HIGH = Class(((48, 57), (65, 67), (69, 70), (97, 99), (101, 102)))  # with D, h
 _LOW = seq(Class(((68, 68), (100, 100))), Class(((48, 55),)))
 _NO_SURROGATE = seq(Lit("u"), choice(seq(_HIGH, _HEX), _LOW), _HEX, _HEX)
 BASE: dict[str, Expr] = {
-    f"{notation.name}_{kind}": body for notation in (JSON, PYTHON, WORDS) for kind, body in _kinds(notation).items()
+    f"{notation.name}_{kind}": body for notation in (JSON, PYTHON, WORDS) for kind, body in kinds_of(notation).items()
 }
 # Strings by right recursion, which engines read fastest; `_rest` is what follows the opening quote.
 BASE |= {
@@ -276,7 +289,7 @@ class Values:
     def __init__(self, root: Mapping[str, Any], note: Note, notation: Notation) -> None:
         self.definitions: Mapping[str, Any] = root.get("$defs", {})
         self.note, self.notation = note, notation
-        self.made: dict[str, Expr] = {}
+        self.made: dict[str, Expr] = dict(notation.kinds)
 
     def rules(self, start: Expr) -> Rules:
         """The language that begins with `start`."""
@@ -288,6 +301,12 @@ class Values:
                 used[name] = self.made[name]
                 pending += _refs(self.made[name])
         return Rules("start", (("start", start), *used.items()))
+
+    def alone_or_rules(self, start: Expr) -> Expr:
+        """The language that begins with `start`; the expression itself where it refers to nothing."""
+        while isinstance(start, Ref) and start.name in self.notation.kinds:
+            start = self.made[start.name]
+        return self.rules(start) if next(_refs(start), None) else start
 
     def value(self, schema: Any) -> Expr:
         """How a value of this schema is written."""
@@ -404,7 +423,7 @@ class Values:
 
     def members(self, schema: Mapping[str, Any], any_order: bool) -> Members:
         """The members of an object."""
-        key = self.notation.constant
+        key = self.notation.member_name
         separator, colon = self.notation.separator, self.notation.colon
         required = set(schema.get("required", ()))
         properties = schema.get("properties", {})
@@ -441,17 +460,24 @@ class Values:
             if text is not None and declared:
                 self.note("propertyNames is not enforced beside properties")
         if not declared:
-            return self.notation.ref("string") if text is None else self.notation.quote(text)
+            return self.notation.any_name() if text is None else self.notation.quote(text)
         if self.notation is JSON:
             return OtherName(declared)
+        if bare := self.notation.bare:
+            first = other_beginnings(declared, bare, self.note)
+            return seq(first, Repeat(bare, 0, _MOST_IN_NAME - 1)) if first.ranges else NOTHING
         return self.notation.quote(other_names(declared, self.note))
+
+
+def other_beginnings(declared: Sequence[str], among: Class, note: Note) -> Class:
+    """The characters with which none of some names begins."""
+    note("names that no schema declares begin with another character than those that are declared")
+    return Class(without_characters(among.ranges, {ord(name[0]) for name in declared if name}))
 
 
 def other_names(declared: Sequence[str], note: Note) -> Expr:
     """Texts that are none of some names: those that begin with another character."""
-    note("names that no schema declares begin with another character than those that are declared")
-    begins = {ord(name[0]) for name in declared if name}
-    return seq(Class(without_characters(ALL.ranges, begins)), Star(ALL))
+    return seq(other_beginnings(declared, ALL, note), Star(ALL))
 
 
 def text_of_schema(schema: Mapping[str, Any], note: Note) -> Expr | None:

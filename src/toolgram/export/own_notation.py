@@ -1,0 +1,54 @@
+"""Values in a notation that is a format's own: JSON with quotes of its own and names without quotes.
+
+Strategy: the converter of schemas is that of JSON and Python (`values`); here is the table for it.  Texts have no
+escapes, so a text that contains a quote cannot be written.  The rules of such a notation depend on its quotes, so they
+are written with each value and not with those that all formats share.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from toolgram.export.expressions import EMPTY, NOTHING, Class, Expr, Forbidden, Lit, Ref, Text, choice, seq
+from toolgram.export.texts import literal_pattern
+from toolgram.export.values import Notation, kinds_of, listed
+
+_BARE = Class(((45, 46), (48, 57), (65, 90), (95, 95), (97, 122)))  # of names without quotes
+_fits_bare = re.compile(r"[^:,{}\[\]\"'\s<]+").fullmatch
+
+
+@lru_cache(maxsize=64)
+def notated(opening: str, closing: str) -> Notation:
+    """The notation of a format with quotes of its own: texts have no escapes, and names stand without quotes."""
+    forbidden = Forbidden(tuple(dict.fromkeys(literal_pattern(mark) for mark in (opening, closing))))
+
+    def text(within: Expr | None) -> Expr:
+        return seq(Lit(opening), Text(forbidden, closing, within))
+
+    def quoted(value: str) -> Expr:
+        return NOTHING if opening in value or closing in value else Lit(opening + value + closing)
+
+    def name(value: str) -> Expr:
+        return Lit(value) if _fits_bare(value) else quoted(value)
+
+    def constant(value: Any) -> Expr:
+        if isinstance(value, str):
+            return quoted(value)
+        if isinstance(value, list | tuple):
+            return seq(Lit("["), listed([constant(each) for each in value], made), Lit("]"))
+        if isinstance(value, Mapping):
+            members = [seq(name(key), Lit(":"), constant(each)) for key, each in value.items()]
+            return seq(Lit("{"), listed(members, made), Lit("}"))
+        return null if value is None else Lit(json.dumps(value))
+
+    null = choice(Lit("null"), Lit("None"))  # a template that prints a value writes what Python does
+    kinds: dict[str, Expr] = {}
+    made = Notation("notated", "true", "false", "null", Lit(","), Lit(":"), EMPTY, constant, text, name, _BARE, kinds)
+    kinds |= {f"notated_{kind}": Ref(f"json_{kind}") for kind in ("integer", "number", "boolean")}
+    kinds |= {f"notated_{kind}": body for kind, body in kinds_of(made).items() if f"notated_{kind}" not in kinds}
+    kinds["notated_string"], kinds["notated_null"] = text(None), null
+    return made
