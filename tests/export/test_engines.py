@@ -207,6 +207,50 @@ def test_nested_values_in_the_quotes_of_a_format(name: str, target: str) -> None
     assert Engines().load(target, fmt.export(target, weather).text).accepts(call)
 
 
+# --- lengths of raw values ----------------------------------------------------------------------------------------
+
+CODE = "if x < 3:\n  y"
+RAW = [
+    name
+    for name in toolgram.format_names()
+    if any(
+        each.meaning == "value" and each.typed in ("", "text")
+        for each in toolgram.get_format(name).spec.states.values()
+    )
+]
+
+
+@pytest.mark.parametrize(
+    "limits", [{"minLength": 1}, {"minLength": 2, "maxLength": 16}, {"maxLength": 64}, {"maxLength": 5000}]
+)
+def test_a_raw_value_with_a_length_holds_any_text(limits: dict[str, int]) -> None:
+    """A limit takes nothing from a value: what is accepted without it, and fits it, is accepted with it."""
+
+    def accepted(fmt: toolgram.Format, target: str, said: dict[str, int]) -> bool:
+        city = {"type": "string", **said}
+        tools = [tool("get_weather", {"city": city, "days": {"type": "integer"}}, ["city"]), TOOLS[1]]
+        made = fmt.export(target, tools)
+        assert not said or target == "llguidance" or any("length of a raw value" in note for note in made.notes)
+        return engines.load(target, made.text).accepts(fmt.example.replace("Paris", CODE))
+
+    engines = Engines()
+    known = 0
+    for name in RAW:
+        fmt = toolgram.get_format(name)
+        for target in TARGETS:
+            if accepted(fmt, target, {}):
+                known += 1
+                assert accepted(fmt, target, limits), (name, target)
+    assert known
+
+
+@pytest.mark.parametrize("limits", [{"minLength": 2, "maxLength": 9}, {"maxLength": 16}])
+def test_llguidance_holds_a_raw_value_to_its_length(limits: dict[str, int]) -> None:
+    fmt = toolgram.get_format(RAW[0])
+    figures = measure(fmt, "llguidance", SAMPLES, [tool("f", {"a": {"type": "string", **limits}}, ["a"])])
+    assert not figures.problems, "\n".join(figures.problems[:3])
+
+
 # --- any tools ----------------------------------------------------------------------------------------------------
 
 LEAVES = st.sampled_from(

@@ -39,9 +39,10 @@ from toolgram.export.expressions import (
     star,
 )
 from toolgram.export.values import BASE, children, in_braces, json_members
-from toolgram.export.writing import RuleWriter, ranges, written_ranges
+from toolgram.export.writing import RuleWriter, is_length, ranges, written_ranges
 
 _MOST_BITS = 60
+_LONGEST_RAW = 16  # a limit on the length of a raw value: with a larger one llguidance may not find its end
 # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
 _PYTHON_STRING = "|".join(
     rf"{quote}([^{quote}\\\x00-\x1f]|\\[^0-7xuUN\x00-\x1f]|\\x[0-9a-fA-F]{{2}}|"
@@ -296,8 +297,11 @@ class LlguidanceWriter(LarkWriter):
             body = f"/(?s:.*)/ & ~/(?s:.*)({marker})(?s:.*)/"
         else:
             body = "/(?s:.*)/"
-        if expr.within is not None:
-            found = regular(expr.within)
+        within = expr.within
+        if isinstance(within, Repeat) and is_length(within) and max(within.low, within.high or 0) > _LONGEST_RAW:
+            self.note(f"a limit of more than {_LONGEST_RAW} on the length of a raw value is not enforced")
+        elif within is not None:
+            found = regular(within)
             if found is None:
                 raise AssertionError("a pattern is regular")
             body += f" & /({found}){_regex(expr.closer)}/"

@@ -40,7 +40,7 @@ TARGETS: dict[str, ExportTarget] = {
     "xgrammar": ExportTarget(lambda root, note, lengths: XgrammarWriter(note, lengths).write(root), _in_angle_brackets),
     "structural_tag": ExportTarget(structural_tag, bool),
     "gbnf": ExportTarget(
-        lambda root, note, lengths: GbnfWriter(note).write(root),
+        lambda root, note, lengths: GbnfWriter(note, lengths).write(root),
         _in_angle_brackets,
         note_without_triggers="no call can stand first here, so this grammar is for whole outputs and not for lazy use",
     ),

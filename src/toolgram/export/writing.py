@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from toolgram.export.expressions import (
@@ -38,6 +39,7 @@ from toolgram.export.expressions import (
     star,
     without_characters,
 )
+from toolgram.export.patterns import ALL
 from toolgram.export.values import BASE, JSON, Values, children, other_names
 
 Note = Callable[[str], object]
@@ -72,6 +74,7 @@ class RuleWriter:
         return "\n".join(lines) + "\n"
 
     root_name = "root"
+    length_limits = False  # whether limits on the length of a text must hold at any price
 
     def _count(self, root: Expr) -> None:
         pending = [root]
@@ -318,8 +321,14 @@ class RuleWriter:
         return f"{self.item(expr.body)}{{{count}}}"
 
     def text_within(self, expr: Text) -> str:
-        """Free text that must fit a pattern: the pattern, without the characters with which a marker begins."""
+        """Free text that must fit a pattern: the pattern, without the characters with which a marker begins.
+
+        A length alone is left out, because without those characters most texts could not be written.
+        """
         assert expr.within is not None
+        if is_length(expr.within) and not self.length_limits:
+            self.note("a limit on the length of a raw value is not enforced; `length_limits=True` enforces it")
+            return self.text(replace(expr, within=None))
         begins = {min(pattern[0].characters) for pattern in expr.forbidden.patterns if pattern}
         begins |= {expr.closer[0]} if expr.closer else set()
         found = narrowed(expr.within, frozenset(map(ord, begins)))
@@ -327,6 +336,11 @@ class RuleWriter:
             shown = " ".join(repr(char) for char in sorted(begins))
             self.note(f"a raw value with a pattern or a length holds none of the characters {shown}")
         return self.item(seq(found, Lit(expr.closer)))
+
+
+def is_length(expr: Expr) -> bool:
+    """Whether a pattern is nothing but a limit on the length of a text."""
+    return isinstance(expr, Repeat) and expr.is_length and expr.body == ALL
 
 
 def narrowed(expr: Expr, codes: frozenset[int]) -> Expr:
