@@ -46,6 +46,8 @@ class EbnfWriter(RuleWriter):
 
     def literal(self, text: str) -> str:
         """A string in double quotes."""
+        if text.isprintable():
+            return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
         return '"' + "".join(_escaped(char, '"\\') for char in text) + '"'
 
     def char_class(self, characters: str, negated: bool = False) -> str:

@@ -24,7 +24,9 @@ class _Once(type):
         found = _known.get(key)
         if found is None:
             with _making:
-                found = _known.setdefault(key, made)
+                found = _known.get(key)
+                if found is None:
+                    found = _known[key] = made
         return found
 
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from toolgram.export.schema_checks import (
@@ -199,8 +200,8 @@ class _Normaliser:
         found: dict[str, Any] = {}
         for value in lists[0]:
             text = _identity(value)
-            if all(text in each for each in texts) and _has_kind(value, kinds):
-                found.setdefault(text, value)
+            if text not in found and _has_kind(value, kinds) and all(text in each for each in texts):
+                found[text] = value
         place.values = list(found.values())
         rest = [
             self._made({k: v for k, v in raw.items() if k not in ("enum", "const", "$ref", "allOf")}) for raw in raws
@@ -376,12 +377,16 @@ class _Normaliser:
 
 
 def _identity(value: Any) -> str:
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(value, sort_keys=True)
 
 
-def _has_kind(value: Any, kinds: Iterable[str]) -> bool:
+def _has_kind(value: Any, kinds: Sequence[str]) -> bool:
+    if isinstance(value, str):
+        return "string" in kinds
     return any(fits_kind(value, kind) for kind in kinds)
 
 

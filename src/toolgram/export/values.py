@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from typing import Any
 
 from toolgram.export.digits import MOST_DIGITS, integers, numbers
@@ -181,7 +182,7 @@ def _json_constant(value: Any) -> Expr:
     if isinstance(value, Mapping):
         members = [seq(_json_constant(key), JSON.colon, _json_constant(each)) for key, each in value.items()]
         return seq(Lit("{"), listed(members, JSON), Lit("}"))
-    return Lit(json.dumps(value, ensure_ascii=False))
+    return Lit(encode_basestring(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def listed(parts: Sequence[Expr], notation: Notation) -> Expr:
@@ -551,7 +552,7 @@ def _refs(expr: Expr) -> Iterator[str]:
     pending, seen = [expr], set()
     while pending:
         here = pending.pop()
-        if id(here) in seen:
+        if isinstance(here, Lit) or id(here) in seen:
             continue
         seen.add(id(here))
         if isinstance(here, Ref):

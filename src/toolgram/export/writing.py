@@ -80,6 +80,8 @@ class RuleWriter:
         pending = [root]
         while pending:
             here = pending.pop()
+            if isinstance(here, Lit):  # never a rule of its own
+                continue
             self.uses[id(here)] = self.uses.get(id(here), 0) + 1
             if self.uses[id(here)] == 1:
                 self.kept.append(here)
