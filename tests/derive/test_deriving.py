@@ -33,8 +33,8 @@ JSON_FRAGMENTS = {"json_call_list", "json_named_call_list"}
 LOST = {
     "key_value_lines": ({"code"}, "a line of raw text looks like the next argument"),
     "python_tokens": (
-        {"code", "nested arguments", "text that looks like JSON"},
-        "the template puts text between quotes and does not escape the quotes in it",
+        {"code", "text that looks like JSON"},
+        "the template puts text between quotes and escapes no quotes in it; one of them is followed by what ends a text",
     ),
     "python_all_quoted": (None, "history has all values in quotes; they are read as Python, which has types"),
     "python_bare_words": (None, "history has no quotes; they are read as Python, which has"),
@@ -293,7 +293,6 @@ def _call(*arguments: tuple[str, str], name: str = "book") -> toolgram.Message:
         ("city", 'q"u\\o\tte\u2028\U0001f389', 'q"u\\o\tte\u2028\U0001f389'),
         ("days", "2", 2),
         ("days", " 2 ", 2),
-        ("days", "None", None),
         ("price", "-1.5e3", -1500.0),
         ("quiet", "true", True),
         ("quiet", "False", False),
@@ -330,6 +329,15 @@ def test_values_are_typed_by_the_schema(key: str, written: str, meant: object) -
     assert json.loads(call.arguments)[key] == meant
     assert type(json.loads(call.arguments)[key]) is type(meant)
     assert not _kinds(message)
+
+
+@pytest.mark.parametrize(("key", "written"), [("days", "None"), ("days", "null"), ("tags", "None"), ("extra", "null")])
+def test_null_where_the_schema_does_not_allow_it_is_text(key: str, written: str) -> None:
+    message = _call(("city", "x"), (key, written))
+    (call,) = message.tool_calls
+    assert call.status == "complete"
+    assert json.loads(call.arguments)[key] == written
+    assert _kinds(message) == {"unexpected_type"}
 
 
 def test_deviations_of_arguments_are_tolerated_and_noted() -> None:
