@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolgram.derive.recognising import strange_markers
 from toolgram.derive.result import DiffAnalysisResult
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import ToolgramError
@@ -115,13 +116,21 @@ def diagnose(fmt: Format, derived: Format, outputs: Iterable[str] = ()) -> Diagn
 
 
 def _better(result: DiffAnalysisResult, least: int, but: str) -> tuple[str, int]:
-    """The shipped format that reads most of what the template writes, where that is more."""
-    best = "", least
+    """The shipped format that reads most of what the template writes, where that is more.
+
+    Where several read as much, the one is taken whose own generation prompt opens what the template's does, and then
+    the one with the fewest markers that the template does not write.
+    """
+    opened = result.prompts["unset"].opened.strip()
+    found: list[tuple[int, bool, int, str]] = []
     for name in format_names():
-        count = passed(probe(get_format(name), result)) if name != but else 0
-        if count > best[1]:
-            best = name, count
-    return best if best[0] else ("", 0)
+        fmt = get_format(name)
+        probes = probe(fmt, result) if name != but else []
+        if (count := passed(probes)) > least:
+            text = "".join(each.output for each in probes)
+            other_prompt = fmt.generation_prompt.strip() != opened
+            found.append((-count, other_prompt, strange_markers(name, text), name))
+    return (min(found)[3], -min(found)[0]) if found else ("", 0)
 
 
 def _compare_outputs(found: Diagnosis, fmt: Format, derived: Format, outputs: Sequence[str]) -> None:

@@ -2,8 +2,8 @@
 
 Strategy: the messages of verification are rendered by the template itself, not written from the analysis, so that this
 holds whatever the analysis has misunderstood.  Each shipped format reads them; one that gives all of them back is
-taken.  No name is asked for.  Only formats are loaded one of whose markers stands in what is rendered, and only while
-at least half of the time is left.
+taken.  No name is asked for.  Only formats are loaded one of whose markers stands in what is rendered, those first that
+have the fewest other markers, and only while at least half of the time is left.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from toolgram.derive.budget import SECONDS, look, time_left
 from toolgram.derive.conversation import Conversation
@@ -22,7 +23,8 @@ from toolgram.formats import Format, format_names, get_format, grammar_home
 
 _FEWEST = 4  # messages with calls that must have been rendered
 _SHORTEST = 4  # characters of a marker that tells anything
-_LITERAL = re.compile(r'^(?:%override )?[A-Z]\w*(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
+_LITERAL = re.compile(r'^(?:%override )?([A-Z]\w*)(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
+_PIECE = re.compile(r"^%import (?:\.common)?\.(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,10 @@ def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[str, 
         return None
     messages.sort(key=lambda message: not message.case.calls)  # what most formats do not read comes first
     text = "".join(message.output for message in messages if message.case.calls)
-    for name in format_names():
-        if not _has_marker(name, text) or time_left() < SECONDS / 2:
-            continue
+    names = [name for name in format_names() if any(marker in text for marker in markers_in_files(name))]
+    for name in sorted(names, key=lambda name: strange_markers(name, text)):
+        if time_left() < SECONDS / 2:
+            break
         look("looking for a shipped format that reads what the template renders")
         fmt = get_format(name)
         if all(not _problem(fmt, message) for message in messages):
@@ -54,10 +57,24 @@ def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[str, 
     return None
 
 
-def _has_marker(name: str, text: str) -> bool:
-    """Whether a marker of a format stands in a text; its grammar is looked at, and not read."""
-    grammar = (grammar_home() / f"{name}.lark").read_text(encoding="utf-8")
-    return any(marker in text for marker in _LITERAL.findall(grammar) if len(marker) >= _SHORTEST)
+def strange_markers(name: str, text: str) -> int:
+    """How many markers of a shipped format do not stand in a text: the fewer, the closer is the format to it."""
+    return sum(marker not in text for marker in markers_in_files(name))
+
+
+@cache
+def markers_in_files(name: str) -> frozenset[str]:
+    """The markers of a shipped format, by its grammar and the pieces that it imports; these are looked at, not read."""
+    literals = _literals((grammar_home() / f"{name}.lark").read_text(encoding="utf-8"))
+    return frozenset(each for each in literals.values() if len(each) >= _SHORTEST and not each.isalnum())
+
+
+def _literals(grammar: str) -> dict[str, str]:
+    """The text of each terminal that has one; what a grammar says itself goes before what its pieces say."""
+    found: dict[str, str] = {}
+    for piece in _PIECE.findall(grammar):
+        found |= _literals((grammar_home() / "common" / f"{piece}.lark").read_text(encoding="utf-8"))
+    return found | dict(_LITERAL.findall(grammar))
 
 
 def _messages(template: ChatTemplate, result: DiffAnalysisResult) -> list[Rendered]:

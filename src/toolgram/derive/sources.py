@@ -16,6 +16,7 @@ from typing import Any
 
 from toolgram.derive.deriving import derive_format
 from toolgram.derive.errors import TemplateError
+from toolgram.derive.recognising import strange_markers
 from toolgram.derive.response_templates import second_opinion
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, format_names, get_format
@@ -249,11 +250,12 @@ def _written_by(tokenizer: Any) -> list[str]:
 
 
 def _recognised(turns: Sequence[str], place: str) -> Format:
-    """The shipped format that reads these turns; the one whose machine is smallest, where several do."""
+    """The shipped format that reads these turns; the one with the fewest other markers, where several do."""
     found = [fmt for fmt in _all_formats() if all(_reads(fmt, turn, at + 1) for at, turn in enumerate(turns))]
     if not found:
         raise TemplateError(f"{place} has no chat template, and no shipped format reads the calls that it writes")
-    return min(found, key=lambda fmt: len(fmt.spec.states))
+    text = "".join(turns)
+    return min(found, key=lambda fmt: strange_markers(fmt.name, text))
 
 
 def _all_formats() -> Iterator[Format]:
