@@ -139,15 +139,20 @@ class Served:
         return self.fmt.generation_prompt if self.fmt else ""
 
     def reasoning_after(self, prompt: Sequence[int]) -> str:
-        """ "open" where the prompt leaves the model inside reasoning, "closed" where it has closed it, else ""."""
+        """ "open" where the prompt leaves the model inside reasoning, else "".
+
+        "closed" where the prompt has closed it, or has opened an answer in which no thought can begin.
+        """
         if self.fmt is None or not self.reasons:
             return "closed"
         prefix = self.prefix(prompt)
         if not prefix:
             return ""
-        if self.fmt.parser(prefix=prefix, keep_message=False).state in self.reasoning_states:
+        state = self.fmt.program.states[self.fmt.parser(prefix=prefix, keep_message=False).state]
+        if _is_reasoning(state):
             return "open"
-        return "closed" if any(text in prefix for text in self.end_texts) else ""
+        in_answer = _is_content(state) and not any(_is_reasoning(move.dest) for move in state.row.values())
+        return "closed" if in_answer or any(text in prefix for text in self.end_texts) else ""
 
     def ends_reasoning(self, token_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
         """Whether the last tokens end reasoning, told from ids alone and in time that does not grow.
