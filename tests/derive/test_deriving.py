@@ -34,7 +34,7 @@ LOST = {
     "key_value_lines": ({"code"}, "a line of raw text looks like the next argument"),
     "python_tokens": (
         {"code", "text that looks like JSON"},
-        "the template puts text between quotes and escapes no quotes in it; one of them is followed by what ends a text",
+        "the template puts text between quotes and escapes no quotes in it; one is followed by what ends a text",
     ),
     "python_all_quoted": (None, "history has all values in quotes; they are read as Python, which has types"),
     "python_bare_words": (None, "history has no quotes; they are read as Python, which has"),
