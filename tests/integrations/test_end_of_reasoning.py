@@ -88,6 +88,21 @@ def test_without_tools_no_marker_is_shown(name: str, vllm: Any) -> None:
             assert meant.content == "It is sunny."
 
 
+def test_a_prompt_that_has_begun_the_answer_ends_reasoning(vllm: Any) -> None:
+    """What closes that answer is no text, without tools either."""
+    name, prefix, output = "tags_of_tokens", "<|begin|>reply<|mid|>", "It is sunny.<|end|>reply<|mid|>"
+    assert prefix in prompts(format_of(name))
+    tokenizer, kind = setting(name)
+    prompt, ids = [tokenizer.eos_token_id, *tokenizer.encode(prefix)], tokenizer.encode(output)
+    for request in (stand_in.request(None), stand_in.request(TOOLS, tool_choice="none"), stand_in.request(TOOLS)):
+        parser = kind(tokenizer, request.tools)
+        assert parser.reasoning_parser.is_reasoning_end(prompt)
+        parser.set_prompt_token_ids(prompt)
+        assert parser.parse(output, request, True, ids)[:2] == (None, "It is sunny.")
+        for group in GROUPS:
+            assert hear(tokenizer, kind, ids, request, prompt, group) == ("It is sunny.", None, [])
+
+
 @pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *DERIVED])
 def test_a_marker_of_its_own_ends_reasoning(name: str, vllm: Any) -> None:
     tokenizer, kind = setting(name)

@@ -143,9 +143,12 @@ class Served:
 
         "closed" where the prompt has closed it, or has opened an answer in which no thought can begin.
         """
+        return self.reasoning_behind(self.prefix(prompt))
+
+    def reasoning_behind(self, prefix: str) -> str:
+        """The same, told from what the prompt has already written for the model."""
         if self.fmt is None or not self.reasons:
             return "closed"
-        prefix = self.prefix(prompt)
         if not prefix:
             return ""
         state = self.fmt.program.states[self.fmt.parser(prefix=prefix, keep_message=False).state]

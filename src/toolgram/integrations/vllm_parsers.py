@@ -443,9 +443,11 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         return self.served.fmt is None or (self.skip_reasoning_parsing and _passes(request, self.tools))
 
     def _text_session(self) -> Session:
-        """A session for what is behind the reasoning of an answer without calls."""
+        """A session for what is behind the reasoning of an answer without calls: where the prompt has ended it, that is
+        all of the answer, which the prompt may have begun."""
         session = Session(self.served, calls=False)
-        session.prefix = ""
+        prefix = self.session.prefix or ""
+        session.prefix = prefix if self.served.reasoning_behind(prefix) == "closed" else ""
         return session
 
     def _plainly(self, events: list[Event]) -> list[Event]:
