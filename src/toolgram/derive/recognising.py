@@ -2,8 +2,8 @@
 
 Strategy: the messages of verification are rendered by the template itself, not written from the analysis, so that this
 holds whatever the analysis has misunderstood.  Each shipped format reads them; one that gives all of them back is
-taken.  No name is asked for.  Only formats are loaded one of whose markers stands in what is rendered, those first that
-have the fewest other markers, and only while at least half of the time is left.
+taken.  No name is asked for.  Only formats are loaded one of whose markers stands in messages with calls alone, those
+first that have the fewest other markers, and only while at least half of the time is left.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[str, 
         return None
     messages.sort(key=lambda message: not message.case.calls)  # what most formats do not read comes first
     text = "".join(message.output for message in messages if message.case.calls)
-    names = [name for name in format_names() if any(marker in text for marker in markers_in_files(name))]
+    plain = "".join(message.output for message in messages if not message.case.calls)
+    names = [name for name in format_names() if any(_is_of_calls(each, text, plain) for each in markers_in_files(name))]
     for name in sorted(names, key=lambda name: strange_markers(name, text)):
         if time_left() < SECONDS / 2:
             break
@@ -55,6 +56,11 @@ def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[str, 
         if all(not _problem(fmt, message) for message in messages):
             return name, [Probe(message.case.name, "unset", message.output) for message in messages]
     return None
+
+
+def _is_of_calls(marker: str, text: str, plain: str) -> bool:
+    """Whether a marker stands in messages with calls, and in no other: those of thoughts and turns tell nothing."""
+    return marker in text and marker not in plain
 
 
 def strange_markers(name: str, text: str) -> int:
