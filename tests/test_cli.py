@@ -634,9 +634,9 @@ def _line(stream: IO[bytes]) -> bytes:
 
 
 def test_a_mistyped_name_is_answered_with_the_one_that_was_meant() -> None:
-    result = CliRunner().invoke(app, ["parse", "--format", "Mistral-v1"])
+    result = CliRunner().invoke(app, ["parse", "--format", "hermez"])
     assert result.exit_code == 2
-    assert "did you mean mistral_v" in result.stderr
+    assert "did you mean hermes" in result.stderr
 
 
 def test_a_compressed_file_and_the_mark_of_an_editor(tmp_path: Path) -> None:

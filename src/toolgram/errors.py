@@ -49,8 +49,9 @@ class UnknownFormat(ToolgramError, KeyError):
         self.name = name
         self.names = tuple(names)
         self.why = why
+        more = f": {why}" if why else _meant(name, self.names)
         super().__init__(
-            f"unknown format {name!r}{_meant(name, self.names)}; shipped formats: {', '.join(self.names)}. "
+            f"unknown format {name!r}{more}; shipped formats: {', '.join(self.names)}. "
             "Load your own two files with toolgram.load_format(grammar, machine)."
         )
 

@@ -339,7 +339,7 @@ def _standing(name: str, events: Iterable[Event], own: Alternative | None) -> Al
     calls = unfinished = text_left = 0
     for event in events:
         match event:
-            case Content() | Malformed():
+            case Content() | Malformed() | Reasoning():  # a prompt may make reasoning of any text
                 text_left += len("".join(event.source.split()))
             case ToolCallEnd():
                 calls += event.status == "complete"
