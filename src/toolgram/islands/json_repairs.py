@@ -176,14 +176,21 @@ class JsonRepairer:
         self._mode, self._held = WORD, character
         return True
 
+    def _is_key(self, scanner: JsonScanner) -> bool:
+        state = _place(scanner)
+        return state in (KEY, FIRST_KEY) or (state == AFTER_MEMBER and bool(self._comma))
+
+    def bare_key(self, scanner: JsonScanner) -> str:
+        """What has been read of a key without quotes; nothing where none is being read."""
+        return self._held.rstrip(_BLANKS) if self._mode == WORD and self._is_key(scanner) else ""
+
     def _word(self, character: str, scanner: JsonScanner) -> bool:
         word = self._held
         if word == "-" and character.isdecimal():
             self._mode, self._held = PLAIN, ""
             self._write(word)
             return False
-        state = _place(scanner)
-        is_key = state in (KEY, FIRST_KEY) or (state == AFTER_MEMBER and bool(self._comma))
+        is_key = self._is_key(scanner)
         if (character.isalnum() or character in "_$-") and word[-1] not in _BLANKS:
             if len(word) >= MAX_WORD:
                 return self._break()

@@ -438,6 +438,8 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     if follows:
         repairer.end_string()
     taken = not follows and repairer.read(text[pos], scanner)
+    if taken and reader == "envelope" and not _may_be_key(stream, repairer.bare_key(scanner)):
+        taken, repairer.broken = False, True
     source.read_again, source.reading = False, taken
     if taken:
         begin = source.skip_prefix(pos, pos + 1) if source.prefix_characters else pos
@@ -452,6 +454,14 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
         taken = source.reading
     source.reading = True
     return pos + taken if not source.read_again else pos
+
+
+def _may_be_key(stream: Stream, begun: str) -> bool:
+    """Whether a key of the envelope begins so."""
+    island, state = stream.island, stream.state
+    if not begun or stream.source.opening or not isinstance(island, Envelope) or state.any_key:
+        return True  # or the object is not known to be one yet
+    return f"{island.parents[-1]}.{begun}" in state.key_prefixes
 
 
 def _marker_follows(stream: Stream, text: str, pos: int, final: bool) -> int:
