@@ -160,3 +160,14 @@ def test_large_schemas_take_no_longer_than_they_are(schema: dict[str, Any]) -> N
     began = time.process_time()
     form_of(schema)
     assert time.process_time() - began < 2
+
+
+def test_an_enum_of_very_many_values_is_a_note() -> None:
+    few, many = (
+        {"properties": {"a": {"type": "string", "enum": [str(at) for at in range(n)]}}} for n in (1_000, 10_001)
+    )
+    fmt = toolgram.get_format("hermes")
+    plain, noted = (fmt.export("gbnf", tools=[{"name": "f", "parameters": schema}]) for schema in (few, many))
+    assert not [note for note in plain.notes if "enum" in note]
+    assert [note for note in noted.notes if "an enum of 10001 values is not enforced" in note and "a" in note]
+    assert len(noted.text) < len(plain.text)

@@ -39,6 +39,7 @@ _ALTERNATIVES = (("anyOf", 1), ("oneOf", 2))
 _TAKEN, _FOLLOWED = 3, 4  # whether alternatives were taken, and whether references were followed
 _MOST_COMBINED = 64  # alternatives of several keywords, all combinations counted
 _MOST_PLACES = 20_000
+_MOST_VALUES = 10_000  # of one enum
 _PLAIN: dict[str, tuple[str, ...]] = {
     "string": ("minLength", "maxLength", "pattern", "format"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -179,6 +180,7 @@ class _Normaliser:
         if "number" in kinds and "integer" in kinds:
             kinds.remove("integer")
         said = {key for raw in raws for key in raw}
+        raws = [self._without_long_list(raw) for raw in raws]
         lists = [raw["enum"] if "enum" in raw else [raw["const"]] for raw in raws if "const" in raw or raw.get("enum")]
         lists += [[raw["const"]] for raw in raws if "const" in raw and raw.get("enum")]
         if lists:
@@ -193,6 +195,13 @@ class _Normaliser:
                 option = self._new()
                 self._typed(option, kind, raws)
                 place.options.append(option)
+
+    def _without_long_list(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        if len(raw.get("enum") or ()) <= _MOST_VALUES:
+            return raw
+        self.note(raw, f"an enum of {len(raw['enum'])} values is not enforced: at most {_MOST_VALUES} are")
+        rest: Mapping[str, Any] = self._made({key: value for key, value in raw.items() if key != "enum"})
+        return rest
 
     def _values(self, place: Place, raws: list[Mapping[str, Any]], kinds: list[str], lists: list[list[Any]]) -> None:
         """Values that are listed, of those types that are allowed, and that fit what is said beside them."""
