@@ -541,6 +541,26 @@ def test_every_place_that_makes_an_error_has_a_row(tmp_path: Path, monkeypatch: 
     assert _sites() - reached == set()
 
 
+@pytest.mark.parametrize("count", [4, 12, 40])
+def test_ways_that_multiply_behind_a_value_are_refused(count: int, tmp_path: Path) -> None:
+    """Behind a marker that may end a value every way through the machine is followed: a file may ask for very many."""
+    grammar, machine = (
+        (grammar_home().parent / folder / f"qwen3_coder.{suffix}").read_text(encoding="utf-8")
+        for folder, suffix in (("grammars", "lark"), ("machines", "yaml"))
+    )
+    places = range(count)
+    states = ", ".join(f"X{at}" for at in places)
+    grammar += "".join(f'M{at}: "<m{at}>"\n' for at in places) + f"rest: {' | '.join(f'M{at}' for at in places)}\n"
+    machine += f"  states: [{{names: [{states}], tags: [content]}}]\n  transitions:\n"
+    machine += "".join(f"    - {{trigger: M{at}, source: [TOOL_COMPLETE, {states}], dest: X{at}}}\n" for at in places)
+    (tmp_path / "own.lark").write_text(grammar, encoding="utf-8")
+    (tmp_path / "own.yaml").write_text(machine, encoding="utf-8")
+    began = time.process_time()
+    with pytest.raises(FormatError, match="more than 2000 ways"):
+        toolgram.load_format(tmp_path / "own.lark", tmp_path / "own.yaml")
+    assert time.process_time() - began < 1
+
+
 def _noting(make: Callable[..., None], reached: set[tuple[str, int]]) -> Callable[..., None]:
     def noting(self: Exception, *args: Any) -> None:
         for depth in (1, 2):  # the place itself, or `machine.error` and the place that called it

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.compile import Program, compile_spec
-from toolgram.errors import ToolgramError
+from toolgram.errors import FormatError, ToolgramError
 from toolgram.late_imports import late_import
+from toolgram.look_ahead import TooManyWays
 from toolgram.message import Message
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.snapshots import VERSION
@@ -361,7 +362,13 @@ def _shipped(name: str) -> Format:
 
 def load_format(grammar: str | Path, machine: str | Path) -> Format:
     """A format from two files of your own. Raises FormatError, which says file, line and remedy."""
-    return _load(Path(grammar), Path(machine))
+    fmt = _load(Path(grammar), Path(machine))
+    try:
+        _ = fmt.program  # compiled now, so that it is refused now
+    except TooManyWays as error:
+        remedy = "let fewer states follow one another behind a value that is not closed"
+        raise FormatError(str(machine), str(error), remedy) from None
+    return fmt
 
 
 def _load(grammar: Path, machine: Path) -> Format:

@@ -4,14 +4,17 @@ Strategy: text may contain any marker.  So a marker counts only where the way on
 behind a value's own marker another argument or the end of the call; behind another marker the other closing markers and
 then the end of the turn, or the opener of a call with its name; behind the opener of an argument its key and the
 markers up to its value.  Each way is followed through the rows, blanks bounded, and written as a regular expression.
+
+Ways multiply with the states.  A machine whose ways are too many is refused when it is loaded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolgram.errors import ToolgramError
 from toolgram.spec import Literal, Run, Spec
 
 if TYPE_CHECKING:
@@ -20,11 +23,30 @@ if TYPE_CHECKING:
 _MOST_BLANKS = 64  # looked at behind a marker
 _BLANK = r"[ \t\r\n]"
 _SPACE_AHEAD = rf"{_BLANK}{{0,{_MOST_BLANKS}}}+"
+_NEVER = "(?!)"
+_ATOMIC, _GROUP = "(?>{})", "({})"  # what is put around the expression of a name
+_MOST_STEPS = 2_000  # rows that are looked at from one marker on
+
+
+class TooManyWays(ToolgramError):
+    """There are too many ways through a machine behind a marker that may end a value."""
+
+
+class Way(NamedTuple):
+    """Expressions of what must follow a marker: as the text goes on, at the end of the output, and as far as it has
+    come."""
+
+    whole: str
+    final: str
+    partial: str
+
+
+_NOTHING = Way("", "", "")
 
 
 class Ahead(NamedTuple):
-    """What must follow a closing marker where it closes a value that has no marker of its own: as the text goes on, at
-    the end of the output, as far as it has come; and once more as an expression whose groups are names."""
+    """What must follow a marker for it to end a value: the fields of a way, and `final` as an expression whose groups
+    are names."""
 
     whole: str
     final: str
@@ -34,39 +56,154 @@ class Ahead(NamedTuple):
 
 def look_ahead(spec: Spec, state: StateProgram) -> Ahead:
     """The other closing markers behind `state`, then the end of the turn, or the opener of a call and its name."""
-    whole, final, partial = _ahead(spec, state, (), "(?>{})")
-    return Ahead(whole, final, partial, re.compile(_ahead(spec, state, (), "({})")[1]))
+    return _written(spec, lambda ways: ways.closing(state, ()))
 
 
 def look_ahead_for_value(spec: Spec, state: StateProgram) -> Ahead:
     """The key behind the marker of the next argument, and the markers up to its value."""
-    way, partial = _value_ahead(spec, state, (), "(?>{})")
-    return Ahead(way, way, partial, re.compile(_value_ahead(spec, state, (), "({})")[0]))
+    return _written(spec, lambda ways: ways.to_value(state, ()))
 
 
-def _value_ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], key: str) -> tuple[str, str]:
-    space = _between(spec, state)
-    whole: list[str] = []
-    partial: list[str] = []
-    texts: list[str] = []
-    for trigger, move in state.row.items():
-        shape, dest = spec.terminals.get(trigger), move.dest
-        if dest.name in seen or dest is state:
-            continue
-        if isinstance(shape, Literal) and dest.meaning == "value":
-            texts.append(shape.text)
-            whole.append(re.escape(shape.text))
-        elif isinstance(shape, Literal) and dest.meaning is None and "end_call" not in move.actions:
-            texts.append(shape.text)
-            found = _value_ahead(spec, dest, (*seen, state.name), key)
-            whole.append(re.escape(shape.text) + found[0])
-            partial.append(re.escape(shape.text) + found[1])
-        elif isinstance(shape, Run) and "argument_key" in move.actions:
-            found = _value_ahead(spec, dest, (*seen, state.name), key)
-            whole.append(key.format(shape.pattern) + found[0])
-            partial.append(f"(?>{shape.pattern})" + found[1])
-    begun = "|".join(filter(None, [*partial, partial_pattern(texts)]))
-    return f"{space}(?:{'|'.join(whole) or '(?!)'})", f"{space}(?:{begun})?"
+def look_ahead_for_argument(spec: Spec, state: StateProgram) -> Ahead:
+    """What must follow the own closing marker of a value: another argument, or the end of the call."""
+    return _written(spec, lambda ways: ways.to_argument(state))
+
+
+def openers_ahead(spec: Spec, home: StateProgram) -> Iterable[tuple[str, str, Way]]:
+    """The markers with which a call begins in text, each with the way from it to the name."""
+    ways = _Ways(spec, _ATOMIC)
+    for trigger, move in home.row.items():
+        shape = spec.terminals.get(trigger)
+        found = ways.opening(move.dest, (home.name,)) if move.dest.held else None
+        if isinstance(shape, Literal) and found is not None:
+            yield trigger, shape.text, found
+
+
+def _written(spec: Spec, follow: Callable[[_Ways], Way]) -> Ahead:
+    """The same ways twice: with names that are matched as a whole, and with names that are groups."""
+    way = follow(_Ways(spec, _ATOMIC))
+    return Ahead(*way, re.compile(follow(_Ways(spec, _GROUP)).final))
+
+
+class _Branches:
+    """The ways on from one state, as they are gathered."""
+
+    def __init__(self) -> None:
+        self.whole: list[str] = []
+        self.final: list[str] = []
+        self.partial: list[str] = []
+        self.texts: list[str] = []
+
+    def marker(self, text: str, rest: Way) -> None:
+        """A marker, and the way on behind it. What is whole has not only begun."""
+        opening = re.escape(text)
+        self.texts.append(text)
+        self.whole.append(opening + rest.whole)
+        self.final.append(opening + rest.final)
+        if rest.partial:
+            self.partial.append(opening + rest.partial)
+
+    def run(self, whole: str, partial: str = "") -> None:
+        """Text that is no marker."""
+        self.whole.append(whole)
+        self.final.append(whole)
+        if partial:
+            self.partial.append(partial)
+
+    def way(self, space: str, at_end: str = "") -> Way:
+        """All of them as one way; `at_end` is what may follow instead at the end of the output."""
+        begun = "|".join(filter(None, [*self.partial, partial_pattern(self.texts)]))
+        finals = [*self.final, at_end] if at_end else self.final
+        return Way(
+            f"{space}(?:{'|'.join(self.whole) or _NEVER})",
+            f"{space}(?:{'|'.join(finals) or _NEVER})",
+            f"{space}(?:{begun or _NEVER})?",
+        )
+
+
+class _Ways:
+    """Follows the rows of one machine. Raises TooManyWays before that becomes long: ways multiply with the states."""
+
+    def __init__(self, spec: Spec, name: str) -> None:
+        self._spec = spec
+        self._name = name  # what is put around the expression of a name or a key
+        self._left = _MOST_STEPS
+
+    def _rows(self, state: StateProgram) -> Iterator[tuple[Any, Move]]:
+        """The rows of a state that are left by a terminal, with the shape of that."""
+        for trigger, move in state.row.items():
+            self._left -= 1
+            if self._left < 0:
+                raise TooManyWays(
+                    f"from the closing markers of a value on there are more than {_MOST_STEPS} ways through the machine"
+                )
+            shape = self._spec.terminals.get(trigger)
+            if shape is not None and trigger != "WS":
+                yield shape, move
+
+    def closing(self, state: StateProgram, seen: tuple[str, ...]) -> Way:
+        """Other closing markers, then the end of the turn, or the opener of a call and its name."""
+        branches = _Branches()
+        for shape, move in self._rows(state):
+            if isinstance(shape, Literal) and move.dest.name not in seen:
+                found = self._behind(state, move, seen)
+                if found is not None:
+                    branches.marker(shape.text, found)
+        return branches.way(_SPACE_AHEAD, r"\Z")
+
+    def to_argument(self, state: StateProgram) -> Way:
+        """Another argument, or the end of the call."""
+        branches = _Branches()
+        for shape, move in self._rows(state):
+            if isinstance(shape, Run):
+                branches.run(shape.first)
+            elif isinstance(shape, Literal):
+                found = self._behind(state, move, ()) if move.repair else _NOTHING
+                if found is not None:
+                    branches.marker(shape.text, found)
+        return branches.way(_SPACE_AHEAD if "WS" in state.row else "", r"\Z")
+
+    def to_value(self, state: StateProgram, seen: tuple[str, ...]) -> Way:
+        """A key, and the markers up to its value."""
+        branches = _Branches()
+        for shape, move in self._rows(state):
+            dest = move.dest
+            if dest.name in seen or dest is state:
+                continue
+            if isinstance(shape, Literal) and dest.meaning == "value":
+                branches.marker(shape.text, _NOTHING)
+            elif isinstance(shape, Literal) and dest.meaning is None and "end_call" not in move.actions:
+                branches.marker(shape.text, self.to_value(dest, (*seen, state.name)))
+            elif isinstance(shape, Run) and "argument_key" in move.actions:
+                found = self.to_value(dest, (*seen, state.name))
+                branches.run(self._name.format(shape.pattern) + found.whole, f"(?>{shape.pattern}){found.partial}")
+        return branches.way(_between(self._spec, state))
+
+    def opening(self, state: StateProgram, seen: tuple[str, ...]) -> Way | None:
+        """From a held state to the name of a call, and the first character behind the name; None for no way."""
+        branches = _Branches()
+        for shape, move in self._rows(state):
+            dest = move.dest
+            if isinstance(shape, Run) and "name" in move.actions:
+                behind = "|".join(_firsts(self._spec, dest))
+                if behind:
+                    branches.run(f"{self._name.format(shape.pattern)}(?={behind})", f"(?>{shape.pattern})")
+            elif isinstance(shape, Literal) and dest.held and dest.name not in seen:
+                found = self.opening(dest, (*seen, state.name))
+                if found is not None:
+                    branches.marker(shape.text, found)
+        return branches.way(_SPACE_AHEAD if "WS" in state.row else "") if branches.whole else None
+
+    def _behind(self, state: StateProgram, move: Move, seen: tuple[str, ...]) -> Way | None:
+        """What follows a marker: nothing need follow one that ends the turn; None where it leads nowhere."""
+        dest = move.dest
+        if move.trigger in (self._spec.stop or ()):
+            return _NOTHING
+        if dest.held:
+            return self.opening(dest, (state.name,))
+        if dest is state and (move.repair or move.actions):
+            return _NOTHING if move.repair else None
+        return self.closing(dest, (*seen, state.name)) if dest.meaning == "content" else None
 
 
 def _between(spec: Spec, state: StateProgram) -> str:
@@ -76,111 +213,6 @@ def _between(spec: Spec, state: StateProgram) -> str:
     if "WS" not in state.row:
         return ""
     return rf"(?:{'|'.join([_BLANK, *marks])}){{0,{_MOST_BLANKS}}}+" if marks else _SPACE_AHEAD
-
-
-def look_ahead_for_argument(spec: Spec, state: StateProgram) -> Ahead:
-    """What must follow the own closing marker of a value: another argument, or the end of the call."""
-    whole, final, partial = _argument_ahead(spec, state, "(?>{})")
-    return Ahead(whole, final, partial, re.compile(_argument_ahead(spec, state, "({})")[1]))
-
-
-def _argument_ahead(spec: Spec, state: StateProgram, name: str) -> tuple[str, str, str]:
-    space = _SPACE_AHEAD if "WS" in state.row else ""
-    whole: list[str] = []
-    final: list[str] = []
-    partial: list[str] = []
-    texts: list[str] = []
-    for trigger, move in state.row.items():
-        shape = spec.terminals.get(trigger)
-        if isinstance(shape, Run) and trigger != "WS":
-            whole.append(shape.first)
-            final.append(shape.first)
-        elif isinstance(shape, Literal):
-            found = _way_ahead(spec, state, move, (), name) if move.repair else ("", "", "")
-            if found is not None:
-                texts.append(shape.text)
-                _add_way(shape.text, found, whole, final, partial)
-    begun = "|".join(filter(None, [*partial, partial_pattern(texts)]))
-    ends = "|".join([*final, r"\Z"])
-    return f"{space}(?:{'|'.join(whole)})", f"{space}(?:{ends})", f"{space}(?:{begun or '(?!)'})?"
-
-
-def _ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) -> tuple[str, str, str]:
-    whole: list[str] = []
-    final: list[str] = []
-    partial: list[str] = []
-    texts: list[str] = []
-    for trigger, move in state.row.items():
-        shape, dest = spec.terminals.get(trigger), move.dest
-        if not isinstance(shape, Literal) or dest.name in seen:
-            continue
-        found = _way_ahead(spec, state, move, seen, name)
-        if found is not None:
-            texts.append(shape.text)
-            _add_way(shape.text, found, whole, final, partial)
-    begun = "|".join(filter(None, [*partial, partial_pattern(texts)]))
-    ends = "|".join([*final, r"\Z"])
-    return f"{_SPACE_AHEAD}(?:{'|'.join(whole) or '(?!)'})", f"{_SPACE_AHEAD}(?:{ends})", f"{_SPACE_AHEAD}(?:{begun})?"
-
-
-def _add_way(text: str, rest: tuple[str, str, str], whole: list[str], final: list[str], partial: list[str]) -> None:
-    """Put a marker in front of each way on, and add the ways to others. What is whole has not only begun."""
-    opening = re.escape(text)
-    whole.append(opening + rest[0])
-    final.append(opening + rest[1])
-    if rest[2]:
-        partial.append(opening + rest[2])
-
-
-def _way_ahead(
-    spec: Spec, state: StateProgram, move: Move, seen: tuple[str, ...], name: str
-) -> tuple[str, str, str] | None:
-    """What follows a marker: nothing need follow one that ends the turn; None where it leads nowhere."""
-    dest = move.dest
-    if move.trigger in (spec.stop or ()):
-        return "", "", ""
-    if dest.held:
-        return _opener_ahead(spec, dest, (state.name,), name)
-    if dest is state and move.repair:
-        return "", "", ""
-    if dest is state and move.actions:
-        return None
-    return _ahead(spec, dest, (*seen, state.name), name) if dest.meaning == "content" else None
-
-
-def _opener_ahead(spec: Spec, state: StateProgram, seen: tuple[str, ...], name: str) -> tuple[str, str, str] | None:
-    """The way from a held state to the name of a call, and the first character behind the name."""
-    space = _SPACE_AHEAD if "WS" in state.row else ""
-    whole: list[str] = []
-    final: list[str] = []
-    partial: list[str] = []
-    texts: list[str] = []
-    for trigger, move in state.row.items():
-        shape, dest = spec.terminals.get(trigger), move.dest
-        if isinstance(shape, Run) and "name" in move.actions:
-            behind = "|".join(_firsts(spec, dest))
-            if behind:
-                for way in (whole, final):
-                    way.append(f"{name.format(shape.pattern)}(?={behind})")
-                partial.append(f"(?>{shape.pattern})")
-        elif isinstance(shape, Literal) and dest.held and dest.name not in seen:
-            found = _opener_ahead(spec, dest, (*seen, state.name), name)
-            if found is not None:
-                texts.append(shape.text)
-                _add_way(shape.text, found, whole, final, partial)
-    if not whole:
-        return None
-    begun = "|".join(filter(None, [*partial, partial_pattern(texts)]))
-    return f"{space}(?:{'|'.join(whole)})", f"{space}(?:{'|'.join(final)})", f"{space}(?:{begun})?"
-
-
-def openers_ahead(spec: Spec, home: StateProgram) -> Iterable[tuple[str, str, tuple[str, str, str]]]:
-    """The markers with which a call begins in text, each with the way from it to the name."""
-    for trigger, move in home.row.items():
-        shape = spec.terminals.get(trigger)
-        found = _opener_ahead(spec, move.dest, (home.name,), "(?>{})") if move.dest.held else None
-        if isinstance(shape, Literal) and found is not None:
-            yield trigger, shape.text, found
 
 
 def _firsts(spec: Spec, state: StateProgram) -> Iterable[str]:

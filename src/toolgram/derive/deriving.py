@@ -34,6 +34,7 @@ from toolgram.derive.unexplained import find_unexplained
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import FormatError
 from toolgram.formats import Format, format_names
+from toolgram.look_ahead import TooManyWays
 
 CACHE_VARIABLE = "TOOLGRAM_CACHE"
 _MOST_KEPT = 256
@@ -154,8 +155,10 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
 def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: DeriveReport) -> Format:
     try:
         builder = synthesise(result, name, tokens)
-        return Format(builder.spec(), builder.machine(), report)
-    except NotExpressible as error:
+        fmt = Format(builder.spec(), builder.machine(), report)
+        _ = fmt.program  # compiled now, so that it is refused now
+        return fmt
+    except (NotExpressible, TooManyWays) as error:
         problem = str(error)
     except FormatError as error:
         problem = error.problem
