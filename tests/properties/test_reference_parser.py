@@ -14,14 +14,23 @@ import toolgram
 from tests.properties.selection import every_format
 from tests.strategies import well_formed
 from toolgram.reference import gist
+from toolgram.spec import Literal, Spec
+
+
+def openers_of_repairs(spec: Spec) -> set[str]:
+    """The markers that begin a call in content only as a deviation: the grammar, which has none, takes them for none."""
+    rows = (row for row in spec.transitions if row.repair and spec.states[row.source].meaning == "content")
+    return {shape.text for row in rows if isinstance(shape := spec.terminals.get(row.trigger), Literal)}
 
 
 @every_format
 @given(data=st.data())
 def test_grammar_and_runtime_agree(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)
-    text = data.draw(well_formed(name, small=True)).text
+    output = data.draw(well_formed(name, small=True))
+    text = output.text
     assume(len(text) < 150)
+    assume(not any(opener in (output.content or "") for opener in openers_of_repairs(fmt.spec)))
     note(f"text: {text!r}")
     message = fmt.parse(text, prefix="")
     assume(all(anomaly.kind not in ("surplus_closer", "unfinished_marker") for anomaly in message.anomalies))
