@@ -18,7 +18,7 @@ from toolgram.spec import Literal, Spec
 
 
 def openers_of_repairs(spec: Spec) -> set[str]:
-    """The markers that begin a call in content only as a deviation: the grammar, which has none, takes them for none."""
+    """The markers that begin a call in content only as a deviation, of which the grammar knows nothing."""
     rows = (row for row in spec.transitions if row.repair and spec.states[row.source].meaning == "content")
     return {shape.text for row in rows if isinstance(shape := spec.terminals.get(row.trigger), Literal)}
 
