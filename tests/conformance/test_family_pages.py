@@ -19,6 +19,7 @@ WEATHER = ("get_weather", {"city": "Paris", "days": 3})
 SEARCH = ("search", {"q": 'a "b"'})
 TAGGED = ("search", {"q": 'a "b"', "tags": ["x", "y"]})
 BOTH = ("Two calls.", "Sure.", [WEATHER, SEARCH])
+BOTH_TAGGED = ("Two calls.", "Sure.", [WEATHER, TAGGED])
 
 # Format, the line among the examples under its heading, what the prompt has written: reasoning, content, calls.
 EXAMPLES: list[tuple[str, int, str | None, tuple[str | None, str | None, list[Any]]]] = [
@@ -42,6 +43,7 @@ EXAMPLES: list[tuple[str, int, str | None, tuple[str | None, str | None, list[An
     ("longcat", 0, "<longcat_think>\n", BOTH),
     ("minimax_m1", 2, None, BOTH),
     ("phi4_mini", 0, None, (None, None, [WEATHER, TAGGED])),
+    ("step3", 0, None, BOTH_TAGGED),
 ]
 
 
