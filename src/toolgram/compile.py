@@ -107,6 +107,7 @@ class Program:
     states: dict[str, StateProgram]
     same_path: Mapping[str, str]
     python_json: bool
+    loose_python: str
     literals: dict[str, str]  # trigger -> text
     special: dict[str, str]  # the same, of the special tokens
     closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what stands around it, by text
@@ -161,6 +162,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         states,
         spec.same_path,
         spec.python_json,
+        spec.loose_python,
         literals,
         special,
         {} if strict else _closers(spec, states),

@@ -107,6 +107,7 @@ class Spec:
     special_tokens: tuple[str, ...]
     stop: tuple[str, ...] | None  # terminals that end a turn; None where the file does not say
     python_json: bool
+    loose_python: str  # how Python arguments are written that follow no rule: bare, quoted, or "" for proper ones
     longest_match: bool
     unproven_types: tuple[str, ...]  # of which it is not known how values are written
     same_path: Mapping[str, str]

@@ -62,6 +62,7 @@ def build_spec(
         special_tokens=tuple(about.get("special_tokens", ())),
         stop=tuple(about["stop"]) if "stop" in about else None,
         python_json=about.get("python_json", False),
+        loose_python=about.get("loose_python", ""),
         longest_match=about.get("longest_match", False),
         unproven_types=tuple(about.get("unproven_types", ())),
         same_path=about.get("same_path", {}),

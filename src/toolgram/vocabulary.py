@@ -55,6 +55,12 @@ FORMAT_KEYS: Mapping[str, Key] = {
     "stop": Key("Terminals that end a turn.", "texts", "stop: [EOS]"),
     "canonical": Key("Outputs whose paths an exported grammar allows.", "outputs", "canonical: ['Hello.']"),
     "python_json": Key("Whether JSON in Python's spelling is read.", "truth", "python_json: true"),
+    "loose_python": Key(
+        "Python arguments whose quotes and commas follow no rule: text is bare, or everything is quoted.",
+        "text",
+        "loose_python: bare",
+        one_of=("bare", "quoted"),
+    ),
     "unproven_types": Key(
         "Types of which it is not known how values are written.", "texts", "unproven_types: [object]"
     ),

@@ -269,7 +269,7 @@ HEADING = "## Templates without recorded rows"
 CLASSES = (
     ("blanks that the template writes before content", "read: they are dropped (`turn_start`)"),
     ("a turn that begins behind what closes the user's message", "read, from the generation prompt on"),
-    ("Python calls whose history has no quotes or no commas", "read as Python; not `ok`"),
+    ("Python calls whose history has no quotes or no commas", "read by what is declared, or as Python; not `ok`"),
     ("calls that are told and not printed", "read from the example; not `ok`"),
     ("calls in tags of several tokens, closed behind the last part", "read"),
     ("a prompt that opens the answer", "read"),

@@ -32,13 +32,6 @@ JSON_FRAGMENTS = {"json_call_list", "json_named_call_list"}
 # Messages that do not come back, and why nothing that reads this text could tell: template -> (cases, reason).
 LOST = {
     "key_value_lines": ({"code"}, "a line of raw text looks like the next argument"),
-    "python_tokens": (
-        {"code", "text that looks like JSON"},
-        "the template puts text between quotes and escapes no quotes in it; one is followed by what ends a text",
-    ),
-    "python_all_quoted": (None, "history has all values in quotes; they are read as Python, which has types"),
-    "python_bare_words": (None, "history has no quotes; they are read as Python, which has"),
-    "python_no_commas": (None, "history has no commas; they are read as Python, which has"),
     "role_before_reasoning": (
         {"reasoning and content", "reasoning and a call", "reasoning, content and a call"},
         "nothing marks the beginning of a thought, and turns without one begin the same way",

@@ -2,7 +2,8 @@
 
 Strategy: the fragments of the shipped pythonic formats, with this template's markers.  Python's own brackets tell where
 a call ends, so the rest is a name, a parenthesis, and what stands between two calls.  Models write Python, whatever
-became of quotes and commas in the history that a template prints; where it prints no Python, that is left unexplained.
+became of quotes and commas in the history that a template prints; where it prints no Python, both are read, and that is
+left unexplained.
 """
 
 from __future__ import annotations
@@ -35,15 +36,25 @@ def is_python(calls: CallsFormat) -> bool:
 
 
 def is_lossy(calls: CallsFormat) -> bool:
-    """Whether Python calls are printed so that they are no Python: values without their quotes, or with too many, or no
-    comma between two arguments."""
+    """Whether Python calls are printed so that they are no Python: values without their quotes, with too many, or with
+    others inside that nothing escapes, or no comma between two arguments."""
     form = calls.arguments
     if form.separator.strip() != ",":
         return True
     quotes = {style.before.strip() for style in form.values.values()} & {'="', "='"}
     kinds = {kind for kind, style in form.values.items() if style.before.strip() != "=" and kind != "string"}
     bare = any(style.before.strip() == "=" and style.encoding not in _PYTHON for style in form.values.values())
-    return bare or bool(quotes and kinds)
+    raw = any(style.before.strip() != "=" and style.encoding is ValueEncoding.RAW for style in form.values.values())
+    return bare or raw or bool(quotes and kinds)
+
+
+def looseness(calls: CallsFormat) -> str:
+    """How Python arguments are printed that are none: "quoted" where everything is in quotes, else "bare"; "" for
+    proper ones."""
+    if not is_lossy(calls):
+        return ""
+    quotes = {style.before.strip() for style in calls.arguments.values.values()}
+    return "quoted" if quotes <= {'="', "='"} else "bare"
 
 
 def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
@@ -57,6 +68,8 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     opening, ending = pieces(start.removesuffix("[")), pieces(end.removeprefix("]"))
     if not opening and not start.endswith("["):
         raise NotExpressible("nothing stands before a Python call, by which its beginning could be told")
+    if loose := looseness(calls):
+        builder.about["loose_python"] = loose
     builder.blanks()
     builder.run("NAME", r"[^\W\d]", r"[\w.\-]", 256)
     if any(builder.literal(name, text) != name for name, text in _MARKS.items() if text):

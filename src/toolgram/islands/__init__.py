@@ -10,6 +10,7 @@ One island may hold another: an envelope holds the scanner of its arguments.
 * `json_envelope`: the JSON object around a call, read by ijson, whose events are the machine's triggers,
 * `python_literals`: Python keyword arguments and literals, transcoded to JSON while they arrive,
 * `python_repairs`: the same where models write what is no literal,
+* `loose_python`: the same where quotes and commas follow no rule, and what is declared tells arguments apart,
 * `tagged_values`: what stands between two markers, raw text or a literal,
 * `notated_values`: JSON with quotes and keys of its own,
 * `error_recovery`: how far a broken value reaches.
@@ -78,6 +79,7 @@ _ISLANDS = {  # loaded when first needed: most formats need one or two
     "envelope": "json_envelope.Envelope",
     "python": "python_literals.PythonScanner",
     "repaired_python": "python_repairs.RepairingPythonScanner",
+    "loose_python": "loose_python.LoosePythonScanner",
     "tagged": "tagged_values.TaggedValue",
     "notated": "notated_values.NotatedScanner",
     "recovery": "error_recovery.ErrorRecovery",

@@ -112,7 +112,7 @@ class Calls:
         self.delta(f"{comma}{json.dumps(key, ensure_ascii=False)}: ", source)
         if keys is None:
             return
-        declared = self._declared()
+        declared = self.declared()
         if declared is not None and key not in declared.types and not declared.open:
             self._events.note("undeclared_argument", key)
         if key in keys:
@@ -122,14 +122,14 @@ class Calls:
 
     def may_have(self, key: str) -> bool:
         """Whether the open call may have an argument of this name, which it has not had."""
-        declared = self._declared()
+        declared = self.declared()
         known = declared is None or declared.open or key.rstrip() in declared.types
         return known and key.rstrip() not in (self.keys or ())
 
     def types(self, told: bool) -> Types:
         """The types that are declared for the argument that is being read; an undeclared one is text, where its markers
         have not `told` what it is."""
-        declared = self._declared()
+        declared = self.declared()
         if declared is None or (told and self.key not in declared.types):
             return None
         return declared.types_for(self.key)
@@ -138,14 +138,14 @@ class Calls:
         """The tagged arguments are over."""
         if self.keys is None or self.index is None:
             return
-        declared = self._declared()
+        declared = self.declared()
         for name in declared.required if declared is not None else ():
             if name not in self.keys:
                 self._events.note("missing_argument", name)
         self.delta("}", "")
         self.keys = None
 
-    def _declared(self) -> Parameters | None:
+    def declared(self) -> Parameters | None:
         """The parameters of the function that is called; None where it is not declared."""
         if self._parameters is None:
             from toolgram.parameters import DeclaredParameters

@@ -92,6 +92,8 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
     _load_source(stream.source, data)
     _load_events(stream.events, stream.program.states, data)
     _load_calls(stream.calls, stream.events.held, data)
+    if stream.program.loose_python and isinstance(stream.island, island_class("loose_python")):
+        stream.island.declared = stream.calls.declared()
     closed, replayed, offset = _fields(data, ("closed", "replayed", "offset"), bool, list, _COUNT)
     events = [_loaded_event(event) for event in replayed]
     if not all(type(event) is (ToolCallDelta if at else ToolCallStart) for at, event in enumerate(events)):
@@ -200,7 +202,8 @@ def _check_reader(stream: Stream) -> None:
         fits = isinstance(island, JsonScanner) and island.repairer is not None and bool(island.stack)
         fits = fits and state.meaning == "arguments" and stream.source.transcoding is not None
     elif reader == "python":
-        fits = isinstance(island, island_class("python")) and not island.alone
+        loose = bool(stream.program.loose_python) and isinstance(island, island_class("loose_python"))
+        fits = loose or (isinstance(island, island_class("python")) and not island.alone)
         fits = fits and ("object_start" if unconfirmed else "object_end") in row
     elif reader == "value":
         fits = state.meaning == reader and isinstance(island, island_class(value_kind(state.typed, "value_end" in row)))

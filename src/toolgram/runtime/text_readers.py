@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolgram.compile import ENVELOPE, FENCE, TERMINAL, StateProgram, Symbol
-from toolgram.islands import island_class
+from toolgram.islands import Island, island_class
 from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
 from toolgram.runtime.event_buffer import SYNTAX
@@ -158,8 +158,18 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
     stream.source.unconfirmed = True
     stream.source.opening = stream.source.take(text, begin, end)
     if stream.state.row["object_start"].dest.python:
-        stream.island = island_class("repaired_python" if stream.may_repair_call else "python")(keywords=True)
+        stream.island = _python_arguments(stream)
         stream.reader = "python"
     else:
         stream.reader = "object"
     return end
+
+
+def _python_arguments(stream: Stream) -> Island:
+    """The island of Python arguments: literals, literals that are repaired, or what loose notation stands for."""
+    island: Island
+    if stream.program.loose_python and not stream.program.strict:
+        island = island_class("loose_python")(stream.calls.declared(), stream.program.loose_python == "quoted")
+    else:
+        island = island_class("repaired_python" if stream.may_repair_call else "python")(keywords=True)
+    return island
