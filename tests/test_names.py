@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import toolgram
 from toolgram.cli.app import app
-from toolgram.names import KINDS, SERVERS, chosen, for_model, known_names, template_hint
+from toolgram.names import KINDS, SERVERS, chosen, for_model, known_names, of_server, template_hint
 
 COUNTS = {("vllm", "tool"): 58, ("vllm", "reasoning"): 42, ("sglang", "tool"): 44, ("sglang", "reasoning"): 36}
 UNREAD = {("vllm", "tool"): "hf", ("vllm", "reasoning"): "hf", ("sglang", "tool"): "response_template",
@@ -46,6 +46,19 @@ def test_the_registries_of_vllm_where_it_is_installed() -> None:
     tools = pytest.importorskip("vllm.tool_parsers", reason="vLLM is not here: make test-vllm installs it")
     listed = {name for entry in known_names().entries.values() for name in entry.parsers["vllm", "tool"]} | {"hf"}
     assert {name for name in tools._TOOL_PARSERS_TO_REGISTER if not name.startswith("toolgram")} == listed
+
+
+def test_a_server_hands_a_name_over_for_its_format_unless_formats_share_it() -> None:
+    for name, entry in known_names().entries.items():
+        for parser in {each for kind in KINDS for each in entry.parsers["vllm", kind]}:
+            shared = parser in known_names().shared["vllm"] or name not in SHIPPED
+            assert of_server("vllm", parser, SHIPPED) == (None if shared else name), parser
+    assert of_server("vllm", "llama4_json", SHIPPED) == "llama3_json"
+    assert of_server("vllm", "qwen3", SHIPPED) is None, "beside hermes and beside qwen3_coder"
+    assert of_server("vllm", "lfm2", SHIPPED) == "lfm2"
+    assert of_server("vllm", "unheard_of", SHIPPED) is None
+    listed = {name for entry in known_names().entries.values() for kind in KINDS for name in entry.parsers["vllm", kind]}
+    assert set(known_names().shared["vllm"]) <= listed
 
 
 MODELS = {

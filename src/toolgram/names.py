@@ -53,6 +53,7 @@ class Names:
     entries: Mapping[str, Entry]
     ambiguous: Mapping[str, Choice]
     unread: Mapping[str, str]
+    shared: Mapping[str, Sequence[str]]  # by server: names of its parsers that say nothing of the format
     templates: Sequence[tuple[str, Sequence[str]]]
 
 
@@ -65,6 +66,7 @@ def known_names() -> Names:
         {name: _entry(about) for name, about in data["formats"].items()},
         ambiguous,
         {_plain(name): why for name, why in data["unread"].items()},
+        data["shared"],
         [(each["format"], each["texts"]) for each in data["templates"]],
     )
 
@@ -109,6 +111,17 @@ def for_model(model: str, shipped: Sequence[str]) -> Choice | None:
         if (found is None or len(text) > len(found[0])) and re.search(rf"(?:^|[^a-z0-9]){re.escape(text)}", identity):
             found = text, name
     return Choice(found[1], f"{found[0]!r} in the id of the model") if found else None
+
+
+def of_server(server: str, name: str, shipped: Sequence[str]) -> str | None:
+    """The shipped format that a server's own name for a parser stands for; None where it stands for none that ships, or
+    models of several formats share the name."""
+    names = known_names()
+    if name in names.shared[server]:
+        return None
+    owners = (owner for owner, entry in names.entries.items() for kind in KINDS if name in entry.parsers[server, kind])
+    found = next(owners, name)
+    return found if found in shipped else None
 
 
 def template_hint(template: str) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import toolgram
 from toolgram.cli.terminal import refuse
 from toolgram.integrations.vllm import (
-    ALIASES,
     AUTO_NAME,
     NOT_OVERRIDABLE,
     OVERRIDE_VARIABLE,
@@ -29,7 +28,7 @@ def print_vllm_help(format_name: str | None, override: str | None) -> None:
         for known, meaning in parser_names().items():
             about = "the format that follows from the tokenizer" if known == AUTO_NAME else _models(meaning)
             print(f"  {known:28} {about}")
-        print(f"\nUnder vLLM's own names: toolgram vllm --override {','.join(sorted(ALIASES)[:2])}")
+        print("\nUnder vLLM's own names: toolgram vllm --override llama3_json,mistral")
         print("A chat template that only the server is given: TOOLGRAM_CHAT_TEMPLATE=FILE vllm serve ...")
 
 

@@ -24,20 +24,12 @@ import sys
 from typing import Any
 
 from toolgram.formats import format_names
+from toolgram.names import of_server
 
 OVERRIDE_VARIABLE = "TOOLGRAM_VLLM_OVERRIDE"
 AUTO_NAME = "toolgram"
 PARSERS = "toolgram.integrations.vllm_parsers"
 
-# vLLM's names for what toolgram ships under another name. For any other name the format follows from the tokenizer.
-ALIASES = {
-    "granite": "granite_3",
-    "llama4_json": "llama3_json",
-    "llama4_pythonic": "llama4_pythonic",
-    "openai": "gpt_oss",
-    "openai_gptoss": "gpt_oss",
-    "pythonic": "llama4_pythonic",
-}
 # vLLM looks at these names themselves and adds parts of its own.
 NOT_OVERRIDABLE = frozenset({"kimi_k3", "cohere_command3", "cohere_command4", "minicpmv"})
 
@@ -58,7 +50,7 @@ def parser_names() -> dict[str, str]:
 
 def overridden_format(name: str) -> str:
     """The format that one of vLLM's own names stands for when it is handed over."""
-    return ALIASES.get(name, name if name in format_names() else "auto")
+    return of_server("vllm", name, format_names()) or "auto"
 
 
 def overrides() -> dict[str, str]:
