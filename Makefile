@@ -12,6 +12,7 @@ VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
 LLAMA := .llama-cpp
 SERVE := .serve
 WORKERS ?= 2
+HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
 .PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp test-ray conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
@@ -51,9 +52,9 @@ test-compiled: $(READY) ## all tests, on the package compiled by mypyc (needs a 
 test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.24.0 for another version (1.5 GB, two minutes)
 	VLLM_LOGGING_LEVEL=ERROR $(VLLM_ENV)/bin/python -m pytest tests/integrations --ignore tests/integrations/test_vllm_http.py $(ARGS)
 
-test-vllm-http: $(VLLM_ENV)/.installed ## every kind of request to a real vLLM server, through the clients of OpenAI and Anthropic
+test-vllm-http: $(VLLM_ENV)/.installed ## requests to real vLLM servers, a format of each family by the day; ALL=1 for all, SEED=1
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
-	VLLM_LOGGING_LEVEL=INFO $(VLLM_ENV)/bin/python -m pytest tests/integrations/test_vllm_http.py $(ARGS)
+	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=INFO $(VLLM_ENV)/bin/python -m pytest tests/integrations/test_vllm_http.py $(ARGS)
 
 test-vllm-if-built: # part of `make ci`; the plug-in's tests against a stand-in are part of `make test`
 	@if [ -e $(VLLM_ENV)/.installed ]; then $(MAKE) --no-print-directory test-vllm; \
@@ -96,9 +97,9 @@ $(SERVE)/.ready: $(READY) tests/gateway/serve-requirements.txt
 vllm-table: $(VLLM_ENV)/.installed ## run vLLM's own parsers on the same cases and write the table in docs/vllm.md
 	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.compare --write docs/vllm.md
 
-vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vLLM's own parsers as well; writes the table in docs/vllm.md
+vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vLLM's parsers as well; writes docs/vllm.md; MODELS='Qwen3 QwQ'
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
-	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.http_matrix --theirs --write docs/vllm.md
+	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.http_table --theirs --write docs/vllm.md $(MODELS)
 
 export-table: $(READY) ## run exports whose grammars changed in their engines, write the table in docs/export.md; ALL=1, SAMPLES=200 for more
 	$(BIN)/python -m tests.export.table --write docs/export.md --samples $(or $(SAMPLES),100) $(if $(ALL),--all)

@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import toolgram
-from tests.integrations.cases import TOOLS, WRITERS, Turn
+from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import ChatStreamProcessor, Server, grouped
+from tests.integrations.writers import WRITERS, Turn
 
 LENGTHS = (250, 1_000, 4_000, 16_000, 64_000)
 QUICK_LENGTHS = (250, 4_000)
-FORMATS = ("mistral_v11", "hermes", "llama3_json", "llama4_pythonic", "mistral_v3", "qwen3_coder")
 TARGET = 1.3
 LINE = "    total = add(first, second)  # {so} it goes\n"
 
@@ -96,7 +96,10 @@ def measure(name: str, length: int, runs: int) -> dict[str, Measured]:
     """The four of one format and length."""
     tokenizer = Pieces(list(toolgram.get_format(name).program.special.values()), size=4)
     content = (LINE * (length // len(LINE) + 1))[:length]
-    ids = tokenizer.encode(WRITERS[name](Turn("", calls=(("write_file", {"path": "/tmp/a.py", "content": content}),))))
+    text = WRITERS[name](Turn("", calls=(("write_file", {"path": "/tmp/a.py", "content": content}),)))
+    read = toolgram.get_format(name).parse(text, TOOLS, "")
+    assert [call.status for call in read.tool_calls] == ["complete"], f"{name}: {read}"
+    ids = tokenizer.encode(text)
     ours = f"toolgram_{name}"
     found = {
         "idle_text": Measured(tokenizer, ids, "idle_text", None),
@@ -118,11 +121,10 @@ def measure(name: str, length: int, runs: int) -> dict[str, Measured]:
 def main() -> None:
     """Print the table."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("formats", nargs="*", help="these; all that ship, without one")
     options.add_argument("--quick", action="store_true", help="two lengths, few runs")
-    quick = options.parse_args().quick
-    from vllm.plugins import load_general_plugins
-
-    load_general_plugins()
+    given = options.parse_args()
+    quick, names = given.quick, given.formats or [name for name in toolgram.format_names() if name in WRITERS]
     register_idle()
     print("us per delta through vLLM's ChatStreamProcessor; deltas of 4 characters\n")
     print(
@@ -130,7 +132,7 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|")
     ratios = []
-    for name in FORMATS:
+    for name in names:
         for length in QUICK_LENGTHS if quick else LENGTHS:
             found = measure(name, length, 5 if quick else 15 if length <= 4_000 else 5)
             ratio = max(found["tools"].mean, found["pair"].mean) / found["idle_call"].mean

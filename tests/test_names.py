@@ -57,7 +57,9 @@ def test_a_server_hands_a_name_over_for_its_format_unless_formats_share_it() -> 
     assert of_server("vllm", "qwen3", SHIPPED) is None, "beside hermes and beside qwen3_coder"
     assert of_server("vllm", "lfm2", SHIPPED) == "lfm2"
     assert of_server("vllm", "unheard_of", SHIPPED) is None
-    listed = {name for entry in known_names().entries.values() for kind in KINDS for name in entry.parsers["vllm", kind]}
+    listed = {
+        name for entry in known_names().entries.values() for kind in KINDS for name in entry.parsers["vllm", kind]
+    }
     assert set(known_names().shared["vllm"]) <= listed
 
 

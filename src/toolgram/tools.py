@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from toolgram.errors import ToolgramError
@@ -26,6 +26,7 @@ KNOWN_SHAPES = (
     'a Python function with annotations; a tool that runs on the server, such as {"type": "web_search"}'
 )
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
+_PLACES = frozenset({"function", *_SCHEMA_KEYS})  # where parameters may be
 _KEYS = ("type", "function", "custom", "name", "description", "strict", *_SCHEMA_KEYS)
 # What may stand beside the name of a function that declares no parameters. Any other key may be where they are.
 _BESIDE = frozenset(_KEYS) | {
@@ -186,10 +187,26 @@ def _from_python(tool: Any, at: int) -> DeclaredTool:
 
 def _attributes(tool: Any) -> Mapping[str, Any]:
     """The attributes of an object under the keys that are known; none where it has no place for parameters."""
-    found = {key: getattr(tool, key, _MISSING) for key in _KEYS}
-    there = {key: each for key, each in found.items() if each is not _MISSING and each is not None}
-    has_place = any(found[key] is not _MISSING for key in ("function", *_SCHEMA_KEYS))
+    kind: Any = type(tool)
+    keys = _model_keys(kind)
+    if keys is None:
+        found = {key: each for key in _KEYS if (each := getattr(tool, key, _MISSING)) is not _MISSING}
+    else:
+        found = {key: getattr(tool, key) for key in keys}
+        extra = getattr(tool, "__pydantic_extra__", None)
+        if extra:
+            found |= {key: extra[key] for key in _KEYS if key in extra}
+    there = {key: each for key, each in found.items() if each is not None}
+    has_place = not _PLACES.isdisjoint(found)
     return there if has_place or isinstance(there.get("type"), str) else {}
+
+
+@functools.lru_cache(maxsize=256)
+def _model_keys(kind: type[Any]) -> Sequence[str] | None:
+    """The known keys that objects of a pydantic model have; None for any other class. A model takes microseconds to say
+    that it lacks an attribute, and a server reads its tools for each request."""
+    fields = getattr(kind, "__pydantic_fields__", None)
+    return [key for key in _KEYS if key in fields or hasattr(kind, key)] if isinstance(fields, Mapping) else None
 
 
 def _dumped(schema: Any) -> Mapping[str, Any] | None:

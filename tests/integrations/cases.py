@@ -1,31 +1,19 @@
 """What models say, in every shipped format: the cases of the vLLM matrix.
 
-A case is written down once, as reasoning, content and calls; a *writer* puts it into a format's notation.  What the
-package's own whole-text parse makes of the text is what every path through a server has to give, and where a format
-has a writer here, that parse is held to what was written.  A format without a writer is tried with its own example.
+A case is written down once, as reasoning, content and calls; a *writer* of `writers.py` puts it into a format's
+notation.  What the package's own whole-text parse makes of the text is what every path through a server has to give,
+and where a format has a writer, that parse is held to what was written.  A format without one is tried with its own
+example.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import toolgram
-
-Call: TypeAlias = tuple[str, dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Turn:
-    """What a model means to say."""
-
-    label: str
-    reasoning: str = ""
-    content: str = ""
-    calls: tuple[Call, ...] = ()
-    after: str = ""
+from tests.integrations.writers import WRITERS, Call, Turn, can_write
 
 
 @dataclass(frozen=True)
@@ -80,109 +68,6 @@ TOOLS = [
 ]
 
 
-# --- writers --------------------------------------------------------------------------------------------------------
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _think(turn: Turn, opening: str = "<think>", closing: str = "</think>") -> str:
-    return f"{opening}{turn.reasoning}{closing}" if turn.reasoning else ""
-
-
-def _hermes(turn: Turn) -> str:
-    calls = [
-        f'<tool_call>\n{{"name": "{name}", "arguments": {_json(arguments)}}}\n</tool_call>'
-        for name, arguments in turn.calls
-    ]
-    return _think(turn) + "\n".join(part for part in (turn.content, *calls, turn.after) if part)
-
-
-def _qwen3_coder(turn: Turn) -> str:
-    def value(given: Any) -> str:
-        return given if isinstance(given, str) else _json(given)
-
-    def call(name: str, arguments: dict[str, Any]) -> str:
-        given = "".join(f"<parameter={key}>\n{value(each)}\n</parameter>\n" for key, each in arguments.items())
-        return f"<tool_call>\n<function={name}>\n{given}</function>\n</tool_call>"
-
-    return _think(turn) + "\n".join([*filter(None, (turn.content, *(call(*each) for each in turn.calls), turn.after))])
-
-
-def _list_of(turn: Turn) -> str:
-    return _json([{"name": name, "arguments": arguments} for name, arguments in turn.calls])
-
-
-def _granite_3(turn: Turn) -> str:
-    return _think(turn) + turn.content + (f"<|tool_call|>{_list_of(turn)}" if turn.calls else "") + turn.after
-
-
-def _mistral_v3(turn: Turn) -> str:
-    return turn.content + (f"[TOOL_CALLS] {_list_of(turn)}" if turn.calls else "") + turn.after
-
-
-def _mistral_v11(turn: Turn) -> str:
-    calls = "".join(f"[TOOL_CALLS]{name}[ARGS]{_json(arguments)}" for name, arguments in turn.calls)
-    return _think(turn, "[THINK]", "[/THINK]") + turn.content + calls + turn.after
-
-
-def _llama3_json(turn: Turn) -> str:
-    calls = "; ".join(_json({"name": name, "parameters": arguments}) for name, arguments in turn.calls)
-    return "\n".join(part for part in (turn.content, calls, turn.after) if part)
-
-
-def _python_list(turn: Turn) -> str:
-    def call(name: str, arguments: dict[str, Any]) -> str:
-        return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
-
-    return f"[{', '.join(call(*each) for each in turn.calls)}]"
-
-
-def _llama4_pythonic(turn: Turn) -> str:
-    return turn.content + (f"<|python_start|>{_python_list(turn)}<|python_end|>" if turn.calls else "") + turn.after
-
-
-def _lfm2(turn: Turn) -> str:
-    calls = f"<|tool_call_start|>{_python_list(turn)}<|tool_call_end|>" if turn.calls else ""
-    return _think(turn) + turn.content + calls + turn.after
-
-
-def _functionary_v3_2(turn: Turn) -> str:
-    content = [f">>>all\n{turn.content}"] if turn.content else []
-    after = [f">>>all\n{turn.after}"] if turn.after else []
-    return "".join([*content, *(f">>>{name}\n{_json(arguments)}" for name, arguments in turn.calls), *after])
-
-
-def _gpt_oss(turn: Turn) -> str:
-    messages = []
-    if turn.reasoning:
-        messages.append(f"<|channel|>analysis<|message|>{turn.reasoning}")
-    if turn.content:
-        messages.append(f"<|channel|>final<|message|>{turn.content}")
-    messages += [
-        f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{_json(arguments)}"
-        for name, arguments in turn.calls
-    ]
-    if turn.after:
-        messages.append(f"<|channel|>final<|message|>{turn.after}")
-    return "<|end|><|start|>assistant".join(messages)
-
-
-WRITERS: dict[str, Callable[[Turn], str]] = {
-    "functionary_v3_2": _functionary_v3_2,
-    "gpt_oss": _gpt_oss,
-    "granite_3": _granite_3,
-    "hermes": _hermes,
-    "lfm2": _lfm2,
-    "llama3_json": _llama3_json,
-    "llama4_pythonic": _llama4_pythonic,
-    "mistral_v3": _mistral_v3,
-    "mistral_v11": _mistral_v11,
-    "qwen3_coder": _qwen3_coder,
-}
-
-
 def can_reason(name: str) -> bool:
     """Whether a format has reasoning."""
     states = toolgram.get_format(name).machine_dict["machine"]["states"]
@@ -201,7 +86,7 @@ def cases(name: str) -> list[Case]:
     if writer is None:
         return found
     for turn in TURNS:
-        if turn.reasoning and not can_reason(name):
+        if (turn.reasoning and not can_reason(name)) or not can_write(name, turn):
             continue
         text = writer(turn)
         found.append(Case(name, turn.label, text, turn))

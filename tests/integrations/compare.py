@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import toolgram
-from tests.integrations.cases import TOOLS, WRITERS, Turn, cases, meant
+from tests.integrations.cases import TOOLS, cases, meant
 from tests.integrations.tokenizers_for_tests import llama3, mistral
 from tests.integrations.vllm_driver import GROUPS, Server
 from tests.integrations.vllm_heard import Heard
+from tests.integrations.writers import WRITERS, Turn
 
 BEGIN, END = "<!-- table: written by `make vllm-table` -->", "<!-- end of table -->"
 WHOLE_ANSWER = "whole"
@@ -229,9 +230,6 @@ def told(row: dict[int | str, str]) -> str:
 
 def table() -> str:
     """The two tables, as Markdown."""
-    from vllm.plugins import load_general_plugins
-
-    load_general_plugins()
     scratch = Path(tempfile.mkdtemp())
     summary = [
         "| format | cases | runs | toolgram wrong | vLLM's parsers | vLLM's wrong |",

@@ -3,43 +3,27 @@
 Strategy: a turn is written in a model's notation by a writer that knows nothing of toolgram, said by a scripted
 engine behind vLLM's own server, and heard through the official clients. What was written is what has to be heard.
 Of a call that was cut off, and of one that cannot be read, other things have to hold; `wrong` says which.
-
-    python -m tests.integrations.http_matrix [SHAPE ...] [--theirs] [--write docs/vllm.md]
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
-import tempfile
-import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import toolgram
-from tests.integrations.cases import TOOLS, TURNS, Turn
-from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask, Clients
-from tests.integrations.http_shapes import CLOSED, Shape, shapes
+from tests.integrations.cases import TOOLS, TURNS
+from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask
+from tests.integrations.http_shapes import CLOSED, Shape
 from tests.integrations.vllm_heard import Heard
+from tests.integrations.writers import Turn
 
-ROOT = Path(__file__).parents[2]
 PACES = (None, 1, 3, 40, 0)  # tokens in a step; None: one message, 0: all at once
 FEW = (None, 3, 0)
-AT_ONCE = 32  # requests that are under way
-START = 60  # seconds that each server may take to start
 BIG = 20_000  # characters of arguments
 REFUSED = "<<REFUSED>>"
-TOLD = 4  # kinds of mistakes in a cell of the table
-BEGIN, END = "<!-- http table: written by `make vllm-http-table` -->", "<!-- end of http table -->"
 
 _WEATHER = ("get_weather", {"city": "Paris"})
 MORE = (
@@ -81,7 +65,7 @@ class Model:
     def __init__(self, shape: Shape, tokenizer: Any, folder: Path) -> None:
         self.shape, self.tokenizer, self.folder = shape, tokenizer, folder
         self.scripts: dict[tuple[int, ...], int] = {}
-        self.specials = [text for text in tokenizer.all_special_tokens if text]
+        self.specials = [*(text for text in tokenizer.all_special_tokens if text), *shape.around_text]
 
     def prompt(self, tools: Any, template: dict[str, Any]) -> str:
         """The prompt as the template writes it."""
@@ -196,7 +180,7 @@ class Model:
         )
         thought = Turn("cut", reasoning="They want to know about the weather in Paris.", content="It is sunny.")
         places: list[tuple[str, Turn, str]] = []
-        if self.shape.text_with_calls:
+        if self.shape.can_write(turn):
             places += [("name", turn, "write_f"), ("arguments", turn, "one two"), ("arguments, early", turn, "/tm")]
         places += [("content", Turn("", content="It is sunny in Paris today."), "sunny in")]
         if self.shape.reasons:
@@ -226,12 +210,13 @@ class Model:
             ),
             "",
         )
-        opened = self.written(Turn(""), TOOLS, {}) or ""
-        if not marker or text is None:
-            return
         said = f"A call begins with {marker} here."
         turn = Turn("", content=said, calls=(_WEATHER,))
-        script = (*self.script(opened, end=False), *self.spelled(said + "\n"), *self.script(text[len(opened) :]))
+        whole = self.written(turn, TOOLS, {}) if marker else None
+        if whole is None:
+            return
+        before, _, rest = whole.partition(said)
+        script = (*self.script(before, end=False), *self.spelled(said), *self.script(rest))
         for api in APIS:
             for pace in FEW:
                 yield _exact("marker quoted in content", "quoted markers", turn, Ask(0, api, pace, TOOLS), script)
@@ -360,197 +345,4 @@ def value(arguments: str) -> Any:
         return arguments
 
 
-# --- servers --------------------------------------------------------------------------------------------------------
-
-
-def make_model(shape: Shape, folder: Path) -> Model:
-    """A model folder: configuration, tokenizer, template."""
-    from tests.integrations.tokenizers_for_tests import real_tokenizer
-
-    folder.mkdir(parents=True)
-    tokenizer = real_tokenizer(shape.tokenizer, shape.added, shape.special, shape.eos, shape.template_text())
-    tokenizer.save_pretrained(folder)
-    config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": 64,
-        "intermediate_size": 64,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 2,
-        "vocab_size": len(tokenizer),
-        "max_position_embeddings": 131072,
-        "dtype": "float32",
-        "eos_token_id": tokenizer.eos_token_id,
-    }
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    (folder / "scripts.json").write_text("[]", encoding="utf-8")
-    return Model(shape, tokenizer, folder)
-
-
-def arguments(tools: str, reasoning: str | None) -> list[str]:
-    """The flags of a server."""
-    given = ["--enable-auto-tool-choice", "--tool-call-parser", tools]
-    return given + (["--reasoning-parser", reasoning] if reasoning else [])
-
-
-class Fleet:
-    """A process with a server for each model, and one more where vLLM's own parsers are asked for."""
-
-    def __init__(self, models: Sequence[Model], scratch: Path, theirs: bool = False) -> None:
-        self.models = {model.shape.name: model for model in models}
-        self.ports: dict[str, int] = {}
-        configurations = []
-        for model in models:
-            ways = [("toolgram", arguments(model.shape.parser, model.shape.parser))]
-            if theirs and model.shape.theirs[0]:
-                ways.append(("vLLM", arguments(*model.shape.theirs)))
-            for way, given in ways:
-                name = f"{way} {model.shape.name}"
-                self.ports[name] = free_port()
-                configurations.append(
-                    {"name": name, "folder": str(model.folder), "port": self.ports[name], "arguments": given}
-                )
-        self.plan = scratch / "servers.json"
-        self.plan.write_text(json.dumps(configurations), encoding="utf-8")
-        self.log = scratch / "servers.log"
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Fleet:
-        environment = {**os.environ, "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "WARNING")}
-        command = [sys.executable, "-m", "tests.integrations.http_server", str(self.plan)]
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env=environment)
-        ready, until = self.plan.with_suffix(".ready"), time.monotonic() + START * len(self.ports)
-        while not ready.exists():
-            if self.process.poll() is not None or time.monotonic() > until:
-                self.__exit__()
-                raise RuntimeError(f"the servers did not start:\n{self.said()[-3000:]}")
-            time.sleep(0.1)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)  # this process and no other
-            try:
-                self.process.wait(30)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-
-    def said(self) -> str:
-        """The log of the servers."""
-        return self.log.read_text(encoding="utf-8", errors="replace")
-
-    async def try_all(self, name: str, trials: Sequence[Trial]) -> list[tuple[Trial, Heard]]:
-        """The answers of one server to these."""
-        clients = Clients(self.ports[name])
-        gate = asyncio.Semaphore(AT_ONCE)
-
-        async def one(trial: Trial) -> tuple[Trial, Heard]:
-            async with gate:
-                return trial, (await clients.hear(trial.ask))[0]
-
-        try:
-            return list(await asyncio.gather(*(one(trial) for trial in trials)))
-        finally:
-            await clients.close()
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def make_models(names: Sequence[str], scratch: Path) -> list[Model]:
-    """The models of these shapes, or of all."""
-    return [make_model(shape, scratch / shape.name) for shape in shapes(names)]
-
-
-def main() -> None:
-    """Try all, and print what is wrong; or put the table where it stands in a page."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("shapes", nargs="*")
-    options.add_argument("--theirs", action="store_true", help="vLLM's own parsers as well")
-    options.add_argument("--show", type=int, default=3, help="examples of each kind of mistake")
-    options.add_argument("--only", default="", help="the kinds of trials whose name begins so")
-    options.add_argument("--write", metavar="PAGE", type=Path, help="put the table into this page")
-    options.add_argument("--log", metavar="FILE", type=Path, help="keep the log of the servers")
-    given = options.parse_args()
-    tallies: dict[str, Tally] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        models = make_models(given.shapes, Path(scratch))
-        trials = {model.shape.name: model.trials() for model in models}
-        for model in models:
-            model.write()
-        with Fleet(models, Path(scratch), given.theirs) as fleet:
-            for server in fleet.ports:
-                name = server.partition(" ")[2]
-                wanted = [trial for trial in trials[name] if trial.kind.startswith(given.only)]
-                heard = asyncio.run(fleet.try_all(server, wanted))
-                tallies[server] = Tally(heard, fleet.models[name].specials)
-                tallies[server].report(server, given.show)
-            if given.log:
-                given.log.write_text(fleet.said(), encoding="utf-8")
-    if given.write:
-        old = given.write.read_text(encoding="utf-8")
-        before, _, rest = old.partition(BEGIN)
-        after = rest.partition(END)[2]
-        given.write.write_text(f"{before}{BEGIN}\n\n{table(models, tallies)}\n{END}{after}", encoding="utf-8")
-
-
-class Tally:
-    """What is wrong with the answers of one server."""
-
-    def __init__(self, heard: Sequence[tuple[Trial, Heard]], specials: Sequence[str]) -> None:
-        self.asked = len(heard)
-        self.kinds: Counter[tuple[str, str]] = Counter()
-        self.examples: dict[tuple[str, str], list[Any]] = {}
-        for trial, answer in heard:
-            problem = wrong(answer, trial, specials)
-            if problem:
-                example = (trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
-                self.kinds[trial.kind, problem] += 1
-                self.examples.setdefault((trial.kind, problem), []).append(example)
-
-    @property
-    def wrong(self) -> int:
-        """How many answers."""
-        return sum(self.kinds.values())
-
-    def report(self, server: str, show: int) -> None:
-        """Print it, with examples."""
-        print(f"{server}: {self.wrong} of {self.asked} wrong", flush=True)
-        for key, often in self.kinds.most_common():
-            print(f"   {often:4} {key[0]}: {key[1]}")
-            for example in self.examples[key][:show]:
-                print(f"        {example!s:.400}")
-
-    def told(self) -> str:
-        """The kinds of mistakes, the most frequent first, in one cell."""
-        often: Counter[str] = Counter()
-        for (kind, problem), number in self.kinds.items():
-            often[f"{kind}: {problem}"] += number
-        shown = [f"{number} {problem}" for problem, number in often.most_common(TOLD)]
-        return "; ".join(shown + ([f"{len(often) - TOLD} more kinds"] if len(often) > TOLD else [])) or "none"
-
-
-def table(models: Sequence[Model], tallies: dict[str, Tally]) -> str:
-    """toolgram, and vLLM's own parsers beside it, as Markdown."""
-    rows = ["| model | requests | toolgram wrong | vLLM's parsers | wrong | of these |", "|---|---|---|---|---|---|"]
-    for model in models:
-        shape = model.shape
-        ours, theirs = tallies[f"toolgram {shape.name}"], tallies.get(f"vLLM {shape.name}")
-        mine = str(ours.wrong) if not ours.wrong else f"{ours.wrong} ({ours.told()})"
-        flags = " + ".join(f"`{each}`" for each in shape.theirs if each)
-        rest = f"{flags} | {theirs.wrong} | {theirs.told()}" if theirs else "- | - | -"
-        rows.append(f"| {shape.name} | {ours.asked} | {mine} | {rest} |")
-    return "\n".join(rows) + "\n"
-
-
-__all__ = ["CLOSED", "RESPONSES", "Fleet", "Model", "Trial", "make_models", "wrong"]
-
-if __name__ == "__main__":
-    main()
+__all__ = ["CLOSED", "RESPONSES", "Model", "Trial", "wrong"]

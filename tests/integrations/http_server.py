@@ -2,9 +2,10 @@
 
     python -m tests.integrations.http_server SERVERS.json
 
-SERVERS.json is a list of `{"name", "folder", "port", "arguments"}`; the arguments are those of `vllm serve`. All of it
-is vLLM's own: argument parser, engine arguments, AsyncLLM, FastAPI application, routes, uvicorn. Only loopback is
-bound. The process writes SERVERS.ready beside it when all of them answer, and ends on SIGTERM.
+SERVERS.json is a list of `{"name", "folder", "port", "arguments", "may_fail"}`; the arguments are those of `vllm
+serve`. All of it is vLLM's own: argument parser, engine arguments, AsyncLLM, FastAPI application, routes, uvicorn. Only
+loopback is bound. The process writes SERVERS.ready beside it when all of them answer, and ends on SIGTERM. That file
+has the servers that may fail and did, each with its error: a parser of vLLM's may refuse a tokenizer.
 """
 
 from __future__ import annotations
@@ -27,13 +28,6 @@ os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 
 async def serve(configurations: list[dict[str, Any]], ready: Path) -> None:
     """Start them all, say so, and wait for the end."""
-    import uvicorn
-    from vllm.entrypoints.common.cli_args import make_arg_parser, validate_parsed_serve_args
-    from vllm.entrypoints.launchers.api_server.app_state import init_app_state
-    from vllm.entrypoints.launchers.api_server.entry import build_async_engine_client
-    from vllm.entrypoints.launchers.app import build_app
-    from vllm.utils.argparse_utils import FlexibleArgumentParser
-
     from tests.integrations.scripted_engine import put_in_place
 
     put_in_place(ready.parent)
@@ -42,31 +36,48 @@ async def serve(configurations: list[dict[str, Any]], ready: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as stack:
-        servers = []
+        servers, failed = [], {}
         for each in configurations:
-            parser = make_arg_parser(FlexibleArgumentParser())
-            given = f"--model {each['folder']} --served-model-name model --host 127.0.0.1 --port {each['port']}"
-            arguments = parser.parse_args(
-                [*given.split(), "--dtype", "float32", "--disable-log-stats", *each["arguments"]]
-            )
-            validate_parsed_serve_args(arguments)
-            client = await stack.enter_async_context(build_async_engine_client(arguments))
-            tasks = await client.get_supported_tasks()
-            app = build_app(arguments, tasks, client.model_config)
-            await init_app_state(client, app.state, arguments, tasks)
-            config = uvicorn.Config(
-                app, host="127.0.0.1", port=each["port"], log_level="warning", access_log=False, timeout_keep_alive=600
-            )
-            server = app.state.server = uvicorn.Server(config)
-            server.install_signal_handlers = lambda: None
-            servers.append((server, asyncio.create_task(_quiet(server))))
+            try:
+                servers.append(await _started(each, stack))
+            except Exception as error:
+                if not each["may_fail"]:
+                    raise
+                failed[each["name"]] = repr(error)[:300]
         while not all(server.started for server, _ in servers):
             await asyncio.sleep(0.02)
-        ready.touch()
+        written = ready.with_suffix(".failed")
+        written.write_text(json.dumps(failed), encoding="utf-8")
+        written.rename(ready)
         await stopped.wait()
         for server, _ in servers:
             server.should_exit = True
         await asyncio.gather(*(task for _, task in servers))
+
+
+async def _started(each: dict[str, Any], stack: AsyncExitStack) -> tuple[Any, asyncio.Task[None]]:
+    """One server and its task."""
+    import uvicorn
+    from vllm.entrypoints.common.cli_args import make_arg_parser, validate_parsed_serve_args
+    from vllm.entrypoints.launchers.api_server.app_state import init_app_state
+    from vllm.entrypoints.launchers.api_server.entry import build_async_engine_client
+    from vllm.entrypoints.launchers.app import build_app
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    parser = make_arg_parser(FlexibleArgumentParser())
+    given = f"--model {each['folder']} --served-model-name model --host 127.0.0.1 --port {each['port']}"
+    arguments = parser.parse_args([*given.split(), "--dtype", "float32", "--disable-log-stats", *each["arguments"]])
+    validate_parsed_serve_args(arguments)
+    client = await stack.enter_async_context(build_async_engine_client(arguments))
+    tasks = await client.get_supported_tasks()
+    app = build_app(arguments, tasks, client.model_config)
+    await init_app_state(client, app.state, arguments, tasks)
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=each["port"], log_level="warning", access_log=False, timeout_keep_alive=600
+    )
+    server = app.state.server = uvicorn.Server(config)
+    server.install_signal_handlers = lambda: None
+    return server, asyncio.create_task(_quiet(server))
 
 
 async def _quiet(server: Any) -> None:

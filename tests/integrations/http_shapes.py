@@ -9,19 +9,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 import toolgram
-from tests.integrations.cases import WRITERS, Call, Turn, can_reason
+from tests.integrations.cases import TOOLS, can_reason
+from tests.integrations.writers import WRITERS, Call, Turn, can_write
+from tests.properties.selection import ALL, seed
+from toolgram.names import KINDS, known_names
 
 TEMPLATES = Path(__file__).parents[1] / "conformance" / "templates"
 CHATML = (
     "{%- if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{%- endif %}{%- for m in messages %}"
     "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{%- endfor %}"
-    "{%- if add_generation_prompt %}<|im_start|>assistant\n{%- endif %}"
+    "{%- if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{%- endif %}"
 )
+MERGES = 20_000  # a server loads its tokenizer three times: with all merges, six seconds
 OPEN, CLOSED = "open", "closed"  # where a prompt leaves reasoning; "" where it says nothing
 
 
@@ -40,22 +47,37 @@ class Shape:
     tokenizer: str = "llama3"
     theirs: tuple[str, str | None] = ("", None)  # vLLM's own parsers: tools, reasoning
     switch: str = "enable_thinking"  # the template's word for thinking on and off, where it has one
-    text_with_calls: bool = field(default=True)  # whether the notation has text beside calls
+    whole: Callable[[Turn], str] | None = None  # writes a turn with its reasoning, where a prompt says nothing of it
+    can_write: Callable[[Turn], bool] = lambda turn: True  # whether the notation has room for a turn
+    thinks: bool = False  # with `whole`, whether it has reasoning
+    begun: str = ""  # with `whole`, what a prompt that asks for thinking has begun
+    around_text: tuple[str, ...] = ()  # markers around content
+    merges: int | None = MERGES  # of the tokenizer, the most frequent ones; None for all
     examples: tuple[str, ...] = ()  # of a shipped format; what they mean is what the package reads in them
 
     @property
     def reasons(self) -> bool:
         """Whether the model thinks."""
-        return bool(self.think[1])
+        return self.thinks or bool(self.think[1])
 
     def template_text(self) -> str:
         """The chat template."""
         if not self.template:
-            return CHATML
+            when = "true" if self.opens_message else self.switch
+            begun = f"{{%- if add_generation_prompt and {when} %}}{{{{ {self.begun!r} }}}}{{%- endif %}}"
+            return CHATML + (begun if self.begun else "")
         return (TEMPLATES / f"{self.template}.jinja").read_text(encoding="utf-8")
+
+    @property
+    def opens_message(self) -> bool:
+        """Whether what the prompt begins is any message, and no thought."""
+        return self.whole is not None and bool(self.begun) and self.whole(Turn("", content="C")).startswith(self.begun)
 
     def prompt_state(self, prompt: str) -> str:
         """Where a rendered prompt leaves reasoning."""
+        if self.whole is not None:
+            opened = self.begun and prompt.endswith(self.begun) and not self.opens_message
+            return OPEN if opened else "" if self.thinks else CLOSED
         opening, closing = (part.strip() for part in self.think)
         end = prompt.rstrip()
         if not self.reasons:
@@ -69,12 +91,25 @@ class Shape:
         opening, closing = self.think
         if turn.reasoning and (state == CLOSED or not self.reasons):
             return None
-        if turn.calls and not self.text_with_calls and (turn.content or turn.after):
+        if not self.can_write(turn):
             return None
+        if self.whole is not None:
+            return self._behind_plain_prompt(turn, self.whole(turn), state)
         before = {OPEN: f"{turn.reasoning}{closing}", CLOSED: ""}.get(
             state, f"{opening}{turn.reasoning}{closing}" if turn.reasoning else ""
         )
         return before + self.calls(turn)
+
+    def _behind_plain_prompt(self, turn: Turn, text: str, state: str) -> str | None:
+        """A whole turn behind what the prompt has begun: a message, or a thought, and then a model thinks in no other
+        way."""
+        if not self.begun:
+            return text
+        if self.opens_message:
+            return text.removeprefix(self.begun)
+        if bool(turn.reasoning) != (state == OPEN):
+            return None
+        return text.removeprefix(self.begun)
 
 
 def _json(value: Any) -> str:
@@ -83,13 +118,6 @@ def _json(value: Any) -> str:
 
 def _joined(turn: Turn, calls: str, between: str = "\n") -> str:
     return between.join(part for part in (turn.content, calls, turn.after) if part)
-
-
-def _hermes(turn: Turn) -> str:
-    made = [
-        f'<tool_call>\n{{"name": "{name}", "arguments": {_json(given)}}}\n</tool_call>' for name, given in turn.calls
-    ]
-    return _joined(turn, "\n".join(made))
 
 
 def _functions(turn: Turn) -> str:
@@ -105,32 +133,6 @@ def _functions(turn: Turn) -> str:
 
 def _functions_and_line(turn: Turn) -> str:
     return _functions(turn) + ("\n" if turn.calls and not turn.after else "")
-
-
-def _glm(turn: Turn) -> str:
-    def call(name: str, given: dict[str, Any]) -> str:
-        pairs = "".join(
-            f"<arg_key>{key}</arg_key>\n<arg_value>{each if isinstance(each, str) else _json(each)}</arg_value>\n"
-            for key, each in given.items()
-        )
-        return f"<tool_call>{name}\n{pairs}</tool_call>"
-
-    return _joined(turn, "\n".join(call(*each) for each in turn.calls))
-
-
-def _deepseek(turn: Turn) -> str:
-    begin, end = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
-    made = [f"<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{_json(given)}<｜tool▁call▁end｜>" for name, given in turn.calls]
-    return turn.content + (f"{begin}{''.join(made)}{end}" if made else "") + turn.after
-
-
-def _kimi(turn: Turn) -> str:
-    made = [
-        f"<|tool_call_begin|>functions.{name}:{place}<|tool_call_argument_begin|>{_json(given)}<|tool_call_end|>"
-        for place, (name, given) in enumerate(turn.calls)
-    ]
-    section = f"<|tool_calls_section_begin|>{''.join(made)}<|tool_calls_section_end|>" if made else ""
-    return turn.content + section + turn.after
 
 
 def _minimax(turn: Turn) -> str:
@@ -153,6 +155,8 @@ def _nemo(turn: Turn) -> str:
 
 
 def _shipped(name: str) -> Callable[[Turn], str]:
+    """The notation of a shipped format, without reasoning."""
+
     def write(turn: Turn) -> str:
         return WRITERS[name](Turn(turn.label, "", turn.content, turn.calls, turn.after))
 
@@ -168,7 +172,7 @@ REAL = (
     Shape(
         "Qwen3",
         "toolgram",
-        _hermes,
+        _shipped("hermes"),
         "<|im_end|>",
         (*_THINK, *_TOOL),
         _QWEN,
@@ -176,6 +180,7 @@ REAL = (
         "Qwen-Qwen3-0.6B",
         "qwen",
         ("hermes", "qwen3"),
+        merges=None,
     ),
     Shape(
         "Qwen3-Coder",
@@ -192,7 +197,7 @@ REAL = (
     Shape(
         "QwQ",
         "toolgram",
-        _hermes,
+        _shipped("hermes"),
         "<|im_end|>",
         (*_THINK, *_TOOL),
         _QWEN,
@@ -204,7 +209,7 @@ REAL = (
     Shape(
         "GLM-4.6",
         "toolgram",
-        _glm,
+        _shipped("glm45"),
         "<|user|>",
         (*_THINK, *_TOOL, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
         ("[gMASK]", "<sop>", "<|system|>", "<|assistant|>", "<|user|>"),
@@ -215,7 +220,7 @@ REAL = (
     Shape(
         "DeepSeek-V3.1",
         "toolgram",
-        _deepseek,
+        _shipped("deepseek_v31"),
         "<｜end▁of▁sentence｜>",
         (
             *_THINK,
@@ -234,7 +239,7 @@ REAL = (
     Shape(
         "Kimi-K2-Thinking",
         "toolgram",
-        _kimi,
+        _shipped("kimi_k2"),
         "<|im_end|>",
         _THINK,
         (
@@ -282,6 +287,7 @@ REAL = (
         "<|eot_id|>",
         template="meta-llama-Llama-3.1-8B-Instruct",
         theirs=("llama3_json", None),
+        merges=None,
     ),
     Shape(
         "Mistral-Nemo",
@@ -303,51 +309,86 @@ REAL = (
     ),
 )
 
-_THEIRS: dict[str, tuple[str, str | None]] = {
-    "hermes": ("hermes", "qwen3"),
-    "qwen3_coder": ("qwen3_coder", "qwen3"),
-    "llama3_json": ("llama3_json", None),
-    "llama4_pythonic": ("llama4_pythonic", None),
+_THEIRS: dict[str, tuple[str, str | None]] = {  # where the names are others, or another reasoning parser is meant
+    "deepseek_r1": ("hermes", "deepseek_r1"),
+    "deepseek_v31": ("deepseek_v31", "deepseek_v3"),
+    "granite_3": ("granite", "granite"),
     "lfm2": ("lfm2", "qwen3"),
-    "granite_3": ("granite", "granite_thinking_parser"),
+    "qwen3_coder": ("qwen3_coder", "qwen3"),
 }
 
 
-def _examples(name: str) -> tuple[str, ...]:
-    """The canonical outputs of a format; what a prompt would have begun is written by the model."""
-    given = toolgram.get_format(name).machine_dict["format"].get("canonical", ())
-    return tuple(each if isinstance(each, str) else each["prefix"] + each["output"] for each in given)
+def _theirs(name: str) -> tuple[str, str | None]:
+    """vLLM's own parsers of a shipped format, as the table of names has them."""
+    if name in _THEIRS:
+        return _THEIRS[name]
+    entry = known_names().entries.get(name)
+    tools, reasoning = (entry.parsers["vllm", kind] for kind in KINDS) if entry else ((), ())
+    own = next((each for each in tools if each == name), next(iter(tools), ""))
+    return own, (next(iter(reasoning), None) if can_reason(name) else None)
 
 
 def shipped() -> tuple[Shape, ...]:
-    """The shipped formats, by name, behind a plain template: those without a writer say their own example outputs."""
-    made = []
+    """The shipped formats, by name, behind a plain template. All of them say their own example outputs as well."""
+    return tuple(_named(name) for name in toolgram.format_names())
+
+
+def _named(name: str) -> Shape:
+    fmt, writer = toolgram.get_format(name), WRITERS.get(name)
+    given = fmt.machine_dict["format"].get("canonical", ())
+    pairs = [("", each) if isinstance(each, str) else (each["prefix"], each["output"]) for each in given]
+    thinks = writer is not None and any(fmt.parse(output, TOOLS, prefix).reasoning for prefix, output in pairs)
+    begun = next((prefix for prefix, _ in pairs if prefix), "")  # by the prompt of a model that thinks
+    specials = tuple(fmt.program.special.values())
+    return Shape(
+        f"toolgram_{name}",
+        f"toolgram_{name}",
+        _shipped(name) if writer is not None else None,
+        "<|im_end|>",
+        tuple(text for text in specials if text.startswith(("<", "["))),
+        _QWEN,
+        theirs=_theirs(name),
+        examples=tuple(prefix + output for prefix, output in pairs),
+        whole=writer,
+        can_write=partial(can_write, name),
+        thinks=thinks,
+        begun=begun,
+        around_text=_around_text(writer) if writer is not None else (),
+    )
+
+
+def _around_text(writer: Callable[[Turn], str]) -> tuple[str, ...]:
+    """The markers between which content stands, where it does; they may need a thought before them."""
+    found = []
+    for reasoning in ("", "R"):
+        thought = writer(Turn("", reasoning=reasoning)) if reasoning else ""
+        before, _, behind = writer(Turn("", reasoning=reasoning, content="C")).rpartition("C")
+        found += [before.removeprefix(thought).strip(), behind.strip()]
+    return tuple(dict.fromkeys(each for each in found if each))
+
+
+def families() -> list[list[str]]:
+    """The shipped formats by the fragments that their machines are composed of, reasoning aside."""
+    found: dict[tuple[str, ...], list[str]] = {}
     for name in toolgram.format_names():
-        specials = tuple(toolgram.get_format(name).program.special.values())
-        think = ("", "")
-        if name in WRITERS and can_reason(name):
-            written = WRITERS[name](Turn("", reasoning="R", content="C"))
-            before, _, rest = written.partition("R")
-            think = (before, rest.removesuffix("C"))
-        made.append(
-            Shape(
-                f"toolgram_{name}",
-                f"toolgram_{name}",
-                _shipped(name) if name in WRITERS else None,
-                "<|im_end|>",
-                tuple(text for text in specials if text.startswith(("<", "["))),
-                _QWEN,
-                think,
-                theirs=_THEIRS.get(name, ("", None)),
-                examples=_examples(name),
-            )
-        )
-    return tuple(made)
+        imports = yaml.safe_load(toolgram.get_format(name).machine_text)["machine"].get("import", ())
+        fragments = {each["fragment"] for each in imports} - {"reasoning"}
+        found.setdefault(tuple(sorted(fragments)), []).append(name)
+    return list(found.values())
+
+
+def chosen(seed: str) -> list[str]:
+    """The shipped formats of a run: one of each family, the next one with the next seed; all of them, or those named,
+    where TOOLGRAM_FORMATS says so."""
+    if not seed.isdecimal():
+        return [name for name in toolgram.format_names() if seed == ALL or name in seed.split(",")]
+    return sorted(family[int(seed) % len(family)] for family in families())
 
 
 def shapes(names: Sequence[str] = ()) -> list[Shape]:
-    """All of them, or these."""
-    return [each for each in (*REAL, *shipped()) if not names or each.name in names]
+    """These; without names, the real ones and the shipped formats of this run."""
+    taken = [each for each in shipped() if each.name.removeprefix("toolgram_") in chosen(seed())]
+    return [each for each in (*REAL, *shipped()) if each.name in names] if names else [*REAL, *taken]
 
 
 __all__ = ["CLOSED", "OPEN", "Call", "Shape", "shapes"]

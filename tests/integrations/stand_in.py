@@ -1,7 +1,7 @@
 """A stand-in for the part of vLLM 0.33.0 that the plug-in touches, for tests that run everywhere.
 
 Registries, base classes, message types, and a driver that calls a pair of parsers in the order in which vLLM's
-`DelegatingParser` was traced to call one. `test_vllm_real.py` holds the same cases to the real thing.
+`DelegatingParser` was traced to call one. `test_vllm_answers.py` holds the same cases to the real thing.
 """
 
 from __future__ import annotations

@@ -20,11 +20,13 @@ pytest.importorskip("anthropic", reason="the clients are part of the environment
 
 import httpx2
 
-from tests.integrations.cases import TOOLS, Turn
+from tests.integrations.cases import TOOLS
 from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask, Clients
-from tests.integrations.http_matrix import Fleet, Model, Trial, make_models, wrong
+from tests.integrations.http_fleet import Fleet, make_models
+from tests.integrations.http_matrix import Model, Trial, wrong
 from tests.integrations.http_shapes import shapes
 from tests.integrations.scripted_engine import SLOW
+from tests.integrations.writers import Turn
 
 pytestmark = pytest.mark.filterwarnings("default")
 

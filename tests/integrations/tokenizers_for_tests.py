@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -184,22 +185,35 @@ def _tiktoken_file(kind: str) -> tuple[Path, str]:
     return Path(llama_models.llama3.__path__[0]) / "tokenizer.model", pattern
 
 
-@lru_cache(maxsize=2)
-def _core(kind: str) -> str:
-    """The real vocabulary and merges of Llama 3 or of Qwen, as the `tokenizers` library writes them."""
+@lru_cache(maxsize=4)
+def _core(kind: str, merges: int | None) -> str:
+    """The real vocabulary and merges of Llama 3 or of Qwen, or the first of them, as the `tokenizers` library writes
+    them."""
+    path, pattern = _tiktoken_file(kind)
+    if merges is None:
+        return _converted(path, pattern)
+    with tempfile.TemporaryDirectory() as folder:
+        first = Path(folder) / path.name
+        first.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[: 256 + merges]))
+        return _converted(first, pattern)
+
+
+def _converted(path: Path, pattern: str) -> str:
     from transformers.convert_slow_tokenizer import TikTokenConverter
 
-    path, pattern = _tiktoken_file(kind)
     converter = TikTokenConverter(vocab_file=str(path), pattern=pattern, extra_special_tokens=["<|endoftext|>"])
     return str(converter.converted().to_str())
 
 
-def real_tokenizer(kind: str, added: Sequence[str], special: Sequence[str], eos: str, chat_template: str) -> Any:
-    """A tokenizer with the real merges of Llama 3 or Qwen, and the markers of another model in its vocabulary."""
+def real_tokenizer(
+    kind: str, added: Sequence[str], special: Sequence[str], eos: str, chat_template: str, merges: int | None = None
+) -> Any:
+    """A tokenizer with the real merges of Llama 3 or Qwen, and the markers of another model in its vocabulary. With
+    `merges`, the most frequent ones only: a server loads its tokenizer three times, which takes seconds with all."""
     from tokenizers import AddedToken, Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-    core = Tokenizer.from_str(_core(kind))
+    core = Tokenizer.from_str(_core(kind, merges))
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|endoftext|>", bos_token="<|endoftext|>")
     specials = list(dict.fromkeys([*special, eos]))
     tokenizer.add_special_tokens({"additional_special_tokens": specials, "eos_token": eos})

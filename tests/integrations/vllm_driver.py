@@ -17,6 +17,7 @@ from typing import Any
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.parser import ParserManager
 from vllm.parser.abstract_parser import Parser
+from vllm.plugins import load_general_plugins
 from vllm.v1.engine.detokenizer import IncrementalDetokenizer
 
 from tests.integrations.vllm_heard import Heard
@@ -31,6 +32,8 @@ except ImportError:  # before 0.33 this is written out in the serving layer, and
         assemble_chat_message_fields,
         resolve_finish_reason,
     )
+
+load_general_plugins()  # as vLLM does in each of its processes: toolgram registers its parsers
 
 FIRST_AND_REST = -1
 WHOLE = 0

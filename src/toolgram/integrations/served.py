@@ -31,6 +31,7 @@ AUTO = "auto"  # the format is chosen from the tokenizer
 MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
 _MOST_PROMPT = 4096  # tokens of a prompt that are looked at from its end
 TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, where the server is given one that the tokenizer does not know
+_MOST_PREFIXES, _LONGEST_PREFIX = 64, 256  # ends of prompts that are known, characters of one
 _BLOCK = 32  # tokens that are decoded at once to be counted
 
 
@@ -51,6 +52,7 @@ class Served:
         self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
         self.eos_id = getattr(tokenizer, "eos_token_id", None)
         self._prompts = _generation_prompts(self.fmt)
+        self._behind: dict[str, str] = {}  # where the ends of prompts leave reasoning; a template writes a few of them
         self._read_program()
 
     def _read_program(self) -> None:
@@ -59,7 +61,9 @@ class Served:
         states = list(program.states.values()) if program else []
         literals = program.literals if program else {}
         self.special_tokens = {
-            text: self.tokens[text] for text in (program.special.values() if program else ()) if text in self.tokens
+            text: self.tokens[text]
+            for text in (program.special.values() if program else ())
+            if text in self.tokens and not self._leaves_out(self.tokens[text])
         }
         self.by_id = {number: text for text, number in self.special_tokens.items()}
         self.reasoning_states = frozenset(state.name for state in states if _is_reasoning(state))
@@ -89,6 +93,14 @@ class Served:
         self._boundaries = frozenset(
             number for text, number in self.tokens.items() if text not in self.marks and text not in inner
         )
+
+    def _leaves_out(self, number: int) -> bool:
+        """Whether the tokenizer gives no text for a token, as that of vLLM 0.24 for Mistral's [ARGS]."""
+        tokenizer = self.tokenizer_ref()
+        try:
+            return tokenizer is not None and tokenizer.decode([number], skip_special_tokens=False) == ""
+        except Exception:  # a tokenizer may raise anything
+            return False
 
     @property
     def reasons(self) -> bool:
@@ -151,11 +163,16 @@ class Served:
             return "closed"
         if not prefix:
             return ""
+        known = self._behind.get(prefix)
+        if known is not None:
+            return known
         state = self.fmt.program.states[self.fmt.parser(prefix=prefix, keep_message=False).state]
-        if _is_reasoning(state):
-            return "open"
         in_answer = _is_content(state) and not any(_is_reasoning(move.dest) for move in state.row.values())
-        return "closed" if in_answer or any(text in prefix for text in self.end_texts) else ""
+        closed = in_answer or any(text in prefix for text in self.end_texts)
+        found = "open" if _is_reasoning(state) else "closed" if closed else ""
+        if len(self._behind) < _MOST_PREFIXES and len(prefix) <= _LONGEST_PREFIX:
+            self._behind[prefix] = found
+        return found
 
     def ends_reasoning(self, token_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
         """Whether the last tokens end reasoning, told from ids alone and in time that does not grow.

@@ -14,8 +14,9 @@ The two are introduced to one another by `Driver`, a subclass of vLLM's class th
 `Driver` (`vllm_patches.drive`). The driver also keeps what vLLM knows and does not pass on. Where that does not happen,
 each of the two works alone, from the text that the other leaves.
 
-Without tools, or with tool_choice "none", calls are text: what is behind the reasoning is read by a session of its own,
-whose format has no calls. Without a reasoning parser such an answer passes as it stands.
+Without tools, or with tool_choice "none", calls are text: the session reads the format without its calls. Where the two
+share no session, what is behind the reasoning is read by one of its own. Without a reasoning parser such an answer
+passes as it stands.
 """
 
 from __future__ import annotations
@@ -59,6 +60,9 @@ class _Attachable(type):
             warn_of_unknown_setting()
 
 
+_TELLS_PROMPTS = hasattr(DelegatingParser, "set_prompt_token_ids")  # since 0.33
+
+
 class Driver(DelegatingParser):  # type: ignore[misc]
     """vLLM's class that drives a pair, which tells the two what it knows."""
 
@@ -68,11 +72,24 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         pair = (self.reasoning_parser, self.tool_parser)
         self._ours = [each for each in pair if isinstance(each, (ToolgramReasoningParser, ToolgramToolParser))]
         if self.tool_parser is None and isinstance(self.reasoning_parser, ToolgramReasoningParser):
-            self.reasoning_parser.tells_what_follows = not hasattr(DelegatingParser, "set_prompt_token_ids")
+            self.reasoning_parser.tells_what_follows = not _TELLS_PROMPTS
         if self.reasoning_parser is None and isinstance(self.tool_parser, ToolgramToolParser):
             self.tool_parser.skip_reasoning_parsing = True  # before 0.33 vLLM does not say so
         for parser in self._ours[:1]:
             say_start(parser.served)
+        self.parse_delta = self._first_delta  # of this object, and until it has come
+
+    def _first_delta(self, *args: Any, **kwargs: Any) -> Any:
+        """The first delta of a stream: from here on vLLM's own method is called."""
+        del self.parse_delta
+        self._see_request(kwargs["request"] if "request" in kwargs else args[2])
+        return self.parse_delta(*args, **kwargs)
+
+    def _see_request(self, request: Any) -> None:
+        """Where no calls are wanted, the session that the two share reads none."""
+        tools = self.tool_parser
+        if isinstance(tools, ToolgramToolParser) and tools.partner is not None and _passes(request, tools.tools):
+            tools.session.calls = False
 
     def parse(self, model_output: str, request: Any, *args: Any, **kwargs: Any) -> Any:
         """A whole answer: its ids are kept. Where it has no calls, before 0.33 vLLM takes the text that the tool parser
@@ -83,22 +100,26 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         tools = self.tool_parser
         if not isinstance(tools, ToolgramToolParser):
             return super().parse(model_output, request, *args, **kwargs)
+        self._see_request(request)
         tools.answered = None
         reasoning, content, calls = super().parse(model_output, request, *args, **kwargs)
-        if tools.answered is not None and not calls:
+        if tools.answered is None and tools.handed is not None:  # of an answer without calls it is not asked
+            content = tools.handed[1].answer().content
+        elif tools.answered is not None and not calls:
             content = tools.answered.content
         return reasoning, content, calls
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """The prompt: also for a tool parser without reasoning parser."""
-        if hasattr(DelegatingParser, "set_prompt_token_ids"):
+        if _TELLS_PROMPTS:
             super().set_prompt_token_ids(prompt_token_ids)
-        for parser in self._ours[-1:]:
-            parser.see_prompt(prompt_token_ids)
+        tools = self.tool_parser
+        if isinstance(tools, ToolgramToolParser) and tools.partner is None:
+            tools.see_prompt(prompt_token_ids)
 
     def is_reasoning_end(self, input_ids: list[int]) -> bool:
         """Asked of the prompt; in 0.24 that is the only time when it is shown."""
-        if not hasattr(DelegatingParser, "set_prompt_token_ids"):
+        if not _TELLS_PROMPTS:
             for parser in self._ours:
                 parser.see_prompt(input_ids)
         return bool(super().is_reasoning_end(input_ids))
@@ -174,12 +195,17 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
     @property
     def prompt_closes_reasoning(self) -> bool:
         """Whether there will be no reasoning."""
-        return self.is_reasoning_end(self._prompt)
+        return self._after(self._prompt) == "closed"
 
     @property
     def prompt_opens_reasoning(self) -> bool:
         """Whether the prompt has begun a thought."""
-        return self.served.reasoning_after(self._prompt) == "open"
+        return self._after(self._prompt) == "open"
+
+    def _after(self, prompt: Sequence[int]) -> str:
+        """Where a prompt leaves reasoning. That of the request was looked at before."""
+        known = self.session.prefix if prompt is self._prompt else None
+        return self.served.reasoning_after(prompt) if known is None else self.served.reasoning_behind(known)
 
     def adjust_request(self, request: Any) -> Any:
         """Markers that are special tokens have to be in the text."""
@@ -192,7 +218,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
         """Whether a prompt leaves the model outside reasoning, for good. Asked in the server and in the engine."""
-        return self.served.reasoning_after(input_ids) == "closed"
+        return self._after(input_ids) == "closed"
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
         """Whether the last tokens end reasoning: from here on the engine holds the output to a grammar."""
@@ -210,8 +236,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         """For the usage: the tokens of reasoning, without its markers."""
         try:
             if self._counter is None:
-                opened = self.served.reasoning_after(self._prompt) == "open"
-                self._counter = TokenCounter(self.served, self.session.prefix or "", opened)
+                self._counter = TokenCounter(self.served, self.session.prefix or "", self.prompt_opens_reasoning)
             return self._counter.count(token_ids)
         except Exception as error:
             logger.error("toolgram: reasoning tokens could not be counted: %r", error)
@@ -231,14 +256,14 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """The reasoning of a whole answer, and the text that is left."""
-        if not self.served.reasons and (self.partner is None or _passes(request, self.partner.tools)):
-            return None, model_output
         partner = self.partner
+        if not self.served.reasons and partner is None:
+            return None, model_output
         new_builder = partial(builder_for, request, None)
         events, builder = self.session.whole(
             model_output, self.whole_ids or None, new_builder, partial(_stopped, request)
         )
-        if partner is None or _passes(request, partner.tools):
+        if partner is None:
             thought, place = _first_thought(events, self.served)
             rest = "".join(event.source for event in events[place:])
             return (thought if thought.strip() else None), (rest if rest.strip() else None)
@@ -288,7 +313,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         if self._rest is not None:
             return quick_content(self._rest) if self._rest else None
         delta = self._take(self.session.close(_stopped(self.request, self.session)))
-        return delta if self.partner is not None and self.partner.tools else self._left_over(delta)
+        return delta if self.partner is not None else self._left_over(delta)
 
     def _left_over(self, delta: Any) -> Any:
         """The text that no tool parser will read."""
@@ -372,6 +397,9 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
     def _answer(self, model_output: str, request: Any) -> Any:
         if self._is_plain(request):
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
+        handed, self.handed = self.handed, None
+        if handed is not None and handed[0] == model_output:
+            return self._told(handed[1].answer())
         if _passes(request, self.tools):
             session = self._text_session()
             session.counts = False  # the whole answer was counted with its reasoning
@@ -380,15 +408,11 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             delta = delta_of(events)
             content = delta.content if delta is not None else None
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=content)
-        handed, self.handed = self.handed, None
-        if handed is not None and handed[0] == model_output:
-            builder = handed[1]
-        else:
-            new_builder = partial(builder_for, request, self.served.marks if self.skip_reasoning_parsing else None)
-            _, builder = self.session.whole(
-                model_output, self.whole_ids or None, new_builder, partial(_stopped, request)
-            )
-        answer = builder.answer()
+        new_builder = partial(builder_for, request, self.served.marks if self.skip_reasoning_parsing else None)
+        _, builder = self.session.whole(model_output, self.whole_ids or None, new_builder, partial(_stopped, request))
+        return self._told(builder.answer())
+
+    def _told(self, answer: Any) -> Any:
         calls = [
             ToolCall(id=call.id, type="function", function=FunctionCall(name=call.name, arguments=call.arguments))
             for call in answer.tool_calls
@@ -411,7 +435,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         if self._passes is None:
             self.request = request
             self._passes = self._is_plain(request)
-            if not self._passes and _passes(request, self.tools):
+            if not self._passes and self.session.calls and _passes(request, self.tools):
                 self.session.queue = None
                 self.session = self._text_session()
         if self._passes:

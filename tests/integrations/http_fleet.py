@@ -1,0 +1,139 @@
+"""vLLM's servers for the requests of `http_matrix.py`: model folders, a process that serves them, its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.integrations.http_clients import Clients
+from tests.integrations.http_matrix import Model, Trial
+from tests.integrations.http_shapes import Shape, shapes
+from tests.integrations.vllm_heard import Heard
+
+ROOT = Path(__file__).parents[2]
+AT_ONCE = 32  # requests that are under way
+START = 300  # seconds that each server may take to start, on a machine that others use too
+
+
+def make_model(shape: Shape, folder: Path) -> Model:
+    """A model folder: configuration, tokenizer, template."""
+    from tests.integrations.tokenizers_for_tests import real_tokenizer
+
+    folder.mkdir(parents=True)
+    tokenizer = real_tokenizer(
+        shape.tokenizer, shape.added, shape.special, shape.eos, shape.template_text(), shape.merges
+    )
+    tokenizer.save_pretrained(folder)
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 64,
+        "intermediate_size": 64,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": 131072,
+        "dtype": "float32",
+        "eos_token_id": tokenizer.eos_token_id,
+    }
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "scripts.json").write_text("[]", encoding="utf-8")
+    return Model(shape, tokenizer, folder)
+
+
+def arguments(tools: str, reasoning: str | None) -> list[str]:
+    """The flags of a server."""
+    given = ["--enable-auto-tool-choice", "--tool-call-parser", tools]
+    return given + (["--reasoning-parser", reasoning] if reasoning else [])
+
+
+class Fleet:
+    """A process with a server for each model, and one more where vLLM's own parsers are asked for."""
+
+    def __init__(self, models: Sequence[Model], scratch: Path, theirs: bool = False) -> None:
+        self.models = {model.shape.name: model for model in models}
+        self.ports: dict[str, int] = {}
+        configurations = []
+        for model in models:
+            ways = [("toolgram", arguments(model.shape.parser, model.shape.parser))]
+            if theirs and model.shape.theirs[0]:
+                ways.append(("vLLM", arguments(*model.shape.theirs)))
+            for way, given in ways:
+                name = f"{way} {model.shape.name}"
+                self.ports[name] = free_port()
+                configurations.append(
+                    {
+                        "name": name,
+                        "folder": str(model.folder),
+                        "port": self.ports[name],
+                        "arguments": given,
+                        "may_fail": way != "toolgram",
+                    }
+                )
+        self.plan = scratch / "servers.json"
+        self.plan.write_text(json.dumps(configurations), encoding="utf-8")
+        self.log = scratch / "servers.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.failed: dict[str, str] = {}  # the servers of vLLM's parsers that did not start, and why
+
+    def __enter__(self) -> Fleet:
+        environment = {**os.environ, "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "WARNING")}
+        command = [sys.executable, "-m", "tests.integrations.http_server", str(self.plan)]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env=environment)
+        ready, until = self.plan.with_suffix(".ready"), time.monotonic() + START * len(self.ports)
+        while not ready.exists():
+            if self.process.poll() is not None or time.monotonic() > until:
+                self.__exit__()
+                raise RuntimeError(f"the servers did not start:\n{self.said()[-3000:]}")
+            time.sleep(0.1)
+        self.failed = json.loads(ready.read_text(encoding="utf-8"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)  # this process and no other
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def said(self) -> str:
+        """The log of the servers."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    async def try_all(self, name: str, trials: Sequence[Trial]) -> list[tuple[Trial, Heard]]:
+        """The answers of one server to these."""
+        clients = Clients(self.ports[name])
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def one(trial: Trial) -> tuple[Trial, Heard]:
+            async with gate:
+                return trial, (await clients.hear(trial.ask))[0]
+
+        try:
+            return list(await asyncio.gather(*(one(trial) for trial in trials)))
+        finally:
+            await clients.close()
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def make_models(names: Sequence[str], scratch: Path) -> list[Model]:
+    """The models of these shapes, or of all."""
+    return [make_model(shape, scratch / shape.name) for shape in shapes(names)]

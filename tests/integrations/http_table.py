@@ -1,0 +1,158 @@
+"""What clients hear wrong from toolgram and from vLLM's own parsers, as a table. `make vllm-http-table`.
+
+Strategy: a few models at a time, each with a server for toolgram's parsers and one for vLLM's. What was heard is kept
+in `http_results.json`, a row for each model, so that the table can be measured in parts; the page has all rows.
+
+    python -m tests.integrations.http_table [MODEL ...] [--theirs] [--write docs/vllm.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.integrations.http_fleet import Fleet, make_models
+from tests.integrations.http_matrix import Model, Trial, wrong
+from tests.integrations.http_shapes import shapes
+from tests.integrations.vllm_heard import Heard
+
+RESULTS = Path(__file__).with_name("http_results.json")
+BEGIN, END = "<!-- http table: written by `make vllm-http-table` -->", "<!-- end of http table -->"
+TOLD = 3  # kinds of mistakes in a cell
+PROBLEMS = 2  # of each kind
+AT_A_TIME = 6  # models whose servers run at once
+
+
+class Tally:
+    """What is wrong with the answers of one server."""
+
+    def __init__(self, heard: Sequence[tuple[Trial, Heard]], specials: Sequence[str]) -> None:
+        self.asked = len(heard)
+        self.kinds: Counter[tuple[str, str]] = Counter()
+        self.examples: dict[tuple[str, str], list[Any]] = {}
+        for trial, answer in heard:
+            problem = wrong(answer, trial, specials)
+            if problem:
+                example = (trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
+                self.kinds[trial.kind, problem] += 1
+                self.examples.setdefault((trial.kind, problem), []).append(example)
+
+    @property
+    def wrong(self) -> int:
+        """How many answers."""
+        return sum(self.kinds.values())
+
+    def report(self, server: str, show: int) -> None:
+        """Print it, with examples."""
+        print(f"{server}: {self.wrong} of {self.asked} wrong", flush=True)
+        for key, often in self.kinds.most_common():
+            print(f"   {often:4} {key[0]}: {key[1]}")
+            for example in self.examples[key][:show]:
+                print(f"        {example!s:.400}")
+
+    def row(self) -> dict[str, Any]:
+        """How many were asked and wrong, and for each kind of request how many and what, the most frequent first."""
+        often: Counter[str] = Counter()
+        problems: dict[str, Counter[str]] = {}
+        for (kind, problem), number in self.kinds.items():
+            often[kind] += number
+            problems.setdefault(kind, Counter())[problem] += number
+        kinds = [
+            [kind, number, [each for each, _ in problems[kind].most_common(PROBLEMS)]]
+            for kind, number in often.most_common()
+        ]
+        return {"asked": self.asked, "wrong": self.wrong, "kinds": kinds}
+
+
+def try_models(models: Sequence[Model], scratch: Path, given: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """The rows of these models."""
+    trials = {model.shape.name: model.trials() for model in models}
+    for model in models:
+        model.write()
+    rows: dict[str, dict[str, Any]] = {model.shape.name: {} for model in models}
+    with Fleet(models, scratch, given.theirs) as fleet:
+        for server in fleet.ports:
+            way, _, name = server.partition(" ")
+            if server in fleet.failed:
+                print(f"{server}: did not start: {fleet.failed[server]}", flush=True)
+                rows[name][way] = {"failed": fleet.failed[server]}
+                continue
+            wanted = [trial for trial in trials[name] if trial.kind.startswith(given.only)]
+            tally = Tally(asyncio.run(fleet.try_all(server, wanted)), fleet.models[name].specials)
+            tally.report(server, given.show)
+            rows[name][way] = tally.row()
+        if given.log:
+            with given.log.open("a", encoding="utf-8") as log:
+                log.write(fleet.said())
+    for model in models:
+        rows[model.shape.name]["flags"] = [each for each in model.shape.theirs if each]
+    return rows
+
+
+def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """toolgram, and vLLM's own parsers beside it, as Markdown."""
+    order = [shape.name for shape in shapes(tuple(rows))]
+    lines = [
+        "| model | requests | toolgram wrong | vLLM's parsers | wrong | kinds, the most frequent first |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in order:
+        row = rows[name]
+        ours, theirs = row["toolgram"], row.get("vLLM")
+        mine = str(ours["wrong"]) + (f" ({_kinds(ours)})" if ours["wrong"] else "")
+        flags = " + ".join(f"`{each}`" for each in row["flags"])
+        if theirs is None:
+            rest = "none | - | -"
+        elif "failed" in theirs:
+            rest = f"{flags} | - | does not start with this tokenizer"
+        else:
+            rest = f"{flags} | {theirs['wrong']} | {_kinds(theirs)}"
+        lines.append(f"| {name} | {ours['asked']} | {mine} | {rest} |")
+    return "\n".join(lines) + "\n"
+
+
+def _kinds(row: Mapping[str, Any]) -> str:
+    """What was wrong, by kind of request, in one cell."""
+    parts = [f"{kind} {number} ({', '.join(problems)})" for kind, number, problems in row["kinds"][:TOLD]]
+    rest = sum(number for _, number, _ in row["kinds"][TOLD:])
+    return "; ".join(parts + ([f"{rest} of other kinds"] if rest else [])) or "none"
+
+
+def main() -> None:
+    """Try these models, or those of this run, and print what is wrong; or put the table where it stands in a page."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("shapes", nargs="*")
+    options.add_argument("--theirs", action="store_true", help="vLLM's own parsers as well")
+    options.add_argument("--show", type=int, default=3, help="examples of each kind of mistake")
+    options.add_argument("--only", default="", help="the kinds of trials whose name begins so")
+    options.add_argument("--write", metavar="PAGE", type=Path, help="keep the rows, and put the table into this page")
+    options.add_argument("--log", metavar="FILE", type=Path, help="keep the log of the servers")
+    given = options.parse_args()
+    names = [shape.name for shape in shapes(given.shapes)]
+    for begin in range(0, len(names), AT_A_TIME):
+        with tempfile.TemporaryDirectory() as scratch:
+            models = make_models(names[begin : begin + AT_A_TIME], Path(scratch))
+            rows = try_models(models, Path(scratch), given)
+        if given.write:
+            keep(rows, given.write)
+
+
+def keep(rows: Mapping[str, Mapping[str, Any]], page: Path) -> None:
+    """Put rows among those that are known, and all of them into the page."""
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    known = {name: row for name, row in (known | dict(rows)).items() if shapes((name,))}
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known))
+    RESULTS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    old = page.read_text(encoding="utf-8")
+    before, _, rest = old.partition(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n\n{table(known)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""What a request asks for, in vLLM's own serving layer: tools, choices, prompts, limits, markers by id, grammars.
+
+Needs the environment that `make test-vllm` builds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm` builds an environment with it")
+
+import toolgram
+from tests.integrations.cases import TOOLS
+from tests.integrations.tokenizers_for_tests import Pieces
+from tests.integrations.vllm_driver import Server
+from tests.integrations.vllm_ways import (
+    BOTH,
+    HERMES,
+    OLD,
+    both_ways,
+    heard_everywhere,
+    hermes_server,
+    specials_of,
+    told,
+)
+from tests.integrations.writers import WRITERS, Turn
+from tests.properties.selection import every_format
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(scope="module")
+def hermes() -> Server:
+    return hermes_server()
+
+
+def test_auto(hermes: Server) -> None:
+    heard = both_ways(hermes, HERMES)
+    assert heard.told() == ("Let me look.", "Hm.", BOTH)
+    assert heard.finish_reason == "tool_calls"
+    assert heard.reasoning_tokens == len("Hm.")
+
+
+def test_required_is_read_as_any_call(hermes: Server) -> None:
+    heard = both_ways(hermes, HERMES, tool_choice="required")
+    assert heard.told() == ("Let me look.", "Hm.", BOTH)
+    assert heard.finish_reason == "tool_calls"
+
+
+def test_required_without_a_call_is_content(hermes: Server) -> None:
+    heard = both_ways(hermes, "<think>Hm.</think>No.", tool_choice="required")
+    assert heard.told() == ("No.", "Hm.", [])
+
+
+def test_named(hermes: Server) -> None:
+    choice = {"type": "function", "function": {"name": "get_weather"}}
+    heard = both_ways(hermes, HERMES, tool_choice=choice)
+    assert heard.told() == ("Let me look.", "Hm.", BOTH)
+    assert heard.finish_reason == "stop", "as OpenAI reports it for a named tool"
+
+
+def test_none_passes_everything_but_reasoning(hermes: Server) -> None:
+    heard = both_ways(hermes, HERMES, tool_choice="none")
+    assert heard.told() == (HERMES.partition("</think>")[2], "Hm.", [])
+
+
+def test_no_tools_pass_everything_but_reasoning(hermes: Server) -> None:
+    heard = both_ways(hermes, HERMES, tools=None)
+    assert heard.told() == (HERMES.partition("</think>")[2], "Hm.", [])
+    assert heard.finish_reason == "stop"
+
+
+@pytest.mark.parametrize("choice", [None, "none"])
+@every_format
+def test_without_calls_the_text_behind_a_thought_is_plain(name: str, choice: str | None) -> None:
+    """Also where it stands between markers of its own, as `<response>` does behind a thought of ernie45."""
+    turn = Turn("", reasoning="Hm, so.", content="It is sunny.")
+    text = WRITERS[name](turn) if name in WRITERS else ""
+    if toolgram.get_format(name).text_only.parse(text, (), "").reasoning is None:
+        return  # the notation has no thoughts
+    server = Server(Pieces(specials_of(name)), f"toolgram_{name}", f"toolgram_{name}")
+    options = {"tool_choice": choice} if choice else {}
+    heard = both_ways(server, text, TOOLS if choice else None, **options)
+    assert (heard.content or "").strip() == turn.content
+    assert heard.reasoning == turn.reasoning
+
+
+class LeavesOut(Pieces):
+    """A tokenizer that gives no text for [ARGS], as that of vLLM 0.24 for Mistral."""
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = False, **options: Any) -> str:
+        left = self.token("[ARGS]")
+        return super().decode([number for number in ids if number != left], skip_special_tokens)
+
+    def convert_ids_to_tokens(self, ids: Iterable[int], skip_special_tokens: bool = False) -> list[str]:
+        left = self.token("[ARGS]")
+        return ["" if number == left else self.decode([number], skip_special_tokens) for number in ids]
+
+
+def test_a_call_of_mistral_is_read_where_the_tokenizer_leaves_out_a_marker() -> None:
+    tokenizer = LeavesOut(specials_of("mistral_v11"))
+    server = Server(tokenizer, "toolgram_mistral_v11", "toolgram_mistral_v11")
+    before = tokenizer.encode('[TOOL_CALLS]get_time[ARGS]{}[TOOL_CALLS]get_weather[ARGS]{"city": "the ')
+    ids = [*before, *tokenizer.spell("[ARGS]"), *tokenizer.encode(' marker"}')]
+    for way, heard in heard_everywhere(server, ids, [0]):
+        calls = [(name, json.loads(given)) for name, given in heard.calls]
+        assert calls == [("get_time", {}), ("get_weather", {"city": "the [ARGS] marker"})], way
+
+
+def test_one_call_at_a_time(hermes: Server) -> None:
+    heard = both_ways(hermes, HERMES, parallel_tool_calls=False)
+    assert heard.calls == BOTH[:1]
+
+
+def test_reasoning_left_out(hermes: Server) -> None:
+    if OLD:
+        pytest.skip("vLLM 0.24 streams reasoning that was not asked for (docs/vllm.md)")
+    heard = both_ways(hermes, HERMES, include_reasoning=False)
+    assert heard.told() == ("Let me look.", None, BOTH)
+
+
+def test_reasoning_after_the_first_answer(hermes: Server) -> None:
+    heard = both_ways(hermes, "One.<think>Hm.</think>Two.<think>Ha.</think>Three.")
+    assert heard.told() == ("One. Two. Three.", "Hm. Ha.", [])
+
+
+@pytest.mark.parametrize("thinking", ["<think>", "<think>\n"])
+def test_reasoning_opened_by_the_prompt(hermes: Server, thinking: str) -> None:
+    prompt = hermes.tokenizer.encode(f"<think>Old.</think>Answer.<|im_end|>\nassistant\n{thinking}")
+    heard = both_ways(hermes, "Hm.</think>Yes.", prompt=prompt)
+    assert heard.told() == ("Yes.", "Hm.", [])
+    assert OLD or heard.reasoning_tokens == 3
+
+
+def test_reasoning_closed_by_the_prompt(hermes: Server) -> None:
+    prompt = hermes.tokenizer.encode("Hi<|im_end|>\nassistant\n<think>\n\n</think>\n\n")
+    heard = both_ways(hermes, "Yes.", prompt=prompt)
+    assert heard.told() == ("Yes.", None, [])
+    assert heard.reasoning_tokens == 0
+
+
+def test_an_old_turn_says_nothing_about_this_one(hermes: Server) -> None:
+    prompt = hermes.tokenizer.encode("<think>Old.</think>Answer.<|im_end|>\nassistant\n")
+    parser = hermes.parser(hermes.request(TOOLS), prompt)
+    assert parser.is_reasoning_end(prompt) is False
+    closed = hermes.tokenizer.encode("Hi<|im_end|>\nassistant\n<think></think>")
+    assert parser.is_reasoning_end(closed) is True
+    heard = both_ways(hermes, "Yes.", prompt=prompt)
+    assert heard.told() == ("Yes.", None, [])
+
+
+@pytest.mark.parametrize("cut", range(5, len(HERMES), 7))
+def test_a_call_that_was_cut_off_does_not_look_complete(hermes: Server, cut: int) -> None:
+    text = HERMES[:cut]
+    heard = both_ways(hermes, text, finish="length", max_tokens=len(hermes.tokenizer.encode(text)))
+    message = toolgram.get_format("hermes").parse(text, TOOLS, finish_reason="length")
+    assert heard.told() == told(message)
+    assert heard.finish_reason == "length"
+    for (_, arguments), call in zip(heard.calls, message.tool_calls, strict=True):
+        if call.status == "truncated" and arguments and not arguments.endswith("}"):
+            with pytest.raises(ValueError, match=r".*"):
+                json.loads(arguments)
+
+
+def test_a_name_alone_is_a_call_only_where_the_model_stopped() -> None:
+    server = Server(Pieces(specials_of("mistral_v11")), "toolgram_mistral_v11", "toolgram_mistral_v11")
+    assert both_ways(server, "[TOOL_CALLS]get_time").calls == [("get_time", "{}")]
+    tokens = len(server.tokenizer.encode("[TOOL_CALLS]get_time"))
+    assert both_ways(server, "[TOOL_CALLS]get_time", finish="length", max_tokens=tokens).calls == []
+
+
+@pytest.mark.parametrize(("name", "length"), [("mistral_v11", 9), ("mistral_v3", 9), ("hermes", 29)])
+def test_ids_are_in_the_models_style(name: str, length: int) -> None:
+    server = Server(Pieces(specials_of(name)), f"toolgram_{name}", f"toolgram_{name}")
+    text = WRITERS[name](Turn("", calls=(("get_time", {}), ("get_weather", {"city": "x"}))))
+    ids = server.tokenizer.encode(text)
+    for heard in (server.whole(ids, server.request(TOOLS)), server.stream(ids, server.request(TOOLS), 1)):
+        assert len(set(heard.ids)) == 2
+        assert {len(each) for each in heard.ids} == {length}
+
+
+def test_an_id_that_the_model_wrote_is_kept() -> None:
+    server = Server(Pieces(specials_of("mistral_v3")), "toolgram_mistral_v3", None)
+    text = (
+        '[TOOL_CALLS] [{"name": "get_time", "arguments": {}}, {"id": "bbc5b7ede", "name": "get_time", "arguments": {}}]'
+    )
+    assert server.whole(server.tokenizer.encode(text), server.request(TOOLS)).ids[1] == "bbc5b7ede"
+
+
+# --- markers by id --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["hermes", "mistral_v11", "mistral_v3", "lfm2", "granite_3"])
+def test_a_quoted_marker_is_text(name: str) -> None:
+    """The marker as ordinary tokens, beside the token itself: in every grouping, and in one message."""
+    specials = specials_of(name)
+    tokenizer = Pieces(specials)
+    server = Server(tokenizer, f"toolgram_{name}", f"toolgram_{name}")
+    marker = {"mistral_v11": "[TOOL_CALLS]", "mistral_v3": "[TOOL_CALLS]"}.get(name, specials[0])
+    call = WRITERS[name](Turn("", calls=(("get_weather", {"city": "Paris"}),)))
+    ids = tokenizer.spell(f"Calls begin with {marker} here. ") + tokenizer.encode(call)
+    for way, heard in heard_everywhere(server, ids, [0]):
+        assert heard.content == f"Calls begin with {marker} here.", way
+        assert heard.calls == [("get_weather", '{"city": "Paris"}')], way
+
+
+def test_a_quoted_marker_in_arguments_is_text() -> None:
+    tokenizer = Pieces(specials_of("mistral_v11"))
+    server = Server(tokenizer, "toolgram_mistral_v11", "toolgram_mistral_v11")
+    ids = tokenizer.encode('[TOOL_CALLS]write_file[ARGS]{"path": "')
+    ids += [*tokenizer.spell("[TOOL_CALLS]a[ARGS]{}"), *tokenizer.encode('"}[TOOL_CALLS]get_time[ARGS]{}')]
+    for way, heard in heard_everywhere(server, ids, [0]):
+        assert heard.calls == [("write_file", '{"path": "[TOOL_CALLS]a[ARGS]{}"}'), ("get_time", "{}")], way
+
+
+# --- one parser without the other -----------------------------------------------------------------------------------
+
+
+def test_a_tool_parser_alone_leaves_reasoning_in_the_text() -> None:
+    server = Server(Pieces(specials_of("hermes")), "toolgram_hermes", None)
+    heard = both_ways(server, HERMES)
+    assert heard.told() == ("<think>Hm.</think>Let me look.", None, BOTH)
+
+
+def test_a_reasoning_parser_alone_leaves_calls_in_the_text() -> None:
+    server = Server(Pieces(specials_of("hermes")), None, "toolgram_hermes")
+    heard = both_ways(server, HERMES, tools=None)
+    assert heard.told() == (HERMES.partition("</think>")[2], "Hm.", [])
+
+
+@pytest.mark.parametrize(("tools", "reasoning"), [("toolgram_hermes", "qwen3"), ("hermes", "toolgram_hermes")])
+def test_beside_a_parser_of_vllm(tools: str, reasoning: str) -> None:
+    server = Server(Pieces(["<|im_end|>"], specials_of("hermes")), tools, reasoning)
+    ids = server.tokenizer.encode(HERMES)
+    for heard in (server.whole(ids, server.request(TOOLS)), server.stream(ids, server.request(TOOLS), 1)):
+        assert heard.reasoning == "Hm."
+        assert [(name, json.loads(arguments)) for name, arguments in heard.calls] == [
+            ("get_weather", {"city": "Paris"}),
+            ("get_time", {}),
+        ]
+
+
+# --- constraints ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(toolgram.Format, "export"), reason="this version of toolgram exports no constraints")
+@pytest.mark.parametrize("choice", ["required", "get_weather"])
+@every_format
+def test_a_forced_call_is_held_to_a_grammar_that_xgrammar_takes(name: str, choice: str) -> None:
+    import xgrammar
+    from vllm.sampling_params import SamplingParams
+    from vllm.v1.structured_output.backend_xgrammar import validate_xgrammar_grammar
+
+    # markers that are not special: a tag names a special one by its id, which needs the vocabulary
+    server = Server(Pieces([], specials_of(name)), f"toolgram_{name}", f"toolgram_{name}")
+    wanted: Any = choice if choice == "required" else {"type": "function", "function": {"name": choice}}
+    request = server.adjusted(server.request(TOOLS, tool_choice=wanted), [0])
+    tag = request.structured_outputs.structural_tag
+    assert tag, "there is an export, and this format has a constraint"
+    validate_xgrammar_grammar(SamplingParams(structured_outputs=request.structured_outputs))
+    accepts = xgrammar.testing._is_grammar_accept_string
+    grammar = xgrammar.Grammar.from_structural_tag(tag)
+    assert not accepts(grammar, "No.")
+    if name not in WRITERS:
+        return
+    call = WRITERS[name](Turn("", calls=(("get_weather", {"city": "Paris"}),)))
+    ways = {call}  # a grammar may leave out markers that the parser does not need
+    for marker in [*specials_of(name), ">>>"]:
+        ways |= {way.removeprefix(marker) for way in ways} | {way.removesuffix(marker) for way in ways}
+    assert any(accepts(grammar, way) for way in ways), f"the grammar refuses {call}"

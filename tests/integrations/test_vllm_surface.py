@@ -1,0 +1,201 @@
+"""Where the plug-in meets vLLM: registries, the members that vLLM reads, and what must not stop a server.
+
+Needs the environment that `make test-vllm` builds.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm` builds an environment with it")
+
+import toolgram
+from tests.integrations.cases import TOOLS, can_reason
+from tests.integrations.tokenizers_for_tests import Pieces
+from tests.integrations.vllm_driver import Server
+from tests.integrations.vllm_ways import BOTH, HERMES, OLD, both_ways, hermes_server, specials_of
+from toolgram.integrations import observing
+from toolgram.integrations import vllm as plugin
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+FORMATS = toolgram.format_names()
+
+
+@pytest.fixture(scope="module")
+def hermes() -> Server:
+    return hermes_server()
+
+
+class Bare:
+    """A tokenizer with nothing that may be missing."""
+
+    is_fast = False
+    eos_token_id = 1
+
+    def __len__(self) -> int:
+        return 3
+
+    def get_vocab(self) -> dict[str, int]:
+        raise NotImplementedError
+
+    def decode(self, ids: Any, **options: Any) -> str:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "why"),
+    [
+        (Bare(), "no chat template"),
+        (Pieces(), "no chat template"),
+        (Pieces(chat_template=""), "no chat template"),
+        (Pieces(chat_template="{{ raise_exception('no') }}"), "no format"),
+        (Pieces(chat_template="{% if %}"), "no format"),
+        (Pieces(chat_template="{% for m in messages %}{{ m.content }}{% endfor %}"), "no tool calls"),
+        (Pieces(chat_template={"default": 3}), "no chat template"),
+    ],
+    ids=["bare", "no template", "empty template", "raising", "broken", "no tools", "no string"],
+)
+def test_a_tokenizer_that_gives_nothing_warns_once_and_passes_text(
+    tokenizer: Any, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(observing.logger, "warning", lambda message, *values: lines.append(message % values))
+    server = Server(tokenizer, "toolgram", "toolgram")
+    request = server.request(TOOLS)
+    for _ in range(3):
+        parser = server.parser(server.adjusted(request, [0]), [0])
+    assert parser.parse(HERMES, request, True, [0, 1])[1] == HERMES
+    streamed = server.parser(request, [0])
+    delta = streamed.parse_delta(HERMES, [0], request, [0], finished=True)
+    assert delta.content == HERMES
+    assert len(lines) == 1
+    assert why in lines[0]
+
+
+def test_a_parser_that_fails_lets_text_pass(hermes: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolgram.runtime.parser import Parser
+
+    monkeypatch.setattr(Parser, "feed", lambda *args: 1 / 0)
+    heard = both_ways(hermes, "Hello.", tool_choice="auto")
+    assert heard.content == "Hello."
+
+
+# --- registration ---------------------------------------------------------------------------------------------------
+
+
+def test_every_format_is_registered_and_registering_again_changes_nothing() -> None:
+    from vllm.reasoning import ReasoningParserManager
+    from vllm.tool_parsers import ToolParserManager
+
+    before = ToolParserManager.list_registered(), ReasoningParserManager.list_registered()
+    assert set(plugin.parser_names()) <= set(before[0]) & set(before[1])
+    plugin.register()
+    plugin.register()
+    assert before == (ToolParserManager.list_registered(), ReasoningParserManager.list_registered())
+
+
+def test_the_plugin_flag_registers_too() -> None:
+    from vllm.reasoning import ReasoningParserManager
+    from vllm.tool_parsers import ToolParserManager
+
+    for manager, load in (
+        (ToolParserManager, ToolParserManager.import_tool_parser),
+        (ReasoningParserManager, ReasoningParserManager.import_reasoning_parser),
+    ):
+        manager.lazy_parsers.pop("toolgram", None)
+        sys.modules.pop("toolgram.integrations.vllm", None)  # as in a process that has not loaded it
+        load(plugin.__file__ if OLD else "toolgram.integrations.vllm")
+        assert "toolgram" in manager.lazy_parsers
+
+
+def test_vllms_own_names_are_handed_over_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vllm.reasoning import ReasoningParserManager
+    from vllm.tool_parsers import ToolParserManager
+
+    for manager in (ToolParserManager, ReasoningParserManager):
+        for registry in ("tool_parsers", "reasoning_parsers", "lazy_parsers"):
+            if hasattr(manager, registry):
+                monkeypatch.setattr(manager, registry, dict(getattr(manager, registry)))
+    theirs = ToolParserManager.get_tool_parser("llama3_json")
+    assert not theirs.__module__.startswith("toolgram")
+    monkeypatch.setenv(plugin.OVERRIDE_VARIABLE, "llama3_json, mistral,qwen3, kimi_k3, unheard_of")
+    plugin.register()
+    assert ToolParserManager.get_tool_parser("llama3_json").format_name == "llama3_json"
+    assert ToolParserManager.get_tool_parser("mistral").format_name == "auto"
+    assert ReasoningParserManager.get_reasoning_parser("qwen3").format_name == "auto"
+    other = "kimi_k2" if OLD else "kimi_k3"
+    assert not ToolParserManager.get_tool_parser(other).__module__.startswith("toolgram")
+    assert not ToolParserManager.get_tool_parser("hermes").__module__.startswith("toolgram")
+
+
+# --- the surface ----------------------------------------------------------------------------------------------------
+
+
+def test_the_surface_is_where_it_was() -> None:
+    """Every member that vLLM is known to read, with the signature it is known to call: a move is one failing line."""
+    from toolgram.integrations import vllm_parsers as parsers
+    from toolgram.integrations.vllm_surface import ReasoningParser, ToolParser
+
+    for base, ours, names in (
+        (
+            ToolParser,
+            parsers.ToolgramToolParser,
+            "adjust_request get_structural_tag extract_tool_calls extract_tool_calls_streaming "
+            "get_remaining_unstreamed_args",
+        ),
+        (
+            ReasoningParser,
+            parsers.ToolgramReasoningParser,
+            "adjust_request is_reasoning_end is_reasoning_end_streaming extract_content_ids count_reasoning_tokens "
+            "extract_reasoning extract_reasoning_streaming has_engine_confirmed_reasoning_end set_prompt_token_ids",
+        ),
+    ):
+        for name in (each for each in names.split() if hasattr(base, each) or not OLD):
+            theirs = inspect.signature(getattr(base, name)).parameters
+            here = inspect.signature(getattr(ours, name)).parameters
+            assert [each for each in here if each in theirs or not OLD] == list(theirs), name
+    for name in ("engine_based_streaming", "supports_required_and_named", "structural_tag_model"):
+        assert hasattr(ToolParser, name)
+
+
+def test_the_pair_is_introduced(hermes: Server) -> None:
+    parser = hermes.parser(hermes.request(TOOLS), [0])
+    assert parser.tool_parser.session is parser.reasoning_parser.session
+    assert parser.tool_parser.partner is parser.reasoning_parser
+
+
+def test_a_pair_that_nobody_introduced_works_from_what_the_other_leaves() -> None:
+    from vllm.parser.abstract_parser import DelegatingParser
+
+    from toolgram.integrations import vllm_parsers as parsers
+
+    class Alone(DelegatingParser):  # type: ignore[misc]
+        pass
+
+    Alone.reasoning_parser_cls = parsers.ReasoningParser_hermes  # set afterwards: nobody is told
+    Alone.tool_parser_cls = parsers.ToolParser_hermes
+    server = Server(Pieces(["<|im_end|>"], specials_of("hermes")), "toolgram_hermes", "toolgram_hermes")
+    server.parser_cls = Alone
+    heard = both_ways(server, HERMES)
+    assert heard.told() == ("Let me look.", "Hm.", BOTH)
+
+
+def test_reasoning_budget_markers(hermes: Server) -> None:
+    reasoning = hermes.parser(hermes.request(TOOLS), [0]).reasoning_parser
+    assert (reasoning.reasoning_start_str, reasoning.reasoning_end_str) == ("<think>", "</think>")
+    ids = hermes.tokenizer.encode("<think>Hm.")
+    assert not reasoning.is_reasoning_end_streaming(ids, ids[-1:])
+    ids += hermes.tokenizer.encode("</think>")
+    assert reasoning.is_reasoning_end_streaming(ids, ids[-1:])
+
+
+def test_formats_without_reasoning_never_wait_for_its_end() -> None:
+    for name in FORMATS:
+        if not can_reason(name):
+            server = Server(Pieces(specials_of(name)), f"toolgram_{name}", f"toolgram_{name}")
+            assert server.parser(server.request(TOOLS), [0]).is_reasoning_end([0]) is True

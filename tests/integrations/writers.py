@@ -1,0 +1,383 @@
+"""Every shipped format's notation, written by hand: what a model writes for a turn.
+
+Strategy: a notation is a table row. `_notation` puts reasoning, content, calls and text in order, between the markers
+of the row; a function of one call writes the call. Nothing here knows toolgram, so that what is written is a test of
+what is read. `can_write` says what a notation has no room for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Call: TypeAlias = tuple[str, dict[str, Any]]
+Pair: TypeAlias = tuple[str, str]
+WriteCall: TypeAlias = Callable[[int, str, dict[str, Any]], str]  # of the place of the call, its name, its arguments
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a model means to say."""
+
+    label: str
+    reasoning: str = ""
+    content: str = ""
+    calls: tuple[Call, ...] = ()
+    after: str = ""
+
+
+Write: TypeAlias = Callable[[Turn], str]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _raw(value: Any) -> str:
+    return value if isinstance(value, str) else _json(value)
+
+
+def _notation(
+    call: WriteCall,
+    section: Pair = ("", ""),
+    between: str = "",
+    think: Pair = ("<think>", "</think>"),
+    text: Pair = ("", ""),
+    after: Pair | None = None,
+    gap: str = "",
+) -> Write:
+    """Writes reasoning between `think`, content between `text`, all calls between `section`, text behind between
+    `after`, which is as `text` unless told; `gap` is between content and calls."""
+
+    def write(turn: Turn) -> str:
+        calls = between.join(call(place, *each) for place, each in enumerate(turn.calls))
+        parts = [
+            f"{think[0]}{turn.reasoning}{think[1]}" if turn.reasoning else "",
+            f"{text[0]}{turn.content}{text[1]}" if turn.content else "",
+            f"{gap if turn.content else ''}{section[0]}{calls}{section[1]}" if turn.calls else "",
+            f"{(after or text)[0]}{turn.after}{(after or text)[1]}" if turn.after else "",
+        ]
+        return "".join(parts)
+
+    return write
+
+
+# --- one call -------------------------------------------------------------------------------------------------------
+
+
+def _object(before: str = "", after: str = "", name: str = "name", arguments: str = "arguments") -> WriteCall:
+    """A JSON object with a name and arguments."""
+    return lambda place, called, given: f"{before}{_json({name: called, arguments: given})}{after}"
+
+
+def _named(before: str, between: str, after: str) -> WriteCall:
+    """The name, and the arguments as a JSON object behind it; `{place}` in a marker is the place of the call."""
+    return lambda place, called, given: f"{before}{called}{between}{_json(given)}{after}".replace("{place}", str(place))
+
+
+def _tags(before: str, opened: str, value: Callable[[str, Any], str], after: str, closed: str = "") -> WriteCall:
+    """The name between `before` and `opened`, or `closed` where nothing is given; then a tag for each argument."""
+    return lambda place, called, given: (
+        f"{before}{called}{opened if given or not closed else closed}"
+        f"{''.join(value(key, each) for key, each in given.items())}{after}"
+    )
+
+
+def _parameter(before: str, between: str, after: str) -> Callable[[str, Any], str]:
+    return lambda key, given: f"{before}{key}{between}{_raw(given)}{after}"
+
+
+def _told(mark: str) -> Callable[[str, Any], str]:
+    """A parameter that says whether it is a string."""
+
+    def write(key: str, given: Any) -> str:
+        told = "true" if isinstance(given, str) else "false"
+        return f'<{mark}parameter name="{key}" string="{told}">{_raw(given)}</{mark}parameter>\n'
+
+    return write
+
+
+def _invoke(mark: str) -> WriteCall:
+    return _tags(f'<{mark}invoke name="', '">\n', _told(mark), f"</{mark}invoke>\n")
+
+
+def _key_value(suffix: str = "", line: str = "") -> Callable[[str, Any], str]:
+    return lambda key, given: (
+        f"<arg_key{suffix}>{key}</arg_key{suffix}>{line}<arg_value{suffix}>{_raw(given)}</arg_value{suffix}>{line}"
+    )
+
+
+def _horizon(key: str, given: Any) -> str:
+    return f"<ifm|arg_key>{key}</ifm|arg_key><ifm|arg_value>{_raw(given)}</ifm|arg_value>"
+
+
+def _typed(key: str, given: Any) -> str:
+    kind = {str: "string", dict: "object", list: "array", bool: "boolean"}.get(type(given), "number")
+    return f'<|open|>argument key="{key}" type="{kind}"<|sep|>{_raw(given)}<|close|>argument<|sep|>'
+
+
+def _kimi_k3(place: int, called: str, given: dict[str, Any]) -> str:
+    values = "".join(_typed(*each) for each in given.items())
+    return f'<|open|>call tool="{called}" index="{place + 1}"<|sep|>{values}<|close|>call<|sep|>'
+
+
+def _notated(quote: str, given: Any) -> str:
+    """A value with bare keys, and strings between `quote`."""
+    if isinstance(given, str):
+        return f"{quote}{given}{quote}"
+    if isinstance(given, dict):
+        return "{" + ",".join(f"{key}:{_notated(quote, each)}" for key, each in given.items()) + "}"
+    if isinstance(given, list):
+        return "[" + ",".join(_notated(quote, each) for each in given) + "]"
+    return _json(given)
+
+
+def _noted(before: str, quote: str, after: str) -> WriteCall:
+    return lambda place, called, given: f"{before}call:{called}{_notated(quote, given)}{after}"
+
+
+def _python(place: int, called: str, given: dict[str, Any]) -> str:
+    return f"{called}({', '.join(f'{key}={value!r}' for key, value in given.items())})"
+
+
+def _cohere(place: int, called: str, given: dict[str, Any]) -> str:
+    return "    " + _json({"tool_call_id": str(place), "tool_name": called, "parameters": given})
+
+
+def _apertus(place: int, called: str, given: dict[str, Any]) -> str:
+    return _json({called: given})
+
+
+def _functionary(turn: Turn) -> str:
+    content = [f">>>all\n{turn.content}"] if turn.content else []
+    after = [f">>>all\n{turn.after}"] if turn.after else []
+    return "".join([*content, *(f">>>{name}\n{_json(given)}" for name, given in turn.calls), *after])
+
+
+def _gpt_oss(turn: Turn) -> str:
+    messages = []
+    if turn.reasoning:
+        messages.append(f"<|channel|>analysis<|message|>{turn.reasoning}")
+    if turn.content:
+        messages.append(f"<|channel|>final<|message|>{turn.content}")
+    messages += [
+        f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{_json(given)}"
+        for name, given in turn.calls
+    ]
+    if turn.after:
+        messages.append(f"<|channel|>final<|message|>{turn.after}")
+    return "<|end|><|start|>assistant".join(messages)
+
+
+def _llama(turn: Turn) -> str:
+    calls = "; ".join(_json({"name": name, "parameters": given}) for name, given in turn.calls)
+    return "\n".join(part for part in (turn.content, calls, turn.after) if part)
+
+
+def _ernie(turn: Turn) -> str:
+    """Content is between tags behind a thought only."""
+    rest = _HERMES(Turn("", calls=turn.calls, after=turn.after))
+    if not turn.reasoning:
+        return "\n".join(part for part in (turn.content, rest) if part)
+    said = f"<response>\n{turn.content}\n</response>\n\n" if turn.content else ""
+    return f"<think>\n{turn.reasoning}\n</think>\n\n{said}{rest}"
+
+
+def _inkling(turn: Turn) -> str:
+    messages = [f"<|content_thinking|>{turn.reasoning}"] if turn.reasoning else []
+    messages += [f"<|content_text|>{turn.content}"] if turn.content else []
+    messages += [
+        f'{name}<|content_invoke_tool_json|>{{"name":"{name}","args":{_json(given)}}}' for name, given in turn.calls
+    ]
+    messages += [f"<|content_text|>{turn.after}"] if turn.after else []
+    return "".join(f"<|message_model|>{each}<|end_message|>" for each in messages)
+
+
+def _solar(turn: Turn) -> str:
+    messages = [f"<|think|>{turn.reasoning}<|end|>"] if turn.reasoning else []
+    messages += [f"<|content|>{turn.content}<|end|>"] if turn.content else []
+    calls = "".join(
+        f"<|tool_call:begin|>a1b2c3d4e{place}<|tool_call:name|>{name}<|tool_call:args|>{_json(given)}<|tool_call:end|>"
+        for place, (name, given) in enumerate(turn.calls)
+    )
+    messages += [f"<|tool_calls|>{calls}"] if calls else []
+    messages += [f"<|content|>{turn.after}<|end|>"] if turn.after else []
+    header = "<|begin|>assistant"
+    return ("" if turn.reasoning else header) + header.join(messages)
+
+
+def _lines(write: Write) -> Write:
+    """The same with each part on lines of its own."""
+
+    def lined(turn: Turn) -> str:
+        thought = write(Turn("", reasoning=turn.reasoning)) if turn.reasoning else ""
+        calls = [write(Turn("", calls=(each,))) for each in turn.calls]
+        return thought + "\n".join(part for part in (turn.content, *calls, turn.after) if part)
+
+    return lined
+
+
+# --- the formats ----------------------------------------------------------------------------------------------------
+
+_LIST = ("[", "]")
+_THOUGHT = ("<think>\n", "\n</think>\n\n")
+_HERMES = _lines(_notation(_object("<tool_call>\n", "\n</tool_call>")))
+_CODER_CALL = _tags(
+    "<tool_call>\n<function=", ">\n", _parameter("<parameter=", ">\n", "\n</parameter>\n"), "</function>\n</tool_call>"
+)
+_CODER = _lines(_notation(_CODER_CALL))
+_GLM_CALL = _tags("<tool_call>", "\n", _key_value(line="\n"), "</tool_call>")
+_GLM = _lines(_notation(_GLM_CALL))
+_GLM_47 = _notation(_tags("<tool_call>", "", _key_value(), "</tool_call>"))
+_DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
+_PLAMO_BEGIN = "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>"
+_PLAMO_ARGUMENTS = (
+    "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json<|plamo:msg|>"
+)
+_PLAMO_END = "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>"
+_ACTION = ("<|START_ACTION|>[\n", "\n]<|END_ACTION|>")
+_START_THINKING = ("<|START_THINKING|>", "<|END_THINKING|>")
+
+WRITERS: dict[str, Write] = {
+    "apertus": _notation(
+        _apertus, ("<|tools_prefix|>[", "]<|tools_suffix|>"), ", ", ("<|inner_prefix|>", "<|inner_suffix|>")
+    ),
+    "apriel": _notation(
+        _object(), ("\n<tool_calls>[", "]</tool_calls>"), ", ",
+        ("Here are my reasoning steps:\n", "\n[BEGIN FINAL RESPONSE]\n"),
+    ),
+    "cohere_command3": _notation(
+        _cohere, _ACTION, ",\n", _START_THINKING, ("<|START_RESPONSE|>", "<|END_RESPONSE|>")
+    ),
+    "cohere_command4": _notation(_cohere, _ACTION, ",\n", _START_THINKING, ("<|START_TEXT|>", "<|END_TEXT|>")),
+    "deepseek_r1": _lines(_notation(_object("<tool_call>\n", "\n</tool_call>"), think=_THOUGHT)),
+    "deepseek_v3": _notation(
+        _named("<｜tool▁call▁begin｜>function<｜tool▁sep｜>", "\n```json\n", "\n```<｜tool▁call▁end｜>"),
+        _DEEPSEEK,
+        "\n",
+        _THOUGHT,
+    ),
+    "deepseek_v31": _notation(_named("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"), _DEEPSEEK),
+    "deepseek_v32": _notation(
+        _invoke("｜DSML｜"), ("<｜DSML｜function_calls>\n", "</｜DSML｜function_calls>"), gap="\n\n"
+    ),
+    "deepseek_v4": _notation(_invoke("｜DSML｜"), ("<｜DSML｜tool_calls>\n", "</｜DSML｜tool_calls>"), gap="\n\n"),
+    "deepseek_v41": _notation(_invoke("｜DSML｜ "), ("<｜DSML｜ calls>\n", "</｜DSML｜ calls>"), gap="\n\n"),
+    "dots": _notation(
+        _tags('<invoke name="', '">\n', _parameter('<parameter name="', '">', "</parameter>\n"), "</invoke>\n"),
+        ("<dots_function_call>\n", "</dots_function_call>"),
+        think=("<think>", "\n</think>\n"),
+        gap="\n",
+    ),
+    "ernie45": _ernie,
+    "functionary_v3_2": _functionary,
+    "functiongemma": _notation(_noted("<start_function_call>", "<escape>", "<end_function_call>")),
+    "gemma4": _notation(_noted("<|tool_call>", '<|"|>', "<tool_call|>"), think=("<|channel>thought\n", "\n<channel|>")),
+    "gigachat3": _notation(_object("<|function_call|>"), after=("\n", "")),
+    "gigachat35": _notation(_invoke("｜GCML｜"), ("<｜GCML｜tool_calls>\n", "</｜GCML｜tool_calls>"), gap="\n\n"),
+    "glm4": _notation(_named("", "\n", "")),
+    "glm45": _lines(_notation(_GLM_CALL, think=("\n<think>", "</think>\n"))),
+    "glm47": _GLM_47,
+    "gpt_oss": _gpt_oss,
+    "granite_20b_fc": _notation(_object("<function_call> "), between="\n", after=("\n", "")),
+    "granite_3": _notation(_object(), ("<|tool_call|>[", "]"), ", "),
+    "hermes": _HERMES,
+    "hunyuan_a13b": _notation(
+        _object(), ("<tool_calls>[", "]</tool_calls>"), ", ", ("<think>\n", "\n</think>\n<answer>\n")
+    ),
+    "hy_v3": _notation(
+        _tags("<tool_call:opensource>", "<tool_sep:opensource>\n", _key_value(":opensource", "\n"),
+              "</tool_call:opensource>\n"),
+        ("<tool_calls:opensource>\n", "</tool_calls:opensource>"),
+        think=("<think:opensource>", "</think:opensource>"),
+    ),
+    "hy_v4": _notation(
+        _tags("<tool_call:6124c78e>", "", _key_value(":6124c78e"), "</tool_call:6124c78e>"),
+        ("<tool_calls:6124c78e>", "</tool_calls:6124c78e>"),
+        think=("<think:6124c78e>", "</think:6124c78e>"),
+    ),
+    "inkling": _inkling,
+    "internlm2": _notation(_object("<|action_start|><|plugin|>\n", "<|action_end|>", arguments="parameters")),
+    "iquest_q1": _notation(_tags("<iquest_tool_call>", "", _key_value(), "</iquest_tool_call>")),
+    "jamba": _notation(_object("    "), ("<tool_calls>[\n", "\n]</tool_calls>"), ",\n", gap="\n"),
+    "k2_horizon": _notation(
+        _tags("<ifm|tool_call>", "", _horizon, "</ifm|tool_call>"),
+        ("<ifm|tool_calls>", "</ifm|tool_calls>"),
+        "\n",
+        ("<ifm|think>", "</ifm|think>\n"),
+    ),
+    "kimi_k2": _notation(
+        _named("<|tool_call_begin|>functions.", ":{place}<|tool_call_argument_begin|>", "<|tool_call_end|>"),
+        ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+    ),
+    "kimi_k3": _notation(
+        _kimi_k3,
+        ("<|open|>tools<|sep|>", "<|close|>tools<|sep|>"),
+        think=("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+        text=("<|open|>response<|sep|>", "<|close|>response<|sep|>"),
+    ),
+    "kimi_vl": _lines(_notation(_object("<tool_call>\n", "\n</tool_call>"), think=("◁think▷", "◁/think▷"))),
+    "lfm2": _notation(_python, ("<|tool_call_start|>[", "]<|tool_call_end|>"), ", "),
+    "ling3": _GLM,
+    "llama3_json": _llama,
+    "llama4_pythonic": _notation(_python, ("<|python_start|>[", "]<|python_end|>"), ", "),
+    "longcat": _lines(
+        _notation(
+            _object("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
+            think=("<longcat_think>\n", "\n</longcat_think>\n"),
+        )
+    ),
+    "mimo": _notation(
+        _tags("<tool_call><function=", ">", _parameter("<parameter=", ">", "</parameter>"), "</function></tool_call>")
+    ),
+    "minicpm3": _notation(
+        _python, ("<|tool_call_start|>\n```python\n", "\n```\n<|tool_call_end|>"), "\n",
+        ("<|thought_start|>\n", "\n<|thought_end|>\n"),
+    ),
+    "minimax_m1": _notation(_object(), ("<tool_calls>\n", "\n</tool_calls>"), "\n", _THOUGHT, gap="\n"),
+    "minimax_m2": _notation(
+        _tags('<invoke name="', '">\n', _parameter('<parameter name="', '">', "</parameter>\n"), "</invoke>\n"),
+        ("<minimax:tool_call>\n", "</minimax:tool_call>"),
+        think=_THOUGHT,
+        gap="\n",
+    ),
+    "mistral_v3": _notation(_object(), ("[TOOL_CALLS] [", "]"), ", "),
+    "mistral_v11": _notation(_named("[TOOL_CALLS]", "[ARGS]", ""), think=("[THINK]", "[/THINK]")),
+    "nemotron_v2": _notation(_object(), ("<TOOLCALL>[", "]</TOOLCALL>"), ", ", _THOUGHT, gap="\n"),
+    "olmo3": _notation(_python, ("<function_calls>", "</function_calls>"), "\n"),
+    "phi4_mini": _notation(_object(), ("functools[", "]"), ", ", after=(" ", ""), gap=" "),
+    "plamo3": _notation(
+        _named(_PLAMO_BEGIN, _PLAMO_ARGUMENTS, _PLAMO_END),
+        ("<|plamo:begin_tool_requests:plamo|>", "<|plamo:end_tool_requests:plamo|>"),
+        think=("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),
+    ),
+    "poolside_v1": _GLM,
+    "qwen3_coder": _CODER,
+    "seed_oss": _notation(
+        _tags("\n<seed:tool_call>\n<function=", ">\n", _parameter("<parameter=", ">\n", "\n</parameter>\n"),
+              "</function>\n</seed:tool_call>"),
+        think=("<seed:think>", "</seed:think>\n"),
+    ),
+    "solar_open": _solar,
+    "spark25": _GLM_47,
+    "step5": _notation(_CODER_CALL, think=("<think>\n", "\n</think>\n")),
+    "xlam": _notation(_object(), _LIST, ", "),
+}  # fmt: skip
+
+BEFORE, AFTER, SEVERAL, BLANKS = "text before calls", "text behind calls", "several calls", "blanks around values"
+_NO_ROOM = {"dots": frozenset({BLANKS}), "gigachat3": frozenset({SEVERAL}), "glm4": frozenset({BEFORE, AFTER, SEVERAL})}
+
+
+def can_write(name: str, turn: Turn) -> bool:
+    """Whether a notation has room for what a turn has besides reasoning."""
+    missing = _NO_ROOM.get(name, frozenset())
+    values = [each for _, given in turn.calls for each in given.values() if isinstance(each, str)]
+    has = {
+        BEFORE: turn.content and turn.calls,
+        AFTER: turn.after,
+        SEVERAL: len(turn.calls) > 1,
+        BLANKS: any(each != each.strip() for each in values),
+    }
+    return not any(has[each] for each in missing)
