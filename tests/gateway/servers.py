@@ -76,7 +76,7 @@ class Script:
             for path in ("/completion", "/v1/completions", "/generate", "/api/generate")
         ]
         routes += [Route("/tokenize", self.tokenize, methods=["POST"]), Route("/v1/models", self.models)]
-        paths = {"llama.cpp": "/props", "sglang": "/get_model_info", "ollama": "/api/version", "vllm": "/version"}
+        paths = {"llama.cpp": "/props", "sglang": "/model_info", "ollama": "/api/version", "vllm": "/version"}
         if self.kind in paths:
             routes.append(Route(paths[self.kind], self.about))
         return Starlette(routes=routes)

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.gateway.servers import Script, gateway_to, get, post
-from toolgram.gateway import Limits
+from toolgram.gateway.answering import Limits
 
 SCRIPT = Script()
 HI = [{"role": "user", "content": "hi"}]

@@ -16,7 +16,7 @@ import pytest
 from tests.gateway.servers import Script, gateway_to, get, open_stream, post
 from toolgram.adapters.reading import MOST_CHARACTERS
 from toolgram.errors import ToolgramError
-from toolgram.gateway import Limits
+from toolgram.gateway.answering import Limits
 from toolgram.gateway.serving import Settings, application, is_loopback
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"

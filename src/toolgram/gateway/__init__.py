@@ -11,8 +11,6 @@ Read downwards: `app` (routes and limits), `answering` (one output), `engine` (t
 each kind of server is sent), `model` (template and prompt), `*_requests` (what each API asks for), `asking`, `errors`.
 """
 
-from toolgram.gateway.answering import Gateway, Limits
 from toolgram.gateway.errors import Refusal
-from toolgram.gateway.model import Model
 
-__all__ = ["Gateway", "Limits", "Model", "Refusal"]
+__all__ = ["Refusal"]

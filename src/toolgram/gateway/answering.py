@@ -18,15 +18,15 @@ import httpx
 
 from toolgram.adapters.shaping import Calls
 from toolgram.adapters.usage import Usage
-from toolgram.errors import ToolgramError
-from toolgram.events import Event, ToolCallStart
+from toolgram.events import Event
 from toolgram.export.expressions import Export
 from toolgram.gateway.asking import Ask
+from toolgram.gateway.call_limit import CallLimit
 from toolgram.gateway.engine import Answer, answer_of, count_tokens
 from toolgram.gateway.errors import Refusal, unsupported
 from toolgram.gateway.model import Model, Prompt
 from toolgram.gateway.upstreams import UPSTREAMS, Upstream
-from toolgram.message import Message, ToolCall
+from toolgram.message import Message
 
 Constrain: TypeAlias = Literal["asked", "always", "never"]
 
@@ -87,19 +87,7 @@ class Gateway:
                 return None
             what = "response_format" if ask.json_schema is not None else "tool_choice"
             raise unsupported(what, f"the server behind this gateway ({self.kind}) takes no grammar that would hold it")
-        try:
-            return self.model.fmt.export(
-                self.upstream.target,
-                tools=ask.tools,
-                tool_choice=ask.tool_choice,
-                parallel_tool_calls=ask.parallel,
-                reasoning=False if ask.thinking is False else None,
-                json_schema=ask.json_schema,
-                prefix=prompt.prefix,
-                text_before_calls=not ask.must_call,
-            )
-        except ToolgramError as error:
-            raise Refusal(f"no grammar can be written for this request: {error}", param="tools") from None
+        return self.model.grammar(ask, prompt, self.upstream.target)
 
     async def turn(self, ask: Ask, prepared: Prepared, number: int = 0) -> Turn:
         """One output, whose request the server has accepted. To be closed. Raises Refusal."""
@@ -125,7 +113,7 @@ class Turn:
             fmt = fmt.text_only
         self._parser = fmt.parser(tools=ask.tools or None, prefix=prompt.prefix)
         self._raw: list[str] = []
-        self._cut = False  # behind the one call that was asked for
+        self._calls = CallLimit(ask.parallel)
         self.reason: str | None = None
         self.stopped_by: str | None = None
         self.usage = Usage()
@@ -148,24 +136,14 @@ class Turn:
             if piece.text:
                 if self._gateway.record is not None:
                     self._raw.append(piece.text)
-                events = self._until_second_call(self._parser.feed(piece.text))
+                events = self._calls.events(self._parser.feed(piece.text))
                 if events:
                     yield events
-                if self._cut:
+                if self._calls.over:
                     break
-        if not self._cut:
-            yield self._until_second_call(self._parser.close(self.reason))
+        if not self._calls.over:
+            yield self._calls.events(self._parser.close(self.reason))
         self._write_record()
-
-    def _until_second_call(self, events: list[Event]) -> list[Event]:
-        """What may be sent where only one call was asked for."""
-        if self._ask.parallel:
-            return events
-        for at, event in enumerate(events):
-            if isinstance(event, ToolCallStart) and event.index > 0:
-                self._cut = True
-                return events[:at]
-        return events
 
     def _write_record(self) -> None:
         record = self._gateway.record
@@ -189,12 +167,7 @@ class Turn:
     @property
     def said(self) -> Message:
         """What has been read so far."""
-        message = self._parser.message
-        if not self._cut:
-            return message
-        first = message.tool_calls[0] if message.tool_calls else None
-        parts = [part for part in message.parts if not isinstance(part, ToolCall) or part is first]
-        return replace(message, tool_calls=message.tool_calls[:1], parts=parts, finish_reason="stop")
+        return self._calls.message(self._parser.message)
 
 
 def recorder(path: str) -> Callable[[dict[str, Any]], None]:

@@ -22,7 +22,13 @@ from toolgram.gateway.upstreams import UPSTREAMS, Piece, Upstream
 
 MOST_ERROR = 20_000  # bytes of an error that are read
 MOST_ANSWER = 8_000_000  # characters of an answer
-_KINDS = (("/props", "llama.cpp"), ("/get_model_info", "sglang"), ("/api/version", "ollama"), ("/version", "vllm"))
+_KINDS = (
+    ("/props", "llama.cpp"),
+    ("/model_info", "sglang"),
+    ("/get_model_info", "sglang"),  # its name in older versions
+    ("/api/version", "ollama"),
+    ("/version", "vllm"),
+)
 
 
 @dataclass(frozen=True)

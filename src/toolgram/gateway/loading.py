@@ -6,15 +6,17 @@ from it; a format that is named goes before that, and the template's analysis is
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolgram.derive.deriving import derive_format
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.sources import Source
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
-from toolgram.gateway.engine import Found
 from toolgram.gateway.model import Model, SpecialText
+
+if TYPE_CHECKING:
+    from toolgram.gateway.engine import Found
 
 
 class TemplateFiles(NamedTuple):
@@ -47,12 +49,20 @@ def load_model(
                 "--gguf FILE or --template FILE"
             )
         files = TemplateFiles(found.template, found.bos_token, found.eos_token)
+    bos, eos = files.bos_token or found.bos_token, files.eos_token or found.eos_token
+    fmt = format_of(files, fmt)
+    return Model(name or found.model or "model", fmt, files.template, bos, eos, files.special, special_text)
+
+
+def format_of(files: TemplateFiles, fmt: Format | None = None) -> Format:
+    """The format of a chat template; with `fmt`, that format, and how the template takes messages.
+
+    Raises TemplateError where nothing can be made of the template and no format is given.
+    """
     try:
         derived = derive_format(files.template, bos_token=files.bos_token, eos_token=files.eos_token)
     except TemplateError:
         if fmt is None:
             raise
-    else:
-        fmt = derived if fmt is None else Format(fmt.spec, fmt.machine_text, derived.report)
-    bos, eos = files.bos_token or found.bos_token, files.eos_token or found.eos_token
-    return Model(name or found.model or "model", fmt, files.template, bos, eos, files.special, special_text)
+        return fmt
+    return derived if fmt is None else Format(fmt.spec, fmt.machine_text, derived.report)

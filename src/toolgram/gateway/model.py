@@ -20,7 +20,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate
+from toolgram.errors import ToolgramError
 from toolgram.export.building import stop_tokens
+from toolgram.export.expressions import Export
 from toolgram.formats import Format
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.errors import Refusal
@@ -97,6 +99,22 @@ class Model:
         if len(text) > MOST_PROMPT:
             raise Refusal(f"the prompt has more than {MOST_PROMPT} characters", 413)
         return Prompt(text + continued, opened + continued)
+
+    def grammar(self, ask: Ask, prompt: Prompt, target: str) -> Export:
+        """What holds the model to what a request asks for. Raises Refusal where nothing can."""
+        try:
+            return self.fmt.export(
+                target,
+                tools=ask.tools,
+                tool_choice=ask.tool_choice,
+                parallel_tool_calls=ask.parallel,
+                reasoning=False if ask.thinking is False else None,
+                json_schema=ask.json_schema,
+                prefix=prompt.prefix,
+                text_before_calls=not ask.must_call,
+            )
+        except ToolgramError as error:
+            raise Refusal(f"no grammar can be written for this request: {error}", param="tools") from None
 
     def _switches(self, ask: Ask) -> dict[str, Any]:
         """The variable that turns reasoning on or off, where that is asked for."""

@@ -17,30 +17,16 @@ leaves such a call among the calls in both modes, with the arguments as far as t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, MutableSequence
+from collections.abc import Iterable
 from typing import Any
 
-from toolgram.events import (
-    BufferedEvent,
-    Content,
-    Dropped,
-    Event,
-    Malformed,
-    Note,
-    Reasoning,
-    Status,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.integrations.answers import CALL, FAILED, TEXT, WHOLE, AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger
 from toolgram.integrations.vllm_surface import DeltaFunctionCall, DeltaMessage, DeltaToolCall
-from toolgram.message import Message, MessageBuilder
 
 MALFORMED_VARIABLE = "TOOLGRAM_MALFORMED_CALLS"
 MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
-TEXT, CALL = "text", "call"
-WHOLE = "whole"  # as TEXT, and a call that was cut off is text as well
 
 _TEXTS = (Content, Malformed, Reasoning)
 
@@ -64,43 +50,10 @@ def warn_of_unknown_setting() -> None:
 # --- one message ----------------------------------------------------------------------------------------------------
 
 
-FAILED: Mapping[str, frozenset[Status]] = {  # the calls that are text, by the setting
-    TEXT: frozenset({"malformed"}),
-    WHOLE: frozenset({"malformed", "truncated"}),
-    CALL: frozenset(),
-}
-
-
 def builder_for(request: Any, marks: frozenset[str] | None, closing: frozenset[str]) -> AnswerBuilder:
     """What makes the message of an answer to this request. With `marks`, reasoning is content, with these markers;
     `closing` are the markers that close a call."""
     return AnswerBuilder(closing, FAILED[malformed_calls(request)], PlainThought(marks) if marks is not None else None)
-
-
-class AnswerBuilder(MessageBuilder):
-    """The message of a whole answer, with the calls that failed where the setting wants them."""
-
-    __slots__ = ("_failed_as_text", "_plain")
-
-    def __init__(
-        self, closing: frozenset[str], failed_as_text: frozenset[Status], plain: PlainThought | None = None
-    ) -> None:
-        super().__init__(closing)
-        self._failed_as_text = failed_as_text
-        self._plain = plain
-
-    @property
-    def reasoning(self) -> MutableSequence[str]:
-        """Where reasoning goes."""
-        return super().reasoning if self._plain is None else self.content
-
-    def add(self, events: Iterable[BufferedEvent], offset: int = 0) -> None:
-        """Add events, in order; `offset` is where the first of them begins."""
-        super().add(events if self._plain is None else self._plain(events), offset)
-
-    def answer(self) -> Message:
-        """The message."""
-        return self.message((), self._failed_as_text)
 
 
 # --- deltas ---------------------------------------------------------------------------------------------------------
@@ -195,29 +148,3 @@ def _call_delta(index: int, id: str, name: str, fragments: list[str]) -> Any:
         function = DeltaFunctionCall(name=name, arguments=arguments)
         return DeltaToolCall(index=index, id=id, type="function", function=function)
     return DeltaToolCall(index=index, function=DeltaFunctionCall(arguments=arguments))
-
-
-class PlainThought:
-    """Turns reasoning back into the text it was, markers and all: what vLLM expects without a reasoning parser."""
-
-    def __init__(self, marks: frozenset[str]) -> None:
-        self._marks = marks
-        self._thinking = False
-        self._blank = ""
-
-    def __call__(self, events: Iterable[Any]) -> list[Any]:
-        """The events, reasoning and its surroundings as content."""
-        plain: list[Any] = []
-        for event in events:
-            if type(event) is Note:
-                plain.append(event)
-                continue
-            kind, source = type(event), event.source
-            if kind is Reasoning or source in self._marks or (self._thinking and kind in (Content, Dropped)):
-                plain.append(Content(self._blank + source, source))
-                self._thinking = kind is not Content
-            else:
-                plain.append(event)
-                self._thinking = self._thinking and kind not in (ToolCallStart, Malformed)
-            self._blank = source if kind is Dropped and not self._thinking and source.isspace() else ""
-        return plain

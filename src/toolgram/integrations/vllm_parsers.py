@@ -26,17 +26,10 @@ from functools import partial
 from typing import Any
 
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
+from toolgram.integrations.answers import AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger, say_start
 from toolgram.integrations.served import AUTO, Served, Session, TokenCounter, served
-from toolgram.integrations.vllm_deltas import (
-    AnswerBuilder,
-    Outgoing,
-    PlainThought,
-    builder_for,
-    delta_of,
-    ended,
-    warn_of_unknown_setting,
-)
+from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, ended, warn_of_unknown_setting
 from toolgram.integrations.vllm_patches import apply_patches, drive, quick_arguments, quick_content, quick_reasoning
 from toolgram.integrations.vllm_surface import (
     DelegatingParser,

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from toolgram.integrations.answers import WHOLE
 from toolgram.integrations.observing import logger
-from toolgram.integrations.vllm_deltas import MALFORMED_FIELD, WHOLE, Ended
+from toolgram.integrations.vllm_deltas import MALFORMED_FIELD, Ended
 from toolgram.integrations.vllm_surface import arguments_delta, content_delta, reasoning_delta
 
 _DONE = "_patched_by_toolgram"

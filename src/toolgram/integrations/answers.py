@@ -1,0 +1,75 @@
+"""A whole answer as the message of a server: what becomes of calls that failed, and of reasoning where the server runs
+no reasoning parser.
+
+**Calls that failed.** In one message a call that cannot be read is the text that the model wrote, at its place, and is
+no call: no client has to guard `json.loads`. A call that was cut off stays a call, with the beginning of its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MutableSequence
+from typing import Any
+
+from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, Status, ToolCallStart
+from toolgram.message import Message, MessageBuilder
+
+TEXT, CALL = "text", "call"
+WHOLE = "whole"  # as TEXT, and a call that was cut off is text as well
+
+FAILED: Mapping[str, frozenset[Status]] = {  # the calls that are text, by the setting
+    TEXT: frozenset({"malformed"}),
+    WHOLE: frozenset({"malformed", "truncated"}),
+    CALL: frozenset(),
+}
+
+
+class AnswerBuilder(MessageBuilder):
+    """The message of a whole answer, with the calls that failed where the setting wants them."""
+
+    __slots__ = ("_failed_as_text", "_plain")
+
+    def __init__(
+        self, closing: frozenset[str], failed_as_text: frozenset[Status], plain: PlainThought | None = None
+    ) -> None:
+        super().__init__(closing)
+        self._failed_as_text = failed_as_text
+        self._plain = plain
+
+    @property
+    def reasoning(self) -> MutableSequence[str]:
+        """Where reasoning goes."""
+        return super().reasoning if self._plain is None else self.content
+
+    def add(self, events: Iterable[BufferedEvent], offset: int = 0) -> None:
+        """Add events, in order; `offset` is where the first of them begins."""
+        super().add(events if self._plain is None else self._plain(events), offset)
+
+    def answer(self) -> Message:
+        """The message."""
+        return self.message((), self._failed_as_text)
+
+
+class PlainThought:
+    """Turns reasoning back into the text it was, markers and all: what vLLM expects without a reasoning parser."""
+
+    def __init__(self, marks: frozenset[str]) -> None:
+        self._marks = marks
+        self._thinking = False
+        self._blank = ""
+
+    def __call__(self, events: Iterable[Any]) -> list[Any]:
+        """The events, reasoning and its surroundings as content."""
+        plain: list[Any] = []
+        for event in events:
+            if type(event) is Note:
+                plain.append(event)
+                continue
+            kind, source = type(event), event.source
+            if kind is Reasoning or source in self._marks or (self._thinking and kind in (Content, Dropped)):
+                plain.append(Content(self._blank + source, source))
+                self._thinking = kind is not Content
+            else:
+                plain.append(event)
+                self._thinking = self._thinking and kind not in (ToolCallStart, Malformed)
+            self._blank = source if kind is Dropped and not self._thinking and source.isspace() else ""
+        return plain

@@ -1,0 +1,259 @@
+"""llama-cpp-python: a chat handler that renders, constrains and reads with toolgram. Needs llama-cpp-python and jinja2.
+
+    llama = Llama("model.gguf", chat_handler=ChatHandler())
+    llama.create_chat_completion(messages, tools=tools, tool_choice="required")
+
+or, for code that chooses a handler by its name, `register()` and `Llama("model.gguf", chat_format="toolgram")`.
+
+Strategy: the request is read as the gateway reads one, so the same is refused, and text of special tokens in messages
+is neutralised. The template in the GGUF file is rendered in derivation's sandbox, and the format is derived from it.
+A call that is asked for is held by a GBNF grammar. llama-cpp-python's own completion hides special tokens, of which
+markers may be some, so tokens are taken from `Llama.generate`: each goes to the parser with its id, and a marker that
+a model only quotes is text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import ctypes
+from collections.abc import Iterator, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import llama_cpp
+from llama_cpp import LlamaGrammar, LogitsProcessorList
+from llama_cpp.llama_chat_format import register_chat_completion_handler
+
+from toolgram.adapters import ChatChunks, to_chat_completion
+from toolgram.adapters.shaping import Calls
+from toolgram.adapters.usage import Usage
+from toolgram.errors import ToolgramError
+from toolgram.events import Event
+from toolgram.formats import Format
+from toolgram.gateway.asking import Ask
+from toolgram.gateway.call_limit import CallLimit
+from toolgram.gateway.chat_requests import read_chat
+from toolgram.gateway.loading import TemplateFiles, format_of
+from toolgram.gateway.model import Model, Prompt, joined
+
+NAME = "toolgram"
+_SAMPLING = (
+    "top_k", "top_p", "min_p", "typical_p", "repeat_penalty", "presence_penalty", "frequency_penalty", "tfs_z",
+    "mirostat_mode", "mirostat_tau", "mirostat_eta",
+)  # fmt: skip
+_BODY = (
+    "messages", "tools", "tool_choice", "functions", "function_call", "response_format", "stop", "max_tokens",
+    "logit_bias", "logprobs", "top_logprobs", "parallel_tool_calls", "reasoning_effort", "chat_template_kwargs",
+)  # fmt: skip
+
+
+class ChatHandler:
+    """A chat handler of llama-cpp-python for any model with a chat template; one serves any number of models.
+
+    `fmt` goes before the format that is derived from the template, `template` before the one in the GGUF file. `calls`
+    and `reasoning` are those of `adapters.ChatChunks`. `thinking` turns reasoning on or off, where the template can;
+    `variables` are further variables for the template. `Llama.create_chat_completion` takes neither.
+    """
+
+    def __init__(
+        self,
+        fmt: Format | None = None,
+        template: str | None = None,
+        calls: Calls = "streamed",
+        reasoning: str | None = "reasoning_content",
+        thinking: bool | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._fmt, self._template = fmt, template
+        self._thinking, self._variables = thinking, dict(variables or {})
+        self._calls, self._reasoning = calls, reasoning
+        self._models: WeakKeyDictionary[Any, Model] = WeakKeyDictionary()
+
+    def __call__(self, *, llama: Any, stream: bool = False, **options: Any) -> Any:
+        """What `Llama.create_chat_completion` hands on: a completion, or an iterator of its chunks.
+
+        Raises ToolgramError for a request that cannot be answered, before anything is generated.
+        """
+        body = {name: options[name] for name in _BODY if options.get(name) not in (None, [])}
+        if body.get("max_tokens", 1) < 1:  # llama-cpp-python's word for no limit
+            del body["max_tokens"]
+        ask = read_chat(body)
+        ask.thinking = self._thinking if ask.thinking is None else ask.thinking
+        ask.template = {**self._variables, **ask.template}
+        model = self.model_of(llama)
+        prompt = model.prompt(ask)
+        grammar = options.get("grammar")
+        if ask.must_call or ask.json_schema is not None:
+            grammar = LlamaGrammar.from_string(model.grammar(ask, prompt, "gbnf").text, verbose=False)
+        output = _Output(llama, model, ask, prompt, options, grammar)
+        name = options.get("model") or llama.model_path
+        if stream:
+            return self._chunks(output, name)
+        for _ in output.events():
+            pass
+        return to_chat_completion(output.message, name, usage=output.usage, reasoning=self._reasoning)
+
+    def _chunks(self, output: _Output, name: str) -> Iterator[dict[str, Any]]:
+        chunks = ChatChunks(name, calls=self._calls, reasoning=self._reasoning)
+        yield from chunks.start()
+        for events in output.events():
+            yield from chunks.feed(events)
+        yield from chunks.end((), output.reason)
+
+    def model_of(self, llama: Any) -> Model:
+        """Template, format and special tokens of a model, found once. Raises ToolgramError where it has no template."""
+        known = self._models.get(llama)
+        if known is None:
+            template = self._template or llama.metadata.get("tokenizer.chat_template")
+            if not template:
+                raise ToolgramError("this model has no chat template; give one: ChatHandler(template=...)")
+            vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
+            special = tuple(
+                text
+                for number in range(llama.n_vocab())
+                if llama_cpp.llama_vocab_is_control(vocabulary, number)
+                and (text := token_text(vocabulary, number).decode("utf-8", "replace"))
+            )
+            bos, eos = (
+                token_text(vocabulary, number).decode("utf-8", "replace") if number >= 0 else ""
+                for number in (llama.token_bos(), llama.token_eos())
+            )
+            files = TemplateFiles(template, bos, eos, special)
+            known = Model(llama.model_path, format_of(files, self._fmt), template, bos, eos, special)
+            self._models[llama] = known
+        return known
+
+
+class _Output:
+    """One output of a model. Its message, reason and usage are known when `events` is over."""
+
+    def __init__(
+        self, llama: Any, model: Model, ask: Ask, prompt: Prompt, options: Mapping[str, Any], grammar: Any
+    ) -> None:
+        self._llama = llama
+        self._vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
+        self._tokens = llama.tokenize(prompt.text.encode(), add_bos=False, special=True)
+        self._room = llama.n_ctx() - len(self._tokens)
+        if self._room < 1:
+            raise ToolgramError(f"the prompt has {len(self._tokens)} tokens, and the model takes {llama.n_ctx()}")
+        self._most = min(ask.limit or self._room, self._room)
+        self._stops = Stops([*joined([*model.stop, *ask.stop])])
+        self._options = {name: options[name] for name in _SAMPLING if options.get(name) is not None}
+        self._options |= {"temp": options.get("temperature", 0.2), "grammar": grammar}
+        self._options["logits_processor"] = _biased(options.get("logits_processor"), ask.sampling.get("logit_bias"))
+        if options.get("seed") is not None:
+            llama.set_seed(options["seed"])
+        fmt = model.fmt if ask.tools and ask.tool_choice != "none" else model.fmt.text_only
+        # A grammar lets a marker be spelled, too: then its text decides. Otherwise a marker is its token.
+        texts = fmt.program.special.values() if grammar is None else ()
+        special = {text: number for text in texts if (number := self._id_of(text)) is not None}
+        self._parser = fmt.parser(ask.tools or None, prompt.prefix, special_tokens=special)
+        self._calls = CallLimit(ask.parallel)
+        self._written = 0
+        self.reason: str | None = None
+
+    def _id_of(self, text: str) -> int | None:
+        ids = self._llama.tokenize(text.encode(), add_bos=False, special=True)
+        return ids[0] if len(ids) == 1 else None
+
+    def events(self) -> Iterator[list[Event]]:
+        """The events of the output, as its tokens come."""
+        for text, ids in self._pieces():
+            if events := self._calls.events(self._parser.feed(text, ids)):
+                yield events
+            if self._calls.over:
+                return
+        yield self._calls.events(self._parser.close(self.reason))
+
+    def _pieces(self) -> Iterator[tuple[str, list[int]]]:
+        """Text, with the tokens that it came with; characters are whole. Says at its end why it ended."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for token in self._llama.generate(self._tokens, **self._options):
+            self._written += 1
+            if llama_cpp.llama_vocab_is_eog(self._vocabulary, token):
+                self.reason = "stop"
+                break
+            text = self._stops.feed(decoder.decode(token_text(self._vocabulary, token)))
+            if text:
+                yield text, [token]
+            if self._stops.found:
+                self.reason = "stop"
+                return
+            if self._written >= self._most:
+                self.reason = "length"
+                break
+        rest = self._stops.feed(decoder.decode(b"", final=True)) + self._stops.end()
+        if rest:
+            yield rest, []
+
+    @property
+    def message(self) -> Any:
+        """What has been read so far."""
+        return self._calls.message(self._parser.message)
+
+    @property
+    def usage(self) -> Usage:
+        """How many tokens it took."""
+        return Usage(len(self._tokens), self._written)
+
+
+class Stops:
+    """Texts at which an output ends. Text that one of them may begin with is held until that is decided."""
+
+    def __init__(self, stops: list[str]) -> None:
+        self._stops = stops
+        self._held = ""
+        self.found = False
+
+    def feed(self, text: str) -> str:
+        """The text that is certain; what stands behind a stop, and the stop itself, is dropped."""
+        if not self._stops:
+            return text
+        text = self._held + text
+        places = [place for stop in self._stops if (place := text.find(stop)) >= 0]
+        if places:
+            self.found, self._held = True, ""
+            return text[: min(places)]
+        most = max(map(len, self._stops)) - 1
+        for size in range(min(most, len(text)), 0, -1):
+            if any(stop.startswith(text[-size:]) for stop in self._stops):
+                self._held = text[-size:]
+                return text[:-size]
+        self._held = ""
+        return text
+
+    def end(self) -> str:
+        """What was held."""
+        held, self._held = self._held, ""
+        return held
+
+
+def token_text(vocabulary: Any, token: int) -> bytes:
+    """The text of a token, of a special one too. llama-cpp-python's own reader stops at 32 bytes."""
+    size = 64
+    while True:
+        buffer = (ctypes.c_char * size)()
+        written = llama_cpp.llama_token_to_piece(vocabulary, token, buffer, size, 0, True)
+        if written >= 0:
+            return bytes(buffer.raw[:written])
+        size = -written
+
+
+def _biased(given: Any, bias: Mapping[str, float] | None) -> Any:
+    """What changes the likelihood of tokens: the caller's own processors, and `logit_bias`."""
+    if not bias:
+        return given
+    wanted = {int(token): float(value) for token, value in bias.items()}
+
+    def add(_: Any, scores: Any) -> Any:
+        for token, value in wanted.items():
+            scores[token] += value
+        return scores
+
+    return LogitsProcessorList([*(given or ()), add])
+
+
+def register(name: str = NAME, **settings: Any) -> None:
+    """Make the handler known to llama-cpp-python under a name, for `chat_format=`. `settings` are those of
+    `ChatHandler`."""
+    register_chat_completion_handler(name)(ChatHandler(**settings))

@@ -1,0 +1,75 @@
+"""The SGLang plug-in: names for SGLang's tables of parsers.
+
+    sglang serve --model-path MODEL --tool-call-parser toolgram --reasoning-parser toolgram
+
+SGLang calls `register`, the entry point `toolgram` of the group `sglang.srt.plugins`, in each of its processes, in the
+server before it reads its arguments.
+
+    toolgram            the format follows from the tokenizer: it is derived from the chat template
+    toolgram_<format>   a shipped format
+
+SGLANG_PLUGINS, SGLang's own list of plug-ins to load, must include `toolgram` where it is set. The tables are no
+promised interface: where one of them is missing, a warning says so and the server starts without toolgram.
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from typing import Any
+
+from toolgram.formats import format_names
+
+AUTO_NAME = "toolgram"
+DETECTORS = "toolgram.integrations.sglang_detectors"
+SERVING = "sglang.srt.entrypoints.openai.serving_chat"
+NEEDED = "toolgram was tested with SGLang 0.5.23; update SGLang, or use its own parsers"
+
+logger = logging.getLogger("sglang.toolgram")
+
+
+def parser_names() -> dict[str, str]:
+    """The names that are registered, each with its format; "auto" means that the format follows from the tokenizer."""
+    return {AUTO_NAME: "auto", **{f"{AUTO_NAME}_{name}": name for name in format_names()}}
+
+
+def register() -> None:
+    """Put toolgram's names into SGLang's tables. Called by SGLang; any number of times; never raises."""
+    try:
+        _register()
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "sglang":
+            logger.warning("toolgram cannot be registered with SGLang: %s; %s", error, NEEDED)
+    except Exception as error:  # a server that starts without toolgram is better than one that does not start
+        logger.warning("toolgram cannot be registered with SGLang: %r; %s", error, NEEDED)
+
+
+def _register() -> None:
+    call_names = import_module("sglang.srt.function_call.parser_names").TOOL_CALL_PARSER_NAMES
+    thought_names = import_module("sglang.srt.parser.reasoning_parser_names").REASONING_PARSER_NAMES
+    calls = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser.ToolCallParserEnum
+    thoughts = import_module("sglang.srt.parser.reasoning_parser").ReasoningParser.DetectorMap
+    detectors = import_module(DETECTORS)
+    known = AUTO_NAME in calls
+    for name, format_name in parser_names().items():
+        _add(call_names, calls, name, detectors.tool_detector(format_name))
+        _add(thought_names, thoughts, name, detectors.reasoning_detector(format_name))
+    if not known:
+        import_module("sglang.srt.plugins.hook_registry").HookRegistry.register(
+            f"{SERVING}.OpenAIServingChat._patch_reasoning_skip_special_tokens", keep_special_tokens
+        )
+
+
+def _add(names: list[str], table: dict[str, Any], name: str, detector: type[Any]) -> None:
+    """A name for the command line, and its class for the server."""
+    if name not in names:
+        names.append(name)
+    table[name] = detector
+
+
+def keep_special_tokens(result: Any, serving: Any, request: Any, *rest: Any) -> None:
+    """Markers of reasoning that are special tokens have to be in the text. Called behind SGLang's method for it, which
+    has a list of its own parsers; for requests with tools, SGLang leaves special tokens in the text anyway."""
+    served = getattr(getattr(serving, "_reasoning_detector", None), "served", None)
+    if served is not None and served.reasons and served.needs_special_text:
+        request.skip_special_tokens = False

@@ -1,0 +1,308 @@
+"""The detectors that SGLang drives: one for reasoning, and one for calls, which reads what that leaves.
+
+How SGLang drives them: the reasoning detector is given the text of an output, and no token ids. Its `normal_text` goes
+to the tool detector where a request has tools, and to the client otherwise. Both are told the tokenizer, neither the
+prompt.
+
+Strategy: each reads with a toolgram parser of its own. The reasoning detector hands on the *source* of everything that
+is no reasoning, markers and all, so that the tool detector reads what the model wrote; only the markers of reasoning,
+and the blanks behind them, stay behind. Without a tool detector it hands on the text, calls being text as well.
+Without a reasoning detector, the tool detector leaves reasoning in the content as it stands, as SGLang's own do.
+
+**What the prompt has begun** follows from the format. A derived format knows the generation prompts of its template;
+SGLang says whether a request wants reasoning, which chooses among them. A format that was named knows nothing of the
+template: reasoning is then open where SGLang says that it is.
+
+**The end.** A detector is not told why an output ended. A value that only the end closes may have been cut off, so
+such a call is handed out as far as it was written, and never as complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from sglang.srt.function_call.base_format_detector import BaseFormatDetector
+from sglang.srt.function_call.core_types import StreamingParseResult, ToolCallItem
+from sglang.srt.parser import reasoning_parser
+
+from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
+from toolgram.integrations.answers import FAILED, TEXT, AnswerBuilder, PlainThought
+from toolgram.integrations.observing import say_start
+from toolgram.integrations.served import AUTO, Served, Session, served
+from toolgram.integrations.vllm_tags import structural_tag
+
+_ENDED = "length"  # see above: the more careful of the reasons
+_ON, _OFF, _UNSET = "on", "off", "unset"
+
+
+class _NoTokenizer:
+    """Stands for the tokenizer where SGLang gives none: nothing is known of the model."""
+
+    chat_template = None
+
+
+_NO_TOKENIZER = _NoTokenizer()
+
+
+def _served(tokenizer: Any, format_name: str) -> Served:
+    found = served(_NO_TOKENIZER if tokenizer is None else tokenizer, format_name)
+    say_start(found)
+    return found
+
+
+class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
+    """Content and calls of one output. `format_name` is set by `tool_detector`."""
+
+    format_name = AUTO
+
+    def __init__(self, tokenizer: Any = None) -> None:
+        super().__init__()
+        self.served = _served(tokenizer, self.format_name)
+        self._tools: Sequence[Any] = ()
+        self._session = self._new_session()
+        self._plain = PlainThought(self.served.marks)
+        self._waiting: list[Event] = []
+        self._read: tuple[str, StreamingParseResult] | None = None  # the last whole answer
+
+    def _new_session(self) -> Session:
+        session = Session(self.served, self._declared)
+        prompt = self.served.default_prefix()
+        session.prefix = prompt if self.served.reasoning_behind(prompt) == "" else ""
+        return session
+
+    def _declared(self) -> list[Any]:
+        return _chat_shape(self._tools)
+
+    # --- a whole answer
+
+    def has_tool_call(self, text: str) -> bool:
+        """Whether the text is more than content, so that it has to be read."""
+        result = self.detect_and_parse(text, self._tools)
+        return bool(result.calls) or result.normal_text != text
+
+    def detect_and_parse(self, text: str, tools: Sequence[Any]) -> StreamingParseResult:
+        """The content and the calls of a whole answer."""
+        if self._read is not None and self._read[0] == text and self._tools == tools:
+            return self._read[1]
+        self._tools = tools
+        _, builder = self._new_session().whole(text, None, self._builder, lambda _: _ENDED)
+        answer = builder.answer()
+        calls = [
+            ToolCallItem(tool_index=index, name=call.name, parameters=call.arguments)
+            for index, call in enumerate(answer.tool_calls)
+        ]
+        result = StreamingParseResult(normal_text=answer.content or "", calls=calls)
+        self._read = (text, result)
+        return result
+
+    def _builder(self, closing: frozenset[str]) -> AnswerBuilder:
+        return AnswerBuilder(closing, FAILED[TEXT], PlainThought(self.served.marks))
+
+    # --- a stream
+
+    def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> StreamingParseResult:
+        """What a piece of the output makes certain. SGLang sends the text of a result before its calls, so text that
+        follows a call waits for the next piece."""
+        self._tools = tools
+        events = [*self._waiting, *self._plain(self._session.feed(new_text, None))]
+        place = _behind_calls(events)
+        self._waiting = events[place:]
+        return _result(events[:place])
+
+    def finish(self, tools: Sequence[Any]) -> StreamingParseResult:
+        """What the end makes certain."""
+        self._tools = tools
+        events = [*self._waiting, *self._plain(self._session.close(_ENDED))]
+        self._waiting = []
+        return _result(events)
+
+    # --- what holds the model to its calls
+
+    def supports_structural_tag(self) -> bool:
+        """No tag of SGLang's own making: this format is not described by a beginning and an end."""
+        return False
+
+    def parses_required_natively(self) -> bool:
+        """A forced call is written as any other, and read as any other."""
+        return True
+
+    def structure_info(self) -> Callable[[str], Any]:
+        """Not asked for, since `supports_structural_tag` says no."""
+        raise NotImplementedError("toolgram writes its structural tags itself")
+
+    def get_structural_tag(
+        self,
+        tools: Sequence[Any] | None = None,
+        tool_choice: Any = "auto",
+        thinking_mode: bool = False,
+        parallel_tool_calls: bool = True,
+    ) -> Any:
+        """What holds the model to the format's calls, from toolgram's own export; None, with a warning, where nothing
+        can. With `thinking_mode`, the tag begins with the reasoning; otherwise SGLang waits for its end."""
+        asked = SimpleNamespace(tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls)
+        declared = _chat_shape(tools or ())
+        prefix = self.served.default_prefix() if thinking_mode else self._session.prefix
+        return structural_tag(self.served, asked, declared, prefix, None if thinking_mode else False)
+
+
+def _chat_shape(tools: Sequence[Any]) -> list[dict[str, Any]]:
+    """Tools as chat completions declare them. SGLang has two classes for them: that of a request to its endpoint for
+    parsing is no pydantic model."""
+    functions = [tool.function for tool in tools]
+    names = ("name", "description", "parameters")
+    given = [{name: getattr(function, name, None) for name in names} for function in functions]
+    return [
+        {"type": "function", "function": {name: value for name, value in each.items() if value is not None}}
+        for each in given
+    ]
+
+
+def _behind_calls(events: Sequence[Event]) -> int:
+    """Where text begins that follows a call, or arguments of one."""
+    called = False
+    for place, event in enumerate(events):
+        if isinstance(event, (ToolCallStart, ToolCallDelta)):
+            called = True
+        elif called and isinstance(event, (Content, Malformed)) and event.text:
+            return place
+    return len(events)
+
+
+def _result(events: Iterable[Event]) -> StreamingParseResult:
+    texts: list[str] = []
+    calls: list[ToolCallItem] = []
+    for event in events:
+        if isinstance(event, (Content, Malformed)):
+            texts.append(event.text)
+        elif isinstance(event, ToolCallStart):
+            calls.append(ToolCallItem(tool_index=event.index, name=event.name, parameters=""))
+        elif isinstance(event, ToolCallDelta) and event.arguments:
+            calls.append(ToolCallItem(tool_index=event.index, parameters=event.arguments))
+    return StreamingParseResult(normal_text="".join(texts), calls=calls)
+
+
+class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: ignore[misc]
+    """The reasoning of one output, and the rest. `format_name` is set by `reasoning_detector`."""
+
+    format_name = AUTO
+    _accumulated_reasoning: str  # of the base class
+
+    def __init__(
+        self,
+        stream_reasoning: bool = True,
+        force_reasoning: bool | None = None,
+        continue_final_message: bool = False,
+        previous_content: str = "",
+        force_nonempty_content: bool = False,
+        tool_call_parser_active: bool = False,
+        tokenizer: Any = None,
+    ) -> None:
+        self.served = _served(tokenizer, self.format_name)
+        super().__init__(
+            min(self.served.start_texts, default=""),
+            min(self.served.end_texts, default=""),
+            force_reasoning=bool(force_reasoning),
+            stream_reasoning=stream_reasoning,
+            force_nonempty_content=force_nonempty_content,
+            reasoning_default=_default_mode(self.served),
+        )
+        self._calls_follow = tool_call_parser_active
+        self._prompt = _opened(self.served, force_reasoning)
+        if continue_final_message and isinstance(previous_content, str):
+            self._prompt += previous_content
+        self._session = self._new_session()
+        self._in_reasoning = True  # until something else comes
+        self._behind_thought = False
+        self._kept: list[str] = []  # reasoning that is sent when all of it is there
+
+    def _new_session(self) -> Session:
+        session = Session(self.served, calls=self._calls_follow)
+        session.prefix, session.counts = self._prompt, not self._calls_follow
+        return session
+
+    def _split(self, events: Iterable[Event]) -> tuple[str, str]:
+        """Reasoning, and what is handed on."""
+        thoughts: list[str] = []
+        rest: list[str] = []
+        for event in events:
+            if isinstance(event, Reasoning):
+                thoughts.append(event.text)
+                self._behind_thought = True
+                continue
+            if isinstance(event, Dropped) and self.served.marks:
+                mark = event.source in self.served.marks
+                if mark or (self._behind_thought and event.source.isspace()):
+                    self._behind_thought = self._behind_thought or mark
+                    continue
+            self._behind_thought = False
+            handed = event.source if self._calls_follow else getattr(event, "text", "")
+            if isinstance(event, Dropped) and not self._calls_follow:
+                handed = ""
+            if handed.strip():
+                self._in_reasoning = False
+            rest.append(handed)
+        return "".join(thoughts), "".join(rest)
+
+    def _detect_and_parse_impl(self, text: str) -> Any:
+        session = self._new_session()
+        thought, rest = self._split([*session.feed(text, None), *session.close(_ENDED)])
+        return reasoning_parser.StreamingParseResult(normal_text=rest, reasoning_text=thought)
+
+    def _parse_streaming_increment_impl(self, new_text: str) -> Any:
+        thought, rest = self._split(self._session.feed(new_text, None))
+        if not self.stream_reasoning:
+            self._kept.append(thought)
+            thought = "" if self._in_reasoning else self._take_kept()
+        return reasoning_parser.StreamingParseResult(normal_text=rest, reasoning_text=thought)
+
+    def _take_kept(self) -> str:
+        thought, self._kept = "".join(self._kept), []
+        return thought
+
+    def finish(self) -> Any:
+        """What the end makes certain. With `force_nonempty_content`, an answer of nothing but reasoning is content."""
+        thought, rest = self._split(self._session.close(_ENDED))
+        thought = self._take_kept() + thought
+        if self._force_nonempty_content and self._in_reasoning:
+            thought, rest, self._accumulated_reasoning = "", self._accumulated_reasoning + thought + rest, ""
+        return reasoning_parser.StreamingParseResult(normal_text=rest, reasoning_text=thought)
+
+
+def _opened(found: Served, force_reasoning: bool | None) -> str:
+    """What the prompt has written for the model, as far as it is known."""
+    default = found.default_prefix()
+    if force_reasoning is None or not found.reasons:
+        return default
+    analysis = found.fmt.report.analysis if found.fmt is not None and found.fmt.report is not None else None
+    if analysis is not None:
+        prompt = analysis.prompts.get(_ON if force_reasoning else _OFF, analysis.prompts.get(_UNSET))
+        return str(prompt.opened) if prompt is not None else default
+    if not force_reasoning:
+        return ""
+    return default if found.reasoning_behind(default) == "open" else min(found.start_texts, default="")
+
+
+def _default_mode(found: Served) -> str | None:
+    """Whether the model reasons where SGLang cannot tell from the template: in SGLang's words, the variable of the
+    template that turns it off, or on."""
+    analysis = found.fmt.report.analysis if found.fmt is not None and found.fmt.report is not None else None
+    if analysis is None or analysis.switch not in ("thinking", "enable_thinking"):
+        return None
+    prompts = analysis.prompts
+    on = _ON in prompts and prompts[_UNSET].opened == prompts[_ON].opened
+    return str(analysis.switch) if on else f"explicit_{analysis.switch}"
+
+
+@cache
+def tool_detector(format_name: str) -> type[ToolDetector]:
+    """The tool detector of a format."""
+    return type(f"ToolDetector_{format_name}", (ToolDetector,), {"format_name": format_name})
+
+
+@cache
+def reasoning_detector(format_name: str) -> type[ReasoningDetector]:
+    """The reasoning detector of a format."""
+    return type(f"ReasoningDetector_{format_name}", (ReasoningDetector,), {"format_name": format_name})

@@ -1,0 +1,262 @@
+"""The SGLang plug-in: in the real package where it is installed (`make test-sglang`), and in a stand-in elsewhere.
+
+What a request gets from the pair of detectors has to be what the package's own parse makes of the text, whole and
+streamed, for the case that an output was cut off: a detector is not told why it ended.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import toolgram
+from tests.integrations import sglang_stand_in
+from tests.integrations.cases import TOOLS, cases
+from tests.integrations.tokenizers_for_tests import Pieces
+from tests.properties.selection import every_format
+from tests.strategies import outputs
+
+REAL = importlib.util.find_spec("sglang") is not None
+SIZES = (1, 4, 10_000)
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n"
+    "</think>\n\n{% endif %}{{ m.content or '' }}{% for c in m.tool_calls or [] %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}'
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}{% endif %}"
+)
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sglang() -> Iterator[None]:
+    if REAL:
+        import_module("tests.integrations.sglang_server").declare_operators()
+        import_module("sglang.srt.plugins").load_plugins()
+        yield
+        return
+    with sglang_stand_in.installed():
+        import_module("toolgram.integrations.sglang").register()
+        yield
+
+
+def function_call_parser() -> Any:
+    return import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser
+
+
+def reasoning_parser() -> Any:
+    return import_module("sglang.srt.parser.reasoning_parser").ReasoningParser
+
+
+def declared(tools: list[Any] = TOOLS) -> list[Any]:
+    if REAL:
+        kind = import_module("sglang.srt.entrypoints.openai.protocol").Tool
+        return [kind.model_validate(tool) for tool in tools]
+    return [SimpleNamespace(type="function", function=SimpleNamespace(**tool["function"])) for tool in tools]
+
+
+class Pair:
+    """Both parsers of one answer, called in SGLang's order."""
+
+    def __init__(
+        self, name: str, tokenizer: Any = None, thinks: bool | None = None, calls: bool = True, **options: Any
+    ) -> None:
+        self.tools = declared() if calls else []
+        self.calls = function_call_parser()(self.tools, name, tokenizer=tokenizer)
+        self.thoughts = reasoning_parser()(
+            name, force_reasoning=thinks, tokenizer=tokenizer, tool_call_parser_active=calls, **options
+        )
+
+    def whole(self, text: str) -> tuple[str, str, list[tuple[str, str]]]:
+        thought, rest = self.thoughts.parse_non_stream(text)
+        if self.tools and self.calls.has_tool_call(rest):
+            rest, items = self.calls.parse_non_stream(rest)
+            return rest, thought, [(item.name, item.parameters) for item in items]
+        return rest, thought, []
+
+    def streamed(self, text: str, size: int) -> tuple[str, str, list[tuple[str, str]]]:
+        contents, thoughts, heard = [], [], list[list[str]]()
+        pieces: list[str | None] = [text[at : at + size] for at in range(0, len(text), size)]
+        for piece in [*pieces, None]:
+            end = piece is None
+            thought, rest = self.thoughts.parse_stream_end() if end else self.thoughts.parse_stream_chunk(piece)
+            thoughts.append(thought or "")
+            results = [self.calls.parse_stream_chunk(rest)] if rest else []
+            for normal_text, items in [*results, *([self.calls.parse_stream_end()] if end else [])]:
+                contents.append(normal_text)
+                for item in items:
+                    if item.tool_index == len(heard):
+                        assert item.name
+                        heard.append([item.name, ""])
+                    else:
+                        assert item.name is None
+                    heard[item.tool_index][1] += item.parameters
+        return "".join(contents), "".join(thoughts), [(name, arguments) for name, arguments in heard]
+
+
+def test_the_entry_point() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    module, _, function = project["entry-points"]["sglang.srt.plugins"]["toolgram"].partition(":")
+    assert callable(getattr(import_module(module), function))
+
+
+def test_every_format_is_among_the_names() -> None:
+    names = {"toolgram", *(f"toolgram_{name}" for name in toolgram.format_names())}
+    for module, table in (
+        ("sglang.srt.function_call.parser_names", "TOOL_CALL_PARSER_NAMES"),
+        ("sglang.srt.parser.reasoning_parser_names", "REASONING_PARSER_NAMES"),
+    ):
+        listed = getattr(import_module(module), table)
+        assert names <= set(listed)
+        import_module("toolgram.integrations.sglang").register()  # again changes nothing
+        assert len(listed) == len(set(listed))
+    assert names <= set(function_call_parser().ToolCallParserEnum)
+    assert names <= set(reasoning_parser().DetectorMap)
+
+
+@every_format
+def test_every_case(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    for case in cases(name):
+        opened = bool(case.prefix)
+        said = fmt.parse(case.text, TOOLS, case.prefix, "length")
+        calls = [(call.name, call.arguments) for call in said.tool_calls]
+        wanted = (_without_blanks(said.content), _without_blanks(said.reasoning), calls)
+        heard = [Pair(f"toolgram_{name}", thinks=opened).whole(case.text)]
+        heard += [Pair(f"toolgram_{name}", thinks=opened).streamed(case.text, size) for size in SIZES]
+        for each in heard:
+            assert (_without_blanks(each[0]), _without_blanks(each[1]), each[2]) == wanted, case.label
+
+
+def _without_blanks(text: str | None) -> str:
+    """Two readers, one behind the other, do not agree with one on the blanks between parts of a text."""
+    return "".join((text or "").split())
+
+
+@every_format
+@settings(max_examples=40)
+@given(data=st.data())
+def test_streams_do_not_depend_on_the_cuts(name: str, data: st.DataObject) -> None:
+    text = data.draw(outputs(name))
+    first, second = (Pair(f"toolgram_{name}").streamed(text, size) for size in (1, 7))
+    assert first == second
+    whole = Pair(f"toolgram_{name}").whole(text)
+    complete = [call for call in first[2] if _is_json(call[1])]
+    assert [call for call in whole[2] if _is_json(call[1])] == complete
+    assert whole[1] == first[1]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+HERMES = '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>'
+
+
+def test_without_a_reasoning_parser_reasoning_stays_in_the_content() -> None:
+    text = f"<think>\nHm.\n</think>\n\nHello. {HERMES}"
+    parser = function_call_parser()(declared(), "toolgram_hermes")
+    content, calls = parser.parse_non_stream(text)
+    assert content == "<think>\nHm.\n</think>\n\nHello."
+    assert [(call.name, call.parameters) for call in calls] == [("get_time", '{"zone": "UTC"}')]
+    parser = function_call_parser()(declared(), "toolgram_hermes")
+    content, calls = parser.parse_non_stream("Hm.</think>Hello.")  # the prompt has begun it
+    assert (content, calls) == ("Hm.</think>Hello.", [])
+
+
+def test_without_tools_a_call_is_text() -> None:
+    pair = Pair("toolgram_hermes", calls=False)
+    assert pair.whole(f"<think>Hm.</think>Hello. {HERMES}") == (f"Hello. {HERMES}", "Hm.", [])
+
+
+def test_a_call_that_was_cut_off_is_no_complete_one() -> None:
+    for text in (HERMES[:-20], "<tool_call>\n<function=get_time>\n<parameter=zone>\nUT"):
+        name = "toolgram_hermes" if "function" not in text else "toolgram_qwen3_coder"
+        for heard in (Pair(name).whole(text), Pair(name).streamed(text, 3)):
+            ((called, arguments),) = heard[2]
+            assert called == "get_time"
+            assert not _is_json(arguments)
+
+
+def test_text_behind_a_call_comes_in_the_next_result() -> None:
+    parser = function_call_parser()(declared(), "toolgram_hermes")
+    begun = HERMES[:-15]
+    parser.parse_stream_chunk(begun)
+    text, calls = parser.parse_stream_chunk(HERMES[len(begun) :] + " And that was that.")
+    assert text == ""
+    assert "".join(call.parameters for call in calls)
+    assert parser.parse_stream_chunk("!") == ("And that was that.!", [])
+
+
+@pytest.mark.parametrize(
+    ("thinks", "text", "wanted"),
+    [
+        (True, "<think>\nHm.\n</think>\n\nHello.", ("Hello.", "Hm.")),
+        (False, "Hello.", ("Hello.", "")),
+        (None, "<think>\nHm.\n</think>\n\nHello.", ("Hello.", "Hm.")),
+    ],
+)
+def test_the_format_of_a_chat_template(thinks: bool | None, text: str, wanted: tuple[str, str]) -> None:
+    tokenizer = Pieces(["<|im_start|>", "<|im_end|>"], chat_template=CHATML, eos_token="<|im_end|>")
+    pair = Pair("toolgram", tokenizer, thinks)
+    assert pair.thoughts.detector.reasoning_default == "enable_thinking"
+    content, thought, _ = pair.whole(text)
+    assert (content, thought.strip()) == wanted
+    heard = Pair("toolgram", tokenizer, thinks).streamed(text + HERMES, 5)
+    assert (heard[0], heard[1].strip(), heard[2]) == (*wanted, [("get_time", '{"zone": "UTC"}')])
+
+
+def test_without_a_tokenizer_there_is_no_format_and_text_passes(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert Pair("toolgram").whole(HERMES) == (HERMES, "", [])
+        assert Pair("toolgram").streamed(HERMES, 5) == (HERMES, "", [])
+
+
+def test_reasoning_that_is_sent_when_all_of_it_is_there() -> None:
+    parser = reasoning_parser()("toolgram_hermes", stream_reasoning=False, tool_call_parser_active=True)
+    heard = [parser.parse_stream_chunk(piece) for piece in ("<think>H", "m", ".</thi", "nk>Hello", ".")]
+    assert [each[0] for each in heard if each[0]] == ["Hm."]
+    assert "".join(each[1] for each in [*heard, parser.parse_stream_end()]) == "Hello."
+
+
+def test_an_answer_of_nothing_but_reasoning_can_be_content() -> None:
+    request = SimpleNamespace(chat_template_kwargs={"force_nonempty_content": True})
+    parser = reasoning_parser()("toolgram_hermes", request=request)
+    assert parser.parse_non_stream("<think>Hm.") == ("", "Hm.")
+    parser = reasoning_parser()("toolgram_hermes", request=request)
+    heard = [*map(parser.parse_stream_chunk, ("<think>H", "m.")), parser.parse_stream_end()]
+    assert "".join(each[1] for each in heard) == "Hm."
+
+
+def test_special_tokens_stay_in_the_text_where_markers_of_reasoning_are_some() -> None:
+    keep = import_module("toolgram.integrations.sglang").keep_special_tokens
+    tokenizer = Pieces(["[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"])
+    detector = reasoning_parser()("toolgram_mistral_v11", tokenizer=tokenizer).detector
+    request = SimpleNamespace(skip_special_tokens=True)
+    keep(None, SimpleNamespace(_reasoning_detector=None), request)
+    assert request.skip_special_tokens
+    keep(None, SimpleNamespace(_reasoning_detector=detector), request)
+    assert not request.skip_special_tokens
+
+
+def test_a_registry_that_changed_is_a_warning(caplog: pytest.LogCaptureFixture, monkeypatch: Any) -> None:
+    monkeypatch.delattr("sglang.srt.function_call.parser_names.TOOL_CALL_PARSER_NAMES")
+    with caplog.at_level(logging.WARNING):
+        import_module("toolgram.integrations.sglang").register()
+    assert "toolgram cannot be registered with SGLang" in caplog.text

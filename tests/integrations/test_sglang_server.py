@@ -1,0 +1,171 @@
+"""SGLang's own server on this machine's CPU, with the plug-in, and with the gateway before it: `make test-sglang`.
+
+The model has random weights and writes noise. So a call that comes out valid was made valid by the exported grammar on
+its whole way: SGLang's request, its grammar backend, sampler, detokenizer, the plug-in, the client. What the plug-in
+reads is tried on texts that the test sends to the server's own endpoints for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+
+from tests.gateway.servers import application_for, running
+from tests.integrations.sglang_server import END, write_model
+from toolgram.gateway.loading import TemplateFiles
+from toolgram.gateway.serving import Settings
+
+pytest.importorskip("sglang", reason="SGLang is not here: `make test-sglang` builds an environment with it")
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+TEMPLATE = (Path(__file__).parents[1] / "gateway" / "chatml.jinja").read_text()
+# Finite: there is an end to whatever the grammar allows.
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"day": {"enum": ["monday", "tuesday"]}, "urgent": {"type": "boolean"}, "size": {"enum": [1, 2, 30]}},
+    "required": ["day", "urgent", "size"],
+    "additionalProperties": False,
+}
+FUNCTION = {"name": "book", "description": "d", "parameters": SCHEMA}
+TOOLS: Any = [{"type": "function", "function": FUNCTION}]
+USER: Any = [{"role": "user", "content": "Book."}]
+PLAIN: Any = {"chat_template_kwargs": {"enable_thinking": False}}  # noise never ends a thought
+TEXT = '<think>\nHm.\n</think>\n\nI book. <tool_call>\n{"name": "book", "arguments": {"day": "monday"}}\n</tool_call>'
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("sglang")
+    write_model(folder / "model", TEMPLATE, ["<|im_start|>"], ["<tool_call>", "</tool_call>", "<think>", "</think>"])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "tests.integrations.sglang_server", "--model-path", str(folder / "model")]
+    command += ["--port", str(port), "--tool-call-parser", "toolgram", "--reasoning-parser", "toolgram"]
+    log = folder / "server.log"
+    with log.open("w") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        until = time.monotonic() + 400
+        while not _answers(address):
+            assert process.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < until, log.read_text()[-3000:]
+            time.sleep(0.5)
+        yield address
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}/health", timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def check(name: str | None, arguments: Any) -> None:
+    assert name == "book"
+    said = json.loads(arguments) if isinstance(arguments, str) else arguments
+    assert set(said) == {"day", "urgent", "size"}
+    assert said["day"] in ("monday", "tuesday")
+    assert type(said["urgent"]) is bool
+    assert said["size"] in (1, 2, 30)
+
+
+def chat(address: str) -> Any:
+    return openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0, timeout=120)
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "book"}}])
+def test_forced_calls_are_valid(server: str, choice: Any) -> None:
+    asked: Any = {
+        "model": "m", "messages": USER, "tools": TOOLS, "tool_choice": choice, "parallel_tool_calls": False,
+        "max_tokens": 300, "temperature": 1.0, "extra_body": PLAIN,
+    }  # fmt: skip
+    with chat(server) as client:
+        whole = client.chat.completions.create(**asked).choices[0]
+        assert whole.finish_reason == "tool_calls"
+        (call,) = whole.message.tool_calls
+        check(call.function.name, call.function.arguments)
+        pieces = [chunk.choices[0].delta for chunk in client.chat.completions.create(**asked, stream=True)]
+    calls = [call for delta in pieces for call in delta.tool_calls or ()]
+    assert {call.index for call in calls} == {0}
+    assert len([call for call in calls if call.id]) == 1
+    check(calls[0].function.name, "".join(call.function.arguments or "" for call in calls))
+
+
+def test_what_the_server_reads_with_the_plug_in(server: str) -> None:
+    split = httpx.post(
+        f"{server}/separate_reasoning", json={"text": TEXT, "reasoning_parser": "toolgram"}, timeout=60
+    ).json()
+    assert split["reasoning_text"].strip() == "Hm."
+    assert split["text"].startswith("I book.")
+    tools = [{"type": "function", "function": FUNCTION}]
+    asked = {"text": TEXT.partition("</think>\n\n")[2], "tools": tools, "tool_call_parser": "toolgram"}
+    read = httpx.post(f"{server}/parse_function_call", json=asked, timeout=60).json()
+    assert read["normal_text"] == "I book."
+    assert [(call["name"], call["parameters"]) for call in read["calls"]] == [("book", '{"day": "monday"}')]
+
+
+def test_an_answer_without_tools_is_text(server: str) -> None:
+    with chat(server) as client:
+        asked: Any = {"model": "m", "messages": USER, "max_tokens": 12, "extra_body": PLAIN}
+        whole = client.chat.completions.create(**asked).choices[0]
+        assert whole.message.content
+        assert not whole.message.tool_calls
+        asked["extra_body"] = {}  # the model may think, and noise never ends a thought
+        assert client.chat.completions.create(**asked).choices[0].message.reasoning_content
+
+
+@pytest.fixture(scope="module")
+def gateway(server: str) -> Iterator[str]:
+    settings = Settings(server, files=TemplateFiles(TEMPLATE, eos_token=END))
+    app, made = asyncio.run(application_for(settings))
+    assert made.kind == "sglang"
+    with running(app) as address:
+        yield address
+
+
+def test_the_gateway_before_the_server(gateway: str) -> None:
+    with chat(gateway) as client:
+        asked: Any = {
+            "model": "m", "messages": USER, "tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False,
+            "max_tokens": 300, "temperature": 1.0,
+        }  # fmt: skip
+        message = client.chat.completions.create(**asked).choices[0].message
+        check(message.tool_calls[0].function.name, message.tool_calls[0].function.arguments)
+        with client.chat.completions.stream(**asked) as stream:
+            final = stream.get_final_completion().choices[0].message
+        check(final.tool_calls[0].function.name, final.tool_calls[0].function.arguments)
+        short = client.chat.completions.create(model="m", messages=USER, max_tokens=5)
+        assert short.choices[0].finish_reason == "length"
+        assert short.usage.completion_tokens == 5
+    with anthropic.Anthropic(base_url=gateway, api_key="x", max_retries=0, timeout=120) as client:
+        tool: Any = {"name": "book", "description": "d", "input_schema": SCHEMA}
+        said = client.messages.create(
+            model="m",
+            max_tokens=300,
+            messages=USER,
+            tools=[tool],
+            tool_choice={"type": "any", "disable_parallel_tool_use": True},
+        )
+        used = next(block for block in said.content if block.type == "tool_use")
+        check(used.name, used.input)
