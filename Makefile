@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
 RAY := .venv-ray
+SGLANG := .venv-sglang
 NEWEST_VLLM := 0.33.0
 VLLM ?= $(NEWEST_VLLM)
 VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
@@ -14,7 +15,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-llama-cpp test-ray conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-sglang test-llama-cpp test-ray conformance export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +71,19 @@ $(VLLM_ENV)/.installed: $(VLLM_ENV)/.ready pyproject.toml # vLLM finds the plug-
 	$(VLLM_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
+test-sglang: $(SGLANG)/.installed ## the SGLang plug-in in SGLang's own parsers, and in its server on the CPU (3 GB, three minutes)
+	$(SGLANG)/bin/python -m pytest tests/integrations/test_sglang_plugin.py tests/integrations/test_sglang_server.py \
+		tests/integrations/test_examples.py $(ARGS)
+
+$(SGLANG)/.ready: tests/integrations/sglang-requirements.txt
+	$(PYTHON) -m venv $(SGLANG)
+	$(SGLANG)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	@touch $@
+
+$(SGLANG)/.installed: $(SGLANG)/.ready pyproject.toml # SGLang finds the plug-in by its entry point
+	$(SGLANG)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
 test-ray: $(RAY)/.ready ## bulk on a real Ray cluster of two processes, and in pandas and datasets (900 MB, two minutes)
 	$(RAY)/bin/python -m pytest tests/bulk $(ARGS)
 
@@ -78,8 +92,9 @@ $(RAY)/.ready: pyproject.toml tests/bulk/ray-requirements.txt
 	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,ray]' --requirement tests/bulk/ray-requirements.txt
 	@touch $@
 
-test-llama-cpp: $(LLAMA)/.ready ## GBNF in llama.cpp itself (builds it: a C++ compiler, eight minutes)
-	PYTHONPATH=$(LLAMA) $(BIN)/pytest -n $(WORKERS) tests/export/test_llama_cpp.py $(ARGS)
+test-llama-cpp: $(LLAMA)/.ready ## GBNF in llama.cpp itself, and the chat handler in llama-cpp-python (builds it: a C++ compiler, ten minutes)
+	PYTHONPATH=$(LLAMA) $(BIN)/pytest -n $(WORKERS) tests/export/test_llama_cpp.py tests/integrations/test_llama_cpp_real.py \
+		tests/integrations/test_examples.py $(ARGS)
 
 $(LLAMA)/.ready: $(READY) tests/export/llama-cpp-requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(LLAMA) \

@@ -67,7 +67,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def write_model(path: Path, special: Sequence[str], seed: int = 0) -> None:
+def write_model(path: Path, special: Sequence[str], seed: int = 0, template: str = TEMPLATE) -> None:
     """Write the model; `special` are further special tokens."""
     import gguf
 
@@ -99,7 +99,7 @@ def write_model(path: Path, special: Sequence[str], seed: int = 0) -> None:
     writer.add_unk_token_id(0)
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
-    writer.add_chat_template(TEMPLATE)
+    writer.add_chat_template(template)
     writer.add_tensor("token_embd.weight", tensor(size, _WIDTH))
     writer.add_tensor("output.weight", tensor(size, _WIDTH))
     writer.add_tensor("output_norm.weight", np.ones(_WIDTH, np.float32))

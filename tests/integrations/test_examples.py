@@ -1,0 +1,45 @@
+"""Every example of a plug-in is run where its host is installed: by `make test`, or by the target of that host."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NEEDED = {  # an example, what it needs, and a line that it prints
+    "chat_chunks.py": ((), '"finish_reason": "tool_calls"'),
+    "langchain_chain.py": (("langchain_core",), "'type': 'invalid_tool_call'"),
+    "gateway_client.py": (("openai", "starlette", "uvicorn", "httpx", "sse_starlette"), "tool_calls"),
+    "transformers_streamer.py": (("transformers", "torch"), "ToolCallEnd(index=0, status='complete'"),
+    "vllm_offline.py": (("vllm",), "get_weather"),
+    "sglang_parsers.py": (("sglang",), "name='get_weather'"),
+    "llama_cpp_chat.py": (("llama_cpp", "gguf", "mistral_common"), '"name": "book"'),
+}
+WITHOUT_PLUG_IN = {"demo.py"}
+
+
+def test_every_example_is_here() -> None:
+    assert {place.name for place in (ROOT / "examples").glob("*.py")} == {*NEEDED, *WITHOUT_PLUG_IN}
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_an_example(name: str, tmp_path: Path) -> None:
+    needed, shown = NEEDED[name]
+    missing = [package for package in needed if find_spec(package) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not in this environment; docs/surfaces.md says which target has it")
+    arguments = []
+    if name == "llama_cpp_chat.py":
+        from tests.gateway.tiny_model import write_model
+
+        template = (ROOT / "tests/gateway/chatml.jinja").read_text()
+        write_model(tmp_path / "tiny.gguf", ["<|im_start|>", "<|im_end|>"], template=template)
+        arguments = [str(tmp_path / "tiny.gguf")]
+    command = [sys.executable, str(ROOT / "examples" / name), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert shown in done.stdout
