@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NEEDED = {  # an example, what it needs, and a line that it prints
-    "chat_chunks.py": ((), '"finish_reason": "tool_calls"'),
+    "chat_chunks.py": ((), '"finish_reason":"tool_calls"'),
     "langchain_chain.py": (("langchain_core",), "'type': 'invalid_tool_call'"),
     "gateway_client.py": (("openai", "starlette", "uvicorn", "httpx", "sse_starlette"), "tool_calls"),
     "transformers_streamer.py": (("transformers", "torch"), "ToolCallEnd(index=0, status='complete'"),
