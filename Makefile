@@ -28,8 +28,8 @@ $(READY): pyproject.toml tests/export/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/export/requirements.txt
 	@touch $@
 
-demo: $(READY) ## stream an output of every format through the parser
-	@$(BIN)/python examples/demo.py
+demo: $(READY) ## stream an output of every format through its parser
+	@$(BIN)/toolgram demo
 
 test: $(READY) ## all tests
 	$(BIN)/pytest -n $(WORKERS)
@@ -162,6 +162,7 @@ $(PEERS)/.ready: benchmarks/peers-requirements.txt
 
 docs: $(READY) ## write the pages about the formats and build the site into site/
 	$(BIN)/toolgram docs --embed README.md --embed docs/specs/README.md --embed docs/guides/write-a-format.md
+	$(BIN)/python -m tests.help_page --write docs/reference/cli.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs-check: $(READY) ## fail if the pages are out of date or the site does not build

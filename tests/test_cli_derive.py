@@ -243,7 +243,35 @@ class TestTemplates:
         ],
     )
     def test_names(self, path: str, name: str | None) -> None:
-        assert name_for(path) == name
+        assert name_for(path, {}) == name
+
+    @pytest.mark.parametrize(
+        ("folder", "tokenizer", "configuration", "name"),
+        [
+            ("download", {"name_or_path": "Qwen/Qwen3-8B"}, None, "Qwen3-8B"),
+            ("download", {"name_or_path": "/tmp/run 3/"}, None, "run_3"),
+            ("download", {"name_or_path": 7}, '{"_name_or_path": "acme/Model"}', "Model"),
+            ("download", {}, '{"_name_or_path": "acme/Model"}', "Model"),
+            ("download", {}, '["no configuration"]', "download"),
+            ("download", {}, "[" * 100_000, "download"),
+            ("download", {}, None, "download"),
+            (f"models--Qwen--Qwen3-8B/snapshots/{'0a' * 20}", {}, None, "Qwen3-8B"),
+            (f"models--Qwen--Qwen3-8B/snapshots/{'0a' * 20}", {"name_or_path": "0a" * 20}, None, "Qwen3-8B"),
+            ("download", {"name_or_path": ".."}, None, "download"),
+            ("download", {"name_or_path": "..\\模型"}, None, "download"),
+        ],
+    )
+    def test_a_file_of_a_model_is_named_after_the_model(
+        self, tmp_path: Path, folder: str, tokenizer: dict[str, Any], configuration: str | None, name: str
+    ) -> None:
+        place = tmp_path / folder
+        place.mkdir(parents=True)
+        if configuration is not None:
+            (place / "config.json").write_text(configuration, encoding="utf-8")
+        assert name_for(str(place / "tokenizer_config.json"), tokenizer) == name
+
+    def test_a_tokenizer_on_standard_input_says_its_name(self) -> None:
+        assert name_for("-", {"name_or_path": "Qwen/Qwen3-8B"}) == "Qwen3-8B"
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,7 @@ def test_a_marker_tells_the_other_format() -> None:
             "llama3_json",
             '{"name": "f", "parameters": {}',
             {},
-            "Everything was parsed: 1 call (f); nothing to explain.",
+            "Everything was parsed: 1 call (f), one deviation repaired.",
         ),
         (
             "llama3_json",

@@ -369,7 +369,13 @@ def _verdict(fmt: Format, text: str, told: Explanation) -> list[str]:
     if better:
         sentences.append(_elsewhere(fmt, better, told))
     if not sentences:
-        return [f"Everything was parsed: {_count(len(calls), 'call')} ({_names(calls)}); nothing to explain."]
+        found = f"Everything was parsed: {_count(len(calls), 'call')} ({_names(calls)})"
+        oddities = len(told.anomalies)
+        return [
+            f"{found}, {'one deviation' if oddities == 1 else f'{oddities} deviations'} repaired."
+            if oddities
+            else f"{found}; nothing to explain."
+        ]
     complete = sum(call.status == "complete" for call in calls)
     count = len(calls) + len(told.message.malformed)
     if complete == count:

@@ -14,6 +14,7 @@ from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 import toolgram
+from tests.generators.alphabet import contexts, critical_alphabet
 from tests.generators.calls_in_halves import around_value, simple_call
 from tests.json_prefix import is_json_prefix
 from tests.properties.selection import every_format, is_tagged
@@ -227,6 +228,19 @@ def test_any_prefix(name: str, data: st.DataObject) -> None:
     check_events(events, text)
     streamed, _ = run(fmt, cut(text, 1), prefix=prefix)
     assert merged(streamed) == merged(events)
+
+
+@every_format
+def test_every_symbol_behind_every_state_that_the_prompt_leads_to(name: str) -> None:
+    """What the prompt has begun has no source of its own, in whichever state it ends and whatever follows."""
+    fmt = toolgram.get_format(name)
+    for prefix in contexts(name):
+        for symbol in critical_alphabet(name):
+            text = f"{symbol}x:"
+            events, _ = run(fmt, [text], prefix=prefix)
+            check_events(events, text)
+            streamed, _ = run(fmt, cut(text, 1), prefix=prefix)
+            assert merged(streamed) == merged(events), (prefix, text)
 
 
 @every_format

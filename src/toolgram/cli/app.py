@@ -15,12 +15,13 @@ import toolgram
 from toolgram.bulk.options import Columns, RowOptions
 from toolgram.bulk.run import Run
 from toolgram.cli.checking import print_checks
+from toolgram.cli.demo import demo
 from toolgram.cli.deriving import DeriveOptions, checked_name, derive_one, read_kwargs
 from toolgram.cli.doctor import print_diagnosis
 from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
 from toolgram.cli.exporting import print_export, tokens_of
-from toolgram.cli.machines import print_composed, print_source
+from toolgram.cli.machines import print_machine
 from toolgram.cli.options import (
     FinishReason,
     FormatArgument,
@@ -35,7 +36,7 @@ from toolgram.cli.options import (
     read_schema,
     read_tools,
 )
-from toolgram.cli.pages import compare, write
+from toolgram.cli.pages import docs
 from toolgram.cli.parsing import Reading, print_events, print_messages, print_painted
 from toolgram.cli.row_options import (
     Errors,
@@ -56,6 +57,7 @@ from toolgram.cli.serving import serve
 from toolgram.cli.shipped import print_formats, print_found
 from toolgram.cli.template_table import print_template_table
 from toolgram.cli.terminal import complain, quiet_endings, refuse
+from toolgram.cli.trying import try_output
 from toolgram.cli.vllm_help import print_vllm_help
 
 app = typer.Typer(
@@ -222,10 +224,11 @@ def explain(
     finish_reason: FinishReason = None,
     as_json: Annotated[bool, typer.Option("--json", help="The whole explanation as one JSON document.")] = False,
 ) -> None:
-    """Explain how an output was parsed: why was my tool call not parsed?
+    """Explain how an output was parsed.
 
-    A summary comes first. Then the details: the event of each character, the path through the machine, what text was
-    held back and why it was released, anomalies, and what the other formats would have found.
+    Why was my tool call not parsed? A summary comes first. Then the details: the event of each character, the path
+    through the machine, what text was held back and why it was released, anomalies, and what the other formats would
+    have found.
 
     \b
     toolgram explain --format mistral_v11 output.txt    for reading
@@ -244,6 +247,10 @@ def explain(
     raise typer.Exit(status)
 
 
+app.command(name="try")(try_output)
+app.command()(demo)
+
+
 @app.command()
 def formats(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON. Example: toolgram formats --json")] = False,
@@ -260,7 +267,9 @@ def formats(
         typer.Option("--template", metavar="FILE", help="Only the format that the text of a chat template hints at."),
     ] = None,
 ) -> None:
-    """List the formats that ship: name, which models write it, an example, the other names that are understood.
+    """List the formats that ship.
+
+    Each with its name, the models that write it, an example, and the other names that are understood.
 
     \b
     toolgram formats                        a table on a terminal
@@ -293,7 +302,9 @@ def vllm(
         ),
     ] = None,
 ) -> None:
-    """Show how to use toolgram in a vLLM server: the command line, and the names of the parsers.
+    """Show how to use toolgram in a vLLM server.
+
+    The command line, and the names of the parsers.
 
     \b
     toolgram vllm                                 any model with a chat template
@@ -315,7 +326,9 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Prove that grammar and machine of a format accept the same language, and check the machine for mistakes.
+    """Prove that grammar and machine of a format agree.
+
+    They accept the same language, and the machine is checked for mistakes.
 
     Exit status: 0 everything is proved; 1 something is not (every format is checked all the same); 2 a mistake in the
     command.
@@ -369,7 +382,7 @@ def derive(
         typer.Option(metavar="TOKEN", help="The token that ends a turn. Default: the one in the file, else none."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to call the format. Default: as the file, or its folder.")
+        str | None, typer.Option(metavar="NAME", help="What to call the format. Default: as the model or the file.")
     ] = None,
     variant: Annotated[
         str | None,
@@ -387,7 +400,9 @@ def derive(
         bool, typer.Option("--strict", help="Give no format unless every probe message came back exactly.")
     ] = False,
 ) -> None:
-    """Derive a format from a chat template: a grammar, a machine and a report.
+    """Derive a format from a chat template.
+
+    What comes out is a grammar, a machine and a report.
 
     \b
     toolgram derive chat_template.jinja                  the two files, in colour
@@ -437,7 +452,9 @@ def doctor(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The findings as one JSON document.")] = False,
 ) -> None:
-    """Say whether a format reads what a chat template writes, and which one does if it does not.
+    """Say whether a format reads what a chat template writes.
+
+    If it does not, say which one does.
 
     \b
     toolgram doctor tokenizer_config.json --format hermes
@@ -468,7 +485,9 @@ def diagram(
         bool, typer.Option("--whole", help="Every state and transition, in place of the path of the format's examples.")
     ] = False,
 ) -> None:
-    """Draw the state machine of a format: the path of its own example outputs, or the whole.
+    """Draw the state machine of a format.
+
+    The path of its own example outputs, or the whole.
 
     \b
     toolgram diagram mistral_v11                                   Mermaid text
@@ -482,30 +501,7 @@ def diagram(
         raise typer.Exit(draw(chosen, output, "whole" if whole else "path"))
 
 
-@app.command(name="machine")
-def print_machine(
-    name: FormatArgument = None,
-    grammar: Grammar = None,
-    machine: Machine = None,
-    source: Annotated[
-        bool, typer.Option("--source", help="The machine file as it stands, with its imports. Default: composed.")
-    ] = False,
-) -> None:
-    """Print the machine of a format as YAML: composed, which is what runs, is proved and drawn, or its source.
-
-    A comment behind an entry names the file and the line of the fragment from which it came. What is printed loads
-    again as a machine file.
-
-    \b
-    toolgram machine hermes                             all states and all rows
-    toolgram machine hermes --source                    the file as it was written
-    toolgram machine --grammar my.lark --machine my.yaml
-
-    Exit status: 0 printed; 1 the source file is gone; 2 a mistake in the command.
-    """
-    with quiet_endings():
-        chosen = load_required_format(name, grammar, machine, "say whose machine to print: FORMAT")
-        raise typer.Exit(print_source(chosen) if source else print_composed(chosen))
+app.command(name="machine")(print_machine)
 
 
 @app.command()
@@ -555,7 +551,7 @@ def export(
         bool, typer.Option("--json", help="One JSON document: text, triggers, stop, preserved_tokens and notes.")
     ] = False,
 ) -> None:
-    """Write the grammar that constrains a model to calls that the parser reads as valid.
+    """Write the grammar that constrains a model to valid calls.
 
     \b
     toolgram export mistral_v11 --target llguidance --tools tools.json
@@ -574,44 +570,5 @@ def export(
         )
 
 
-@app.command()
-def docs(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="FORMAT", show_default=False, help="A shipped format. None: all that ship."),
-    ] = None,
-    grammar: Grammar = None,
-    machine: Machine = None,
-    folder: Annotated[
-        str, typer.Option("-o", "--output", metavar="DIR", help="The folder that the pages belong into.")
-    ] = "docs/specs",
-    embed: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            show_default=False,
-            help="A Markdown file with places such as `<!-- toolgram formats -->` and `<!-- /toolgram formats -->`: "
-            "the table between them is written as well. May be repeated.",
-        ),
-    ] = None,
-    check_only: Annotated[
-        bool, typer.Option("--check", help="Write nothing; list the pages that are out of date.")
-    ] = False,
-) -> None:
-    """Write the documentation page of each format: example, grammar, diagram, transitions, and what was proved.
-
-    \b
-    toolgram docs                                          every shipped format, into docs/specs
-    toolgram docs --check                                  are they up to date?
-    toolgram docs --grammar my.lark --machine my.yaml -o . a format of your own
-
-    Exit status: 0 written, or all up to date; 1 a page is out of date or cannot be written; 2 a mistake in the
-    command.
-    """
-    with quiet_endings():
-        chosen = load_chosen_format(name, grammar, machine)
-        formats = [chosen] if chosen else [toolgram.get_format(name) for name in toolgram.format_names()]
-        raise typer.Exit((compare if check_only else write)(formats, folder, embed or []))
-
-
+app.command()(docs)
 app.command()(serve)

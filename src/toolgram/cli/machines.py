@@ -7,10 +7,39 @@ came.  Entries of the machine file itself, and rows that follow from its states,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
+
+import typer
 
 from toolgram import Format
-from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, spelled_out
+from toolgram.cli.options import FormatArgument, Grammar, Machine, load_required_format
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, quiet_endings, spelled_out
 from toolgram.machine_text import machine_text
+
+
+def print_machine(
+    name: FormatArgument = None,
+    grammar: Grammar = None,
+    machine: Machine = None,
+    source: Annotated[
+        bool, typer.Option("--source", help="The machine file as it stands, with its imports. Default: composed.")
+    ] = False,
+) -> None:
+    """Print the machine of a format as YAML.
+
+    Composed, which is what runs, is proved and drawn, or its source. A comment behind an entry names the file and the
+    line of the fragment from which it came. What is printed loads again as a machine file.
+
+    \b
+    toolgram machine hermes                             all states and all rows
+    toolgram machine hermes --source                    the file as it was written
+    toolgram machine --grammar my.lark --machine my.yaml
+
+    Exit status: 0 printed; 1 the source file is gone; 2 a mistake in the command.
+    """
+    with quiet_endings():
+        chosen = load_required_format(name, grammar, machine, "say whose machine to print: FORMAT")
+        raise typer.Exit(print_source(chosen) if source else print_composed(chosen))
 
 
 def print_source(fmt: Format) -> int:

@@ -15,7 +15,8 @@ import toolgram
 from toolgram.cli.terminal import complain, refuse
 
 
-def _names(incomplete: str) -> list[str]:
+def completed_names(incomplete: str) -> list[str]:
+    """The shipped formats whose names begin so, for the completion of the shell."""
     return [name for name in toolgram.format_names() if name.startswith(incomplete)]
 
 
@@ -24,7 +25,7 @@ FormatArgument = Annotated[
     typer.Argument(
         metavar="FORMAT",
         show_default=False,
-        autocompletion=_names,
+        autocompletion=completed_names,
         help="A shipped format; `toolgram formats` lists them.",
     ),
 ]
@@ -34,7 +35,7 @@ FormatOption = Annotated[
         "--format",
         "-f",
         metavar="NAME",
-        autocompletion=_names,
+        autocompletion=completed_names,
         help="A shipped format; `toolgram formats` lists them. Example: --format llama3_json",
     ),
 ]

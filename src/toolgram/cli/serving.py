@@ -98,7 +98,9 @@ def serve(
         typer.Option(metavar="FILE", help="Append raw outputs, for `toolgram parse --jsonl output` and `explain`."),
     ] = None,
 ) -> None:
-    """Answer OpenAI's and Anthropic's clients in front of any server that takes raw text.
+    """Answer OpenAI's and Anthropic's clients for any server.
+
+    The server writes raw text: llama.cpp, Ollama, SGLang, vLLM or any other with a completions endpoint.
 
     \b
     toolgram serve --upstream http://127.0.0.1:8080                      llama.cpp, which says its template itself

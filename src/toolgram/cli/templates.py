@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from toolgram.cli.source import called, pieces
 
-# Files that have the same name for every model: the format is named after the folder.
+# Files that have the same name for every model: the format is named after the model that they or their folder name.
 NAMELESS = {"chat_template", "tokenizer_config", "tokenizer", "template", "processor_config"}
+MOST_CONFIGURATION = 1 << 20  # characters
 PREFERRED_VARIANTS = ("tool_use", "default")
 
 
@@ -45,24 +47,52 @@ def read_template(path: str, variant: str | None = None) -> Source:
             raise NoTemplate(f"{place}: --variant chooses among the templates of a tokenizer_config.json")
         if not text.strip():
             raise NoTemplate(f"{place}: empty")
-        return Source(text, name_for(path))
+        return Source(text, name_for(path, {}))
     template, chosen = _chosen(tokenizer.get("chat_template"), variant, place)
     tokens = {key: _token(tokenizer.get(key)) for key in ("bos_token", "eos_token")}
     for value in (template, *tokens.values()):
         if not _is_unicode(value):
             raise NoTemplate(f"{place}: it contains half a surrogate pair, which is not text")
-    return Source(template, name_for(path), tokens["bos_token"], tokens["eos_token"], chosen)
+    return Source(template, name_for(path, tokenizer), tokens["bos_token"], tokens["eos_token"], chosen)
 
 
-def name_for(path: str) -> str | None:
-    """A name for the format, from that of the file or of its folder; it is safe as the name of a file."""
+def name_for(path: str, tokenizer: Mapping[str, Any]) -> str | None:
+    """A name for the format that is safe as the name of a file: that of the file, or where all models have a file of
+    this name, that of the model, as the tokenizer, the configuration beside it, or a download folder says it; else that
+    of the folder."""
     if path == "-":
-        return None
+        return safe_name(_last_part(tokenizer.get("name_or_path"))) or None
     place = Path(path)
     stem = place.stem.removesuffix(".chat_template")
-    if stem in NAMELESS:
-        stem = place.resolve().parent.name
-    return safe_name(stem) or None
+    if stem not in NAMELESS:
+        return safe_name(stem) or None
+    folder = place.resolve().parent
+    told = (tokenizer.get("name_or_path"), _configuration(folder).get("_name_or_path"), *_downloaded(folder))
+    return next((name for each in told if (name := safe_name(_last_part(each)))), safe_name(folder.name) or None)
+
+
+def _configuration(folder: Path) -> dict[str, Any]:
+    """The model's configuration beside the tokenizer; empty where there is none that can be read."""
+    place = folder / "config.json"
+    try:
+        with place.open(encoding="utf-8") as file:
+            configuration = json.loads(file.read(MOST_CONFIGURATION))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return configuration if isinstance(configuration, dict) else {}
+
+
+def _downloaded(folder: Path) -> Iterator[str]:
+    """The model in the path of a download cache, `models--Qwen--Qwen3-8B/snapshots/...`."""
+    for part in reversed(folder.parts):
+        if part.startswith("models--"):
+            yield part.replace("--", "/")
+
+
+def _last_part(name: Any) -> str:
+    """`Qwen3-8B` of `Qwen/Qwen3-8B`, and of a path to it; a name of a folder of snapshots says nothing."""
+    last = re.split(r"[/\\\\]", name.rstrip("/\\"))[-1] if isinstance(name, str) else ""
+    return "" if last in ("", ".", "..") or re.fullmatch(r"[0-9a-f]{40}", last) else last
 
 
 def safe_name(name: str) -> str:

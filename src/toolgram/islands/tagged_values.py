@@ -73,7 +73,7 @@ class TaggedValue:
         self._quoted = quoted
         self._trimmed = trimmed
         self._tail = ""  # blanks that are text if more text follows them
-        self.tail = 0  # how many of these the last `read` took behind what it has written
+        self.tail = 0  # how many characters the last `read` took behind those that have written `out`
         self._escapes = ""  # of a streamed literal: "?" while only brackets have come, "\\" once it is escaped
         self._mode = BEGIN
         self._held: list[str] = []  # source of a literal that is not certain,
@@ -94,6 +94,11 @@ class TaggedValue:
     def broken(self) -> bool:
         """What was passed on cannot be gone on with."""
         return self._mode == BROKEN
+
+    @property
+    def is_literal(self) -> bool:
+        """A literal is certain, and passed on while it comes."""
+        return self._mode == STREAMED
 
     @property
     def in_string(self) -> bool:
@@ -122,6 +127,7 @@ class TaggedValue:
             return pos + self._stream(piece)
         else:
             self._scan(piece)
+            self.tail = 0
             add_piece(self._held, piece)
             add_piece(self._literal, self.out)
             self.out = "" if self._mode == HELD else self._as_text()
@@ -130,6 +136,8 @@ class TaggedValue:
     def finish(self) -> str:
         """The JSON that the closing marker makes certain."""
         mode, types = self._mode, self._types
+        if mode == BROKEN:
+            return ""
         if mode == STREAMED:
             return self._close()
         if mode == HELD:
@@ -181,18 +189,21 @@ class TaggedValue:
             return self._scan(text)
         begin = min(begin, self._scan(text[:begin])) if begin else 0
         written, waiting = self.out if begin else "", len(self._escapes) - 1
+        mark = begin - self.tail if written else 0
         rest = "\\" * waiting + text[begin:]
-        self._escapes = "\\"
+        end, self._escapes = len(text), "\\"
         for unit in _ESCAPE(rest):
             taken = self._scan(_ESCAPED.get(unit[1], unit[0]) if unit[1] else unit[0])
             written += self.out
+            if self.out:
+                mark = begin + unit.end() - waiting - self.tail
             if self._mode == BROKEN:
-                self.out = written
-                return max(0, begin + unit.start() + (taken if not unit[1] else 0) - waiting)
-        if (len(rest) - len(rest.rstrip("\\"))) % 2:
+                end = max(0, begin + unit.start() + (1 if unit[1] else taken) - waiting)
+                break
+        if self._mode != BROKEN and (len(rest) - len(rest.rstrip("\\"))) % 2:
             self._escapes = "\\\\"
-        self.out = written
-        return len(text)
+        self.out, self.tail = written, max(0, end - mark)
+        return end
 
     @property
     def escaped(self) -> bool:
@@ -207,6 +218,7 @@ class TaggedValue:
         if scanner.broken:
             self._mode = BROKEN
         self.out = scanner.out.removeprefix(_OPENING)
+        self.tail = end - scanner.mark
         return end
 
     def _close(self) -> str:

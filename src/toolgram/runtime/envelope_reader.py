@@ -459,7 +459,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
 def _may_be_key(stream: Stream, begun: str) -> bool:
     """Whether a key of the envelope begins so."""
     island, state = stream.island, stream.state
-    if not begun or stream.source.opening or not isinstance(island, Envelope) or state.any_key:
+    if not begun or stream.source.unconfirmed or not isinstance(island, Envelope) or state.any_key:
         return True  # or the object is not known to be one yet
     return f"{island.parents[-1]}.{begun}" in state.key_prefixes
 

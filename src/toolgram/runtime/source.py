@@ -91,7 +91,7 @@ class Source:
 
     def forget(self) -> None:
         """A prefix has written what is held: no event accounts for it."""
-        self.opening, self.json_source = "", None
+        self.opening, self.json_source = "", None if self.json is None else []
         self.pieces.clear()
         if self.transcoding:
             self.transcoding.clear()

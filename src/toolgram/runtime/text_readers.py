@@ -37,6 +37,7 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         pos = end
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
+        stream.events.behind_call = False  # it was text
     cut = _half_a_closer(state, text[start:begin]) if final and state.meaning == "reasoning" and not group else 0
     if begin - cut > start:
         stream.say(text[start : begin - cut])

@@ -49,7 +49,8 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
             return pos
     if begin == len(text):
         return begin
-    if final and text[begin:] == "<" and stream.stopped and END in state.row and "end_call" in state.row[END].actions:
+    ends_call = final and stream.stopped and END in state.row and "end_call" in state.row[END].actions
+    if ends_call and text[begin:] == "<" and not value.is_literal:
         return _take(stream, value, text, begin, len(text))  # of a value that ends here: no marker begins so short
     if final:  # the beginning of a marker: said as text, it would make the cut-off value another one
         stream.unfinished.append(stream.source.take(text, begin, len(text)))
@@ -127,7 +128,7 @@ def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bo
     """Hand a piece of `text` to the island, and pass on what that makes certain."""
     end = pos + value.read(text[pos:end], 0, final)
     said = end - getattr(value, "tail", 0)
-    if said > pos:
+    if said > pos or value.out:  # what breaks a literal can make certain what was read before
         _say(stream, value.out, stream.source.take(text, pos, said))
     if end > said:  # blanks that no text has followed yet
         _say(stream, "", stream.source.take(text, said, end))
@@ -156,9 +157,9 @@ def end_value(stream: Stream) -> bool:
     value = cast("TaggedValue", stream.island)
     if not stream.stopped or stream.calls.read_on:
         return False
-    cut = take_pieces(stream.unfinished)
     if not finish_value(stream, value):
         return False
+    cut = take_pieces(stream.unfinished)
     stream.island = None
     stream.events.drop(take_pieces(stream.source.pieces), SYNTAX)
     stream.events.drop(cut, "cut off")

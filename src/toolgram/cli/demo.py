@@ -1,0 +1,110 @@
+"""`toolgram demo`: an output of every shipped format, streamed through its parser, a screen each.
+
+Strategy: each line is one delta, as a server would receive it: on the left the text of the model, on the right the
+events of the parser, with what was dropped in grey. An empty right side means that the text is held, because its
+meaning is not certain yet. A delta is as long as it must be for all of them to fit on a screen.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import toolgram
+from toolgram.cli.options import completed_names
+from toolgram.cli.source import cut
+from toolgram.cli.terminal import quiet_endings, refuse, spelled_out
+from toolgram.events import Event
+
+MOST_LINES = 14  # of deltas: with the heading, and the message below them, a screen of 24 lines
+STYLES = {
+    "content": "green",
+    "reasoning": "italic magenta",
+    "tool_call_start": "bold cyan",
+    "tool_call_delta": "yellow",
+    "tool_call_end": "cyan",
+    "dropped": "dim",
+    "malformed": "bold red",
+}
+
+
+def demo(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FORMAT",
+            show_default=False,
+            autocompletion=completed_names,
+            help="Which ones. None: all that ship.",
+        ),
+    ] = None,
+    pause: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="How long to wait behind each delta, on a terminal.")
+    ] = 0.02,
+) -> None:
+    """Watch an output of every format being read, delta by delta.
+
+    \b
+    toolgram demo                  all formats; Ctrl-C ends it
+    toolgram demo hermes gpt_oss   these two
+    """
+    with quiet_endings():
+        try:
+            shown = [toolgram.get_format(name) for name in names or toolgram.format_names()]
+        except toolgram.UnknownFormat as error:
+            refuse(str(error))
+        console = Console(highlight=False, markup=False, emoji=False)
+        for fmt in shown:
+            console.rule(Text(f"{fmt.name}: {fmt.title}"), style="dim")
+            for line in screen(fmt):
+                console.print(line, no_wrap=True, overflow="ellipsis")
+                if console.is_terminal:
+                    time.sleep(pause)
+            console.print()
+
+
+def screen(fmt: toolgram.Format) -> Iterator[Text]:
+    """The lines of one format: its example in deltas with their events, and what the message is in the end."""
+    parser = fmt.parser()
+    size = max(4, -(-len(fmt.example) // MOST_LINES))
+    for delta in cut([fmt.example], size):
+        yield _line(delta, parser.feed(delta), size)
+    yield _line("", parser.close(), size)
+    message = parser.message
+    calls = [f"{call.name}({call.arguments}) {call.status}" for call in message.tool_calls]
+    rows = [("reasoning", message.reasoning), ("content", message.content), *(("call", call) for call in calls)]
+    styles = {"reasoning": "reasoning", "content": "content", "call": "tool_call_start"}
+    for label, text in rows:
+        if text:
+            yield Text.assemble((f"⇒ {label:<10}", "bold"), (_on_one_line(text), STYLES[styles[label]]))
+
+
+def _line(delta: str, events: list[Event], size: int) -> Text:
+    line = Text(f"{_on_one_line(delta):<{size}}", "dim").append(" │ ", "dim")
+    return line.append(Text("  ").join(_said(event) for event in events))
+
+
+def _said(event: Event) -> Text:
+    """The event in a few characters: its kind and its contents."""
+    match event.type:
+        case "content" | "reasoning" | "malformed":
+            said = f"{event.type} {json.dumps(event.text, ensure_ascii=False)}"
+        case "dropped":
+            said = event.text
+        case "tool_call_start":
+            said = f"call {event.index} {event.name}("
+        case "tool_call_delta":
+            said = event.arguments
+        case "tool_call_end":
+            said = f") {event.status}"
+    return Text(_on_one_line(said), STYLES[event.type])
+
+
+def _on_one_line(text: str) -> str:
+    return spelled_out(text.replace("\n", "␤"))
