@@ -6,11 +6,13 @@ that the pages speak of. Blocks of Lark and YAML are the files `my.lark` and `my
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -20,7 +22,9 @@ from toolgram.page_tables import refreshed
 
 ROOT = Path(__file__).parent.parent
 GUIDES = [f"docs/guides/{place.name}" for place in sorted((ROOT / "docs/guides").glob("*.md"))]
-PAGES = ["README.md", "docs/index.md", "docs/specs/README.md", *GUIDES]
+WRITTEN = sorted(place.name for place in (ROOT / "docs").glob("*.md"))
+REFERENCE = sorted(f"docs/reference/{place.name}" for place in (ROOT / "docs/reference").glob("*.md"))
+PAGES = ["README.md", "docs/specs/README.md", *(f"docs/{name}" for name in WRITTEN), *REFERENCE, *GUIDES]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 TEMPLATE = """{% for m in messages %}<|im_start|>{{ m.role }}
 {{ m.content or '' }}{% for t in m.tool_calls or [] %}<tool_call>{"name": "{{ t.function.name }}", "arguments": \
@@ -40,8 +44,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if language in ("lark", "yaml"):
             (tmp_path / f"my.{language}").write_text(block, encoding="utf-8")
     example = toolgram.get_format("mistral_v11").example
-    row = {"choices": [{"message": {"content": toolgram.get_format("llama3_json").example}}]}
+    row = {
+        "id": 7,
+        "choices": [{"message": {"content": toolgram.get_format("llama3_json").example}}],
+        "text": toolgram.get_format("hermes").example,
+    }
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "more").mkdir()
+    with gzip.open(tmp_path / "more" / "log.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), tmp_path / "log.parquet")
     texts = {
+        "logs/log.jsonl": json.dumps(row) + "\n",
         "output.txt": example,
         "log.jsonl": json.dumps(row) + "\n",
         "tools.json": json.dumps(TOOLS),
@@ -58,7 +72,8 @@ def run_commands(block: str, folder: Path) -> None:
         if comment.strip().startswith("no-run:") and len(comment.strip()) > len("no-run: why"):
             continue
         standard_input = (folder / "output.txt").read_bytes() if command.startswith("model | ") else None
-        words = shlex.split(command.removeprefix("model | "))
+        words = shlex.split(command.removeprefix("model | ").partition(" > ")[0])
+        words = [each for word in words for each in (sorted(map(str, Path().glob(word))) if "*" in word else [word])]
         assert words[0] == "toolgram", f"neither run nor `no-run: why`: {line}"
         result = CliRunner().invoke(app, words[1:], input=standard_input)
         assert result.exit_code == 0, f"{line}\n{result.output}"
@@ -70,7 +85,10 @@ def test_every_block_runs(page: str, folder: Path, capsys: pytest.CaptureFixture
     for language, block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
         match language:
             case "python":
-                exec(block, names)
+                if not block.startswith("# no-run: "):
+                    exec(block, names)
+            case "json":
+                json.loads(block)
             case "sh":
                 run_commands(block, folder)
             case "text" | "lark" | "yaml":
