@@ -111,7 +111,7 @@ class Program:
     literals: dict[str, str]  # trigger -> text
     special: dict[str, str]  # the same, of the special tokens
     closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what stands around it, by text
-    notation: tuple[str, ...] = ()  # quotes of notated values
+    notation: tuple[str, ...] = ()  # quotes of notated values, or how the tags of nested elements begin
     turn_start: str = ""  # blanks with which the text of a turn begins
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
     generation_prompt: str = ""  # what the prompt has written, where a parser is not told

@@ -152,11 +152,19 @@ def _initial_faults(spec: Spec) -> Iterator[FormatError]:
 def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Transition]]) -> Iterator[FormatError]:
     """How the values and arguments that a state reads can end."""
     name, row, path = state.name, rows[state.name], spec.file_of(state)
-    if state.typed == "notated" and not spec.notation:
+    if state.typed == "notated" and len(spec.notation) != 2:
         yield FormatError(
             path,
             f"{name} reads notated values, and the format does not say how they are quoted",
             "write `notation: ['<q>', '</q>']` under `format:`, the opening and the closing quote",
+            state.line,
+        )
+    if state.typed == "elements" and not (len(spec.notation) == 3 and spec.notation[1].startswith(spec.notation[0])):
+        yield FormatError(
+            path,
+            f"{name} reads nested elements, and the format does not say how their tags begin",
+            "write `notation: ['<', '</', item]` under `format:`: what opening and closing tags begin with, and the "
+            "name of a list's items",
             state.line,
         )
     closers = [trigger for trigger in row if isinstance(spec.terminals.get(trigger), Literal)]

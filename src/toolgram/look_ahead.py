@@ -158,7 +158,8 @@ class _Ways:
             if isinstance(shape, Run):
                 branches.run(shape.first)
             elif isinstance(shape, Literal):
-                found = self._behind(state, move, ()) if move.repair else _NOTHING
+                sure = not move.repair or move.dest.meaning == "argument_key"
+                found = _NOTHING if sure else self._behind(state, move, ())
                 if found is not None:
                     branches.marker(shape.text, found)
         return branches.way(_SPACE_AHEAD if "WS" in state.row else "", r"\Z")

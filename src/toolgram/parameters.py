@@ -61,32 +61,120 @@ class Parameters:
         return self.types.get(name, self.others)
 
 
+class Place:
+    """A place in a value: the types that text may have there (None for any), and what is declared for what is inside.
+
+    `named` says that what holds the place names it. Nothing need be known of a place.
+    """
+
+    __slots__ = ("_item", "_members", "_parameters", "_root", "_schema", "named", "types")
+
+    def __init__(self, schema: Any, root: Mapping[str, Any], types: Types = None, named: bool = False) -> None:
+        self._schema = schema if isinstance(schema, Mapping) else None
+        self._root = root
+        self.types = types
+        self.named = named
+        self._parameters: Parameters | None = None
+        self._members: dict[str, Place] = {}  # those that are named
+        self._item: Place | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Only text is declared."""
+        return self._schema is not None and self.types == TEXT_ONLY
+
+    @property
+    def may_be_text(self) -> bool:
+        """Text may stand there, as far as is declared."""
+        return self.types is None or "string" in self.types
+
+    @property
+    def container(self) -> str:
+        """What is declared for what has parts: "array", "object", or "" for either."""
+        found = (self.types or frozenset()) & {"array", "object"} if self._schema is not None else frozenset()
+        return next(iter(found)) if len(found) == 1 else ""
+
+    def member(self, name: str) -> Place:
+        """The place of a member of an object here."""
+        if name in self._members:
+            return self._members[name]
+        if self._parameters is None:
+            self._parameters = parameters_of(self._schema, self._root)
+        declared, types = self._parameters, self._parameters.types_for(name)
+        if name not in declared.types:
+            return Place(self._inner("additionalProperties"), self._root, types)
+        schemas = [_mapped(part.get("properties")).get(name) for part in self._described()]
+        found = Place(_together(schemas), self._root, types, True)
+        self._members[name] = found
+        return found
+
+    def item(self) -> Place:
+        """The place of an item of a list here."""
+        if self._item is None:
+            schema = self._inner("items")
+            self._item = Place(schema, self._root, types_of(schema, self._root))
+        return self._item
+
+    def _inner(self, key: str) -> Any:
+        return _together([part.get(key) for part in self._described()])
+
+    def _described(self) -> list[Mapping[str, Any]]:
+        """The schemas that describe what is inside: those that hold together, or else those of which one may."""
+        if self._schema is None:
+            return []
+        certain, possible = _parts(self._schema, self._root)
+        return [*certain, *possible]
+
+
+def _together(schemas: Iterable[Any]) -> Any:
+    """The schemas of one place as one; None where there is none."""
+    found = [each for each in schemas if isinstance(each, Mapping)]
+    return found[0] if len(found) == 1 else {"allOf": found} if found else None
+
+
+UNDECLARED = Place(None, {})
+
+
 class DeclaredParameters:
     """The parameters of the tools of a request by function name, each read when it is first asked for."""
 
-    __slots__ = ("_known", "_tools")
+    __slots__ = ("_known", "_places", "_tools")
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._known: dict[str, Parameters] = {}
+        self._places: dict[str, Place] = {}
 
     def get(self, name: str) -> Parameters | None:
         """The parameters of a function, the last of its name; None where it is not declared."""
         if name not in self._known:
             if name not in self._tools.names:
                 return None
-            tool = next(tool for tool in reversed(tuple(self._tools)) if tool.name == name)
-            self._known[name] = parameters_of(tool.parameters)
+            self._known[name] = parameters_of(self._schema(name))
         return self._known[name]
 
+    def place(self, name: str) -> Place:
+        """The place of the arguments of a function, from which all places inside are found."""
+        if name not in self._places:
+            if name not in self._tools.names:
+                return UNDECLARED
+            schema = self._schema(name)
+            self._places[name] = Place(schema, schema if isinstance(schema, Mapping) else {})
+        return self._places[name]
 
-def parameters_of(schema: Any) -> Parameters:
-    """What the schema of a function's arguments says about each of them. Any other value says nothing."""
+    def _schema(self, name: str) -> Any:
+        return next(tool for tool in reversed(tuple(self._tools)) if tool.name == name).parameters
+
+
+def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> Parameters:
+    """What the schema of a function's arguments, or of an object inside them, says about each of its members. Any other
+    value says nothing. `root` is the schema that references point into, where it is another one."""
     if not isinstance(schema, Mapping):
         return Parameters()
-    certain, possible = _parts(schema)
-    types = _properties(certain, schema, _both)
-    for name, alternatives in _properties(possible, schema, _either).items():
+    root = schema if root is None else root
+    certain, possible = _parts(schema, root)
+    types = _properties(certain, root, _both)
+    for name, alternatives in _properties(possible, root, _either).items():
         types.setdefault(name, alternatives)
     names: dict[str, None] = {}
     for part in certain:
@@ -95,15 +183,17 @@ def parameters_of(schema: Any) -> Parameters:
     more = [part["additionalProperties"] for part in certain if "additionalProperties" in part] or [not types]
     patterns = [each for part in certain for each in _mapped(part.get("patternProperties")).values()]
     if patterns:
-        matching = types_of({"anyOf": patterns}, schema)
+        matching = types_of({"anyOf": patterns}, root)
         declared = any("additionalProperties" in part for part in certain) and more[0] is not True
         return Parameters(types, tuple(names), matching if declared else _either(matching, TEXT_ONLY), True)
     closed = any(each is False for each in more)
-    others = TEXT_ONLY if closed else None if more[0] is True else types_of(more[0], schema)
+    others = TEXT_ONLY if closed else None if more[0] is True else types_of(more[0], root)
     return Parameters(types, tuple(names), others, not closed)
 
 
-def _parts(schema: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def _parts(
+    schema: Mapping[str, Any], root: Mapping[str, Any]
+) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """The schemas that describe the arguments together, and those of which one may: references are followed."""
     certain: list[Mapping[str, Any]] = []
     possible: list[Mapping[str, Any]] = []
@@ -114,7 +204,7 @@ def _parts(schema: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[Map
             continue
         (certain if is_certain else possible).append(part)
         if isinstance(part.get("$ref"), str):
-            pending.append((resolve(part["$ref"], schema), is_certain))
+            pending.append((resolve(part["$ref"], root), is_certain))
         pending += [(each, is_certain) for each in _listed(part.get("allOf"))[:_MOST_STEPS]]
         for key in ("anyOf", "oneOf"):
             pending += [(each, False) for each in _listed(part.get(key))[:_MOST_STEPS]]

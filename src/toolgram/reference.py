@@ -219,7 +219,7 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
     return call
 
 
-_TYPED = {"raw_value": "", "text_value": "text", "literal_value": "json", "trimmed_value": "trimmed"}
+_TYPED = {"raw_value": "", "text_value": "text", "literal_value": "json", "trimmed_value": "trimmed", "xml_value": "xml"}
 
 
 def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
@@ -235,11 +235,11 @@ def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
         if not (isinstance(following, Token) and _short(following.type) in own):
             source = source.removesuffix("\n")  # a line end in front of another marker belongs to that
         if name in _TYPED:
-            tagged = cast("TaggedValue", value_island("tagged", _TYPED[name], None, ()))
+            tagged = cast("TaggedValue", value_island(value_kind(_TYPED[name], alone=False), _TYPED[name], None, ()))
             tagged.read(source, 0, True)
             source = tagged.out + tagged.finish()
         elif name != "json_value":
-            value = value_island(value_kind(name.removesuffix("_value"), alone=True), "", None, spec.notation)
+            value = value_island(value_kind(name.removesuffix("_value"), alone=True), "", None, spec.notation, key)
             value.read(source, 0, True)
             source = value.out
         yield f"{json.dumps(key)}: {source}"

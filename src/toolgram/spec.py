@@ -65,8 +65,8 @@ class Run:
 class State:
     """A state as declared: its `meaning` (None for structure), and its traits.
 
-    `held`: its text is not committed; `python`: arguments are Python's; `typed`: values are always "text", "json" or
-    "notated", "" where the parameter decides; `echo`: the marker after a value repeats the key.
+    `held`: its text is not committed; `python`: arguments are Python's; `typed`: values are always "text", "json",
+    "xml", "notated" or "elements", "" where the parameter decides; `echo`: the marker after a value repeats the key.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Spec:
     longest_match: bool
     unproven_types: tuple[str, ...]  # of which it is not known how values are written
     same_path: Mapping[str, str]
-    notation: tuple[str, ...]  # the quotes of notated values, opening and closing
+    notation: tuple[str, ...]  # of notated values: the quotes; of nested elements: how their tags begin, and items
     turn_start: str
     turn_end: str
     generation_prompt: str  # what `prefix=None` stands for

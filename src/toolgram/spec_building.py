@@ -215,9 +215,9 @@ def _check_names(
                 f"`same_path` names {wrong}, which is no other spelling of a path that a transition has",
                 instead(wrong, sorted(paths), "the paths are") if wrong == path else f"remove `{other}`",
             )
-    if "notation" in about and not any(state.typed == "notated" for state in states.values()):
+    if "notation" in about and not any(state.typed in ("notated", "elements") for state in states.values()):
         raise machine.error(
             ("format", "notation"),
-            "no state reads notated values",
+            "no state reads notated values or nested elements",
             "write `tags: [value, notated]` at the state that does, or remove `notation:`",
         )

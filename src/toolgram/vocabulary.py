@@ -69,7 +69,10 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "JSON paths that stand for others.", "text by text", "same_path: {item.parameters: item.arguments}"
     ),
     "notation": Key(
-        "The quotes of notated values: the opening one, the closing one.", "texts", "notation: ['<q>', '</q>']"
+        "The quotes of notated values: the opening one, the closing one. Of nested elements: what opening and closing "
+        "tags begin with, and the name of a list's items.",
+        "texts",
+        "notation: ['<q>', '</q>']",
     ),
     "turn_start": Key("Blanks with which the text of a turn begins.", "text", 'turn_start: " "'),
     "turn_end": Key("Blanks that stand before the token that ends a turn.", "text", 'turn_end: "\\n"'),
@@ -158,13 +161,15 @@ VALUE_TYPES: Mapping[str, str] = {
     "text": "The value is always text.",
     "json": "The value is always JSON.",
     "trimmed": "The value is read as its parameter says, without the blanks around it.",
+    "xml": "The value is read as its parameter says, without the marks of CDATA sections and with entities decoded.",
     "notated": "The value is JSON with the quotes of `notation:`.",
+    "elements": "The value has elements inside, with the tags of `notation:`; the tag that closes its own ends it.",
 }
 
-# A value without a type is read as its parameter says, and so is a trimmed one.
+# A value without a type is read as its parameter says, and so is a trimmed one, and one of XML.
 # Types that are named in neither line end only by themselves.
-ENDED_BY_A_MARKER = ("", "text", "json", "trimmed")
-NEVER_ENDED_BY_THEMSELVES = ("", "text", "trimmed")
+ENDED_BY_A_MARKER = ("", "text", "json", "trimmed", "xml")
+NEVER_ENDED_BY_THEMSELVES = ("", "text", "trimmed", "xml")
 
 TRAITS: Mapping[str, str] = {
     "held": "What is read is not certain yet: it is sent, or becomes text, later.",

@@ -29,6 +29,7 @@ def free_text(spec: Spec) -> dict[str, str]:
             found[roles[state.meaning]] += [re.escape(program.literals[marker]) for marker in markers]
         elif state.meaning == "value" and "value_end" not in state.row:
             found["VALUE"] += value_ends(spec, program, name)
+            found["VALUE"] += [re.escape("<![CDATA[")] if state.typed == "xml" else []
     return {name: slashed(f"(?:(?!{'|'.join(dict.fromkeys(ends))})[\\s\\S])+") for name, ends in found.items() if ends}
 
 

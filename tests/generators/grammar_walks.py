@@ -23,7 +23,7 @@ from automata.fa.dfa import DFA
 from automata.fa.nfa import NFA
 
 import toolgram
-from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE, WS, grammar_automaton, samples
+from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, RUNS, VALUE, WS, grammar_automaton, samples
 from toolgram.spec import TEXT, Literal, Spec
 
 PROSE = ("x", "Sure.", "Here is", "naïve 你好", "it's", '"q"', "1 < 2", "a\\b", "50%", "a; b", "- \t1.", "👍")
@@ -104,6 +104,7 @@ class Walks:
     python: bool
     typed: bool
     objects: tuple[Any, ...]
+    closing: str  # how the tag begins that closes a value with elements inside; "" where there are none
 
     def word(self, rng: random.Random) -> list[str]:
         """The symbols of a random output."""
@@ -126,11 +127,17 @@ class Walks:
     def pieces(self, word: list[str], rng: random.Random, values: Values | None = None) -> list[str]:
         """The text of each symbol of a row."""
         values = values or Values(rng)
-        return [
-            self._symbol(symbol, rng, values)
-            for before, symbol in zip(["", *word], word, strict=False)
-            if not (symbol == before and symbol in (TEXT, WS))
-        ]
+        pieces: list[str] = []
+        key = RUNS["KEY"]
+        for before, symbol in zip(["", *word], word, strict=False):
+            if symbol == before and symbol in (TEXT, WS):
+                continue
+            piece = self._symbol(symbol, rng, values)
+            key = piece if symbol == "KEY" else key
+            if symbol == VALUE and self.closing:  # the tag that closes a value has its key
+                piece = piece.removesuffix(f"{self.closing}{RUNS['KEY']}>") + f"{self.closing}{key}>"
+            pieces.append(piece)
+        return pieces
 
     def _symbol(self, symbol: str, rng: random.Random, values: Values) -> str:
         if symbol == TEXT:
@@ -205,8 +212,9 @@ def walks_of(spec: Spec) -> Walks:
         {number: to_end[state] for state, number in numbers.items()},
         _texts(spec),
         any(state.python for state in spec.states.values()),
-        any(state.typed in ("json", "notated") for state in spec.states.values()),
+        any(state.typed in ("json", "notated", "elements") for state in spec.states.values()),
         _call_objects(spec),
+        spec.notation[1] if any(state.typed == "elements" for state in spec.states.values()) else "",
     )
 
 

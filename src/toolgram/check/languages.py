@@ -358,12 +358,21 @@ def _objects(spec: Spec) -> list[str]:
     return objects
 
 
+def _elements(opening: str, closing: str, item: str) -> list[str]:
+    """Values with elements inside, of an element that has the name of the sample of a key."""
+    end = f"{closing}{RUNS['KEY']}>"
+    items = "".join(f"{opening}{item}>{text}{closing}{item}>" for text in ("v", "1"))
+    return [f"v{end}", f"{items}{end}", f"{opening}a>{items}{closing}a>{opening}b>{closing}b>{end}", end]
+
+
 def samples(spec: Spec) -> dict[str, list[str]]:
     """Texts for the symbols that are not one fixed text."""
     python = any(state.python for state in spec.states.values())
     objects = _objects(spec)
     typed = {state.typed for state in spec.states.values()}
     values = ["v", "1"] if typed <= {*NEVER_ENDED_BY_THEMSELVES} else ['"v"', "1"]
+    if "elements" in typed:
+        values = _elements(*spec.notation)
     runs = {name: [RUNS.get(name.partition("_")[0], "k")] for name in spec.terminals if name != WS}
     return {
         **runs,

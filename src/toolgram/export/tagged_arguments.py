@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from toolgram.export.elements import Elements
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
@@ -151,6 +152,11 @@ class TaggedArguments:
             if state.echo or isinstance(self.spec.terminals.get(edge.trigger), Run):
                 return self._key_label(edge, key)
             return self.marker(edge)
+        if state.typed == "elements":
+            if not isinstance(key, str):
+                return NOTHING  # the tag that closes it has a key that is not known
+            elements = Elements(self.spec.notation, tool.schema.get("$defs", {}), noting(tool, self.note))
+            return elements.value(key, declared)
         if state.typed == "notated":
             written = self._notated(tool, declared)
             return written if edge.trigger == "value_end" else seq(written, self.marker(edge))

@@ -12,7 +12,9 @@ One island may hold another: an envelope holds the scanner of its arguments.
 * `python_repairs`: the same where models write what is no literal,
 * `loose_python`: the same where quotes and commas follow no rule, and what is declared tells arguments apart,
 * `tagged_values`: what stands between two markers, raw text or a literal,
+* `xml_values`: the same with sections and entities of XML,
 * `notated_values`: JSON with quotes and keys of its own,
+* `nested_elements`: elements inside elements, named after the members of a value,
 * `error_recovery`: how far a broken value reaches.
 
 A new kind of value is a module here, its name in this file (the two tables), and a tag in the vocabulary of machine
@@ -26,7 +28,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from toolgram.parameters import Types
+    from toolgram.parameters import Place, Types
 
 
 class OpenBrackets(NamedTuple):
@@ -81,10 +83,13 @@ _ISLANDS = {  # loaded when first needed: most formats need one or two
     "repaired_python": "python_repairs.RepairingPythonScanner",
     "loose_python": "loose_python.LoosePythonScanner",
     "tagged": "tagged_values.TaggedValue",
+    "xml": "xml_values.XmlValue",
     "notated": "notated_values.NotatedScanner",
+    "elements": "nested_elements.ElementsScanner",
     "recovery": "error_recovery.ErrorRecovery",
 }
-_KINDS = {"notated": "notated"}  # by the tag of the state, where a value ends by itself; all others are JSON
+_KINDS = {"notated": "notated", "elements": "elements"}  # by the tag of the state, where a value ends by itself; all others are JSON
+_MARKED = {"xml": "xml"}  # the same where a marker ends it; all others are tagged
 _NAMES = {path.partition(".")[2]: name for name, path in _ISLANDS.items()}
 
 
@@ -97,17 +102,23 @@ def island_class(name: str) -> Any:
 
 def value_kind(typed: str, alone: bool) -> str:
     """The name of the island for a value: by its state's tag, and whether it ends by itself or else by a marker."""
-    return _KINDS.get(typed, "json_value") if alone else "tagged"
+    return _KINDS.get(typed, "json_value") if alone else _MARKED.get(typed, "tagged")
 
 
-def value_island(kind: str, typed: str, types: Types, quotes: tuple[str, ...]) -> Value:
+def value_island(
+    kind: str, typed: str, types: Types, notation: tuple[str, ...], key: str = "", place: Place | None = None
+) -> Value:
     """A value of a kind. `typed` is its state's tag, `types` are those that its parameter may have, None where it is
-    not declared, and `quotes` those of the format's notation."""
+    not declared, `key` is the parameter's name and `place` all that is declared for it, and `notation` the format's."""
     island = island_class(kind)
     if kind == "tagged":
         value: Value = island(_told(typed, types), typed == "json", typed == "trimmed")
+    elif kind == "xml":
+        value = island(types)
+    elif kind == "elements":
+        value = island(notation, key, place) if place is not None else island(notation, key)
     else:
-        value = island(quotes, types) if kind == "notated" else island()
+        value = island(notation, types) if kind == "notated" else island()
     return value
 
 

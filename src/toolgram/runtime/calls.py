@@ -10,7 +10,7 @@ from toolgram.events import Dropped, Status, ToolCallDelta, ToolCallEnd, ToolCal
 from toolgram.runtime.event_buffer import EventBuffer
 
 if TYPE_CHECKING:
-    from toolgram.parameters import DeclaredParameters, Parameters, Types
+    from toolgram.parameters import DeclaredParameters, Parameters, Place, Types
     from toolgram.tools import Tools
 
 _MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
@@ -134,6 +134,14 @@ class Calls:
             return None
         return declared.types_for(self.key)
 
+    def place(self) -> Place:
+        """What is declared for the value that is being read, and for what is inside it."""
+        from toolgram.parameters import UNDECLARED
+
+        if self._declared() is None or self._parameters is None or self._called is None:
+            return UNDECLARED
+        return self._parameters.place(self._called).member(self.key)
+
     def close_arguments(self) -> None:
         """The tagged arguments are over."""
         if self.keys is None or self.index is None:
@@ -151,5 +159,10 @@ class Calls:
             from toolgram.parameters import DeclaredParameters
 
             self._parameters = DeclaredParameters(self.tools)
+        return self._parameters.get(self._called) if self._called is not None else None
+
+    @property
+    def _called(self) -> str | None:
+        """The name of the function that is called."""
         start = self.start if self.name is None else self.name
-        return self._parameters.get(start.name) if start is not None else None
+        return start.name if start is not None else None

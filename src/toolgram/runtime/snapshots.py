@@ -100,6 +100,9 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
         raise ValueError("what is replayed is no beginning of a call")
     _check_state(stream, closed)
     _check_reader(stream)
+    declare = getattr(stream.island, "declare", None)
+    if declare is not None:  # what is declared is not part of a snapshot
+        declare(stream.calls.place())
     return closed, events, offset
 
 

@@ -207,13 +207,14 @@ class Stream:
     def _begin_value(self) -> None:
         """What comes next is the value of a tagged argument: of the type that the markers say, or that is declared."""
         typed = self.state.typed
-        types = self.calls.types(told=typed not in ("", "trimmed"))
+        types = self.calls.types(told=typed not in ("", "trimmed", "xml"))
         kind = value_kind(typed, "value_end" in self.state.row)
         unproven = self.program.unproven_types
         if unproven and (types is None or not unproven.isdisjoint(types)):
             self.events.note("unproven_types", self.calls.key)
         self.reader = "value"
-        self.island = value_island(kind, typed, types, self.program.notation)
+        place = self.calls.place() if kind == "elements" else None
+        self.island = value_island(kind, typed, types, self.program.notation, self.calls.key, place)
 
     # --- text -----------------------------------------------------------------------------------------------------
 

@@ -189,6 +189,10 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
     if value.broken:
         stream.unexpected_input()
     elif value.done:
+        if getattr(value, "odd", False):
+            stream.events.note("unexpected_type", stream.calls.key)
+        for name in getattr(value, "repeated", ()):
+            stream.events.note("repeated_argument", name)
         _leave(stream, "value_end", "", SYNTAX)
     elif end < len(text) and final:
         stream.source.hold(text, end, len(text))

@@ -1,0 +1,92 @@
+"""Values with elements inside: each member of an object is an element with its name, each item of a list one as well.
+
+Strategy: the tag that closes an element has its name, so a value is written together with its closing tag, and what
+stands inside follows the schema.  A text must not contain a tag: it may begin like one, as long as it does not go on
+like one that closes another element.  Elements of a schema that refers to itself are written a few levels deep.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from toolgram.export.expressions import EMPTY, NOTHING, Expr, Forbidden, Json, Lit, Step, Text, choice, optional, seq
+from toolgram.export.texts import literal_pattern
+from toolgram.export.values import alternatives, schema_text, text_of_schema, times
+
+_DEEPEST = 4  # elements inside elements
+_ENFORCED = {
+    "object": {"properties", "required", "additionalProperties"},
+    "array": {"items", "minItems", "maxItems"},
+}
+
+
+class Elements:
+    """Writes values in the tags of one format. `definitions` are those that references point into."""
+
+    def __init__(
+        self, notation: Sequence[str], definitions: Mapping[str, Any], note: Callable[[str], object]
+    ) -> None:
+        self._opening, self._closing, self._item = notation
+        self._definitions = definitions
+        self._note = note
+
+    def value(self, name: str, schema: Any, depth: int = 0) -> Expr:
+        """A value of this schema, and the tag that closes it."""
+        return choice(*(self._one(name, each, depth) for each in alternatives(schema, self._definitions)))
+
+    def _one(self, name: str, schema: Mapping[str, Any], depth: int) -> Expr:
+        closer = Lit(f"{self._closing}{name}>")
+        if "enum" in schema:
+            return seq(choice(*(self._constant(each) for each in schema["enum"])), closer)
+        kind = schema.get("type")
+        if kind in (None, "string"):
+            return self._text(name, schema)
+        if kind not in _ENFORCED:
+            return seq(Json(schema_text(schema, self._definitions)), closer)
+        if depth >= _DEEPEST:
+            self._note(f"objects and lists are written {_DEEPEST} deep at most")
+            return NOTHING
+        extra = sorted(set(schema) - {"type", *_ENFORCED[kind]})
+        if extra:
+            self._note(f"{', '.join(extra)} is not enforced on elements")
+        inside = self._members(schema, depth) if kind == "object" else self._items(schema, depth)
+        return seq(inside, closer)
+
+    def _text(self, name: str, schema: Mapping[str, Any]) -> Expr:
+        """Text up to the closing tag. What begins like a tag goes on like none."""
+        closer = f"{self._closing}{name}>"
+        patterns = [literal_pattern(closer)]
+        for size in range(len(self._opening), len(closer)):
+            patterns.append((*literal_pattern(closer[:size]), Step(frozenset(closer[size]), True)))
+        within = text_of_schema(schema, self._note) if schema.get("type") == "string" else None
+        return Text(Forbidden(tuple(patterns)), closer, within)
+
+    def _constant(self, value: Any) -> Expr:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return NOTHING if self._opening in text else Lit(text)
+
+    def _element(self, name: str, schema: Any, depth: int) -> Expr:
+        return seq(Lit(f"{self._opening}{name}>"), self.value(name, schema, depth + 1))
+
+    def _items(self, schema: Mapping[str, Any], depth: int) -> Expr:
+        item = self._element(self._item, schema.get("items", {}), depth)
+        return times(item, schema.get("minItems", 0), schema.get("maxItems"))
+
+    def _members(self, schema: Mapping[str, Any], depth: int) -> Expr:
+        """The declared members in the order of the schema."""
+        required = set(schema.get("required", ()))
+        found: list[Expr] = []
+        for name, declared in schema.get("properties", {}).items():
+            member = NOTHING if declared is False or not _is_name(name) else self._element(name, declared, depth)
+            if name in required and member == NOTHING:
+                return NOTHING
+            found.append(member if name in required else optional(member) if member != NOTHING else EMPTY)
+        if schema.get("additionalProperties", True) is not False:
+            self._note("members of objects that no schema declares are not written")
+        return seq(*found)
+
+
+def _is_name(name: str) -> bool:
+    return bool(name) and not any(char in "<>/" or char.isspace() for char in name)

@@ -1,0 +1,340 @@
+"""Nested elements: a value whose parts are elements named after them, and whose leaves are raw text.
+
+    <tags><item>x</item><item>y</item></tags>    <point><x>1</x><y>2</y></point>    <note>any text</note>
+
+Strategy: a stack with a frame for each open element.  What the schema says of its place decides how it is written.
+
+* Only text: all characters are text up to its own closing tag.
+* An array: its elements are the items, whatever their names are.  An object: elements that it declares are its members,
+  written as they come.
+* Either, or nothing declared: an element has elements or text, and what comes first decides. A name that comes twice
+  makes a list of its values, and elements that are all called `item` are a list; so what the schema does not name is
+  kept until the element that holds it is closed.
+
+A leaf is a tagged value of the types of its place.  Once text has begun it stays text: elements inside are part of it,
+and are counted, so that a closing tag that belongs to none of them shows at once that one is missing.  Text beside the
+members of an object is a member `$text`, at its end.  A tag that closes another element than the last one breaks the
+value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from toolgram.islands import checked
+from toolgram.islands.tagged_values import TaggedValue
+from toolgram.parameters import UNDECLARED, Place
+
+BEGUN, LEAF, OBJECT, ARRAY, EITHER = _KINDS = "begun", "leaf", "object", "array", "either"
+MAX_DEPTH = 128
+MAX_NAME = 256
+TEXT_BESIDE = "$text"
+
+_BLANKS = " \t\r\n"
+_NAME = re.compile(r"[^<>/\s][^<>\s]*+").match
+_WRITTEN = {ARRAY: "[]", OBJECT: "{}"}
+
+
+class _Frame:
+    """An open element. `kept` is its JSON where its parent keeps it, else None; `members` are those that it keeps."""
+
+    __slots__ = ("beside", "declared", "inside", "kept", "kind", "leaf", "members", "name", "place", "written")
+
+    def __init__(self, name: str, place: Place, kept: bool) -> None:
+        self.name = name
+        self.place = place
+        self.kind = BEGUN
+        self.kept: list[str] | None = [] if kept else None
+        self.leaf: TaggedValue | None = None
+        self.inside: list[str] = []  # the elements that are open inside a text
+        self.beside: list[str] = []  # text that is no leaf: beside members, or blanks that begin the element
+        self.members: list[tuple[str, str]] = []
+        self.declared: dict[str, None] = {}  # members that were written
+        self.written = False  # the bracket
+
+
+class ElementsScanner:
+    """One value, being read: what stands behind the tag that opens it, up to the tag that closes it. `notation` is
+    what opening and closing tags begin with, and the name of items; `key` names the value's own element.
+
+    `read` consumes what it can; after it, `out` is the JSON that this makes certain, `done` says that the value is
+    over, and `broken` that the text at the returned position does not fit.
+    """
+
+    __slots__ = ("_broken", "_frames", "_notation", "_parts", "odd", "out", "repeated", "tail")
+
+    def __init__(self, notation: tuple[str, ...], key: str = "", place: Place = UNDECLARED) -> None:
+        self._notation = notation
+        self._frames = [_Frame(key, place, False)]
+        self._broken = False
+        self._parts: list[str] = []
+        self.odd = False
+        self.repeated: list[str] = []  # declared members that came twice
+        self.out = ""
+        self.tail = 0  # characters at the end of what the last `read` has consumed, behind all that it has written
+
+    @property
+    def done(self) -> bool:
+        """The value is over."""
+        return not self._frames
+
+    @property
+    def broken(self) -> bool:
+        """The next character cannot be part of the value."""
+        return self._broken
+
+    def read(self, text: str, pos: int, final: bool) -> int:
+        """Consume `text` from `pos` on. Stops before a tag that is not whole yet."""
+        opening = self._notation[0]
+        self._parts, mark, self.tail = [], pos, 0
+        while pos < len(text) and self._frames and not self._broken:
+            written, begin = len(self._parts), pos
+            at = text.find(opening, pos)
+            if at == pos:
+                pos = self._tag(text, pos)
+            else:
+                end = at if at >= 0 else len(text) - _overlap(text, pos, opening)
+                pos += self._text(text[pos:end]) if end > pos else 0
+            if len(self._parts) > written:
+                mark = pos - self.tail
+            if pos == begin:
+                break
+        self.out = "".join(self._parts)
+        self.tail = pos - mark if self.out else 0
+        return pos
+
+    # --- tags -----------------------------------------------------------------------------------------------------
+
+    def _tag(self, text: str, pos: int) -> int:
+        """A tag, whole; the position behind it, or the same where it is not whole. What is no tag is text."""
+        opening, closing, _ = self._notation
+        closes = text.startswith(closing, pos)
+        if not closes and closing.startswith(text[pos:]):
+            return pos
+        begin = pos + len(closing if closes else opening)
+        match = _NAME(text, begin)
+        end = match.end() if match is not None else begin
+        if end - begin <= MAX_NAME and end == len(text):
+            return pos
+        if match is None or end - begin > MAX_NAME or text[end] != ">":
+            return pos + self._text(text[pos:begin])
+        self.tail = 0
+        name = match.group()
+        if closes:
+            self._close_tag(name, text[pos : end + 1])
+        else:
+            self._open_tag(name, text[pos : end + 1])
+        return pos if self._broken else end + 1
+
+    def _open_tag(self, name: str, tag: str) -> None:
+        frame = self._frames[-1]
+        if frame.kind == BEGUN and frame.place.is_text:
+            self._begin_leaf(frame)
+        if len(self._frames) + len(frame.inside) >= MAX_DEPTH:
+            self._broken = True
+        elif frame.kind == LEAF:
+            frame.inside.append(name)
+            self._in_leaf(frame, tag)
+        else:
+            if frame.kind == BEGUN:
+                frame.kind = frame.place.container or EITHER
+            self._broken = frame.kind == ARRAY and bool("".join(frame.beside).strip(_BLANKS))
+            if self._broken:
+                return
+            self._frames.append(self._child(frame, name))
+
+    def _child(self, frame: _Frame, name: str) -> _Frame:
+        """The frame of an element inside another one; what stands in front of its value is written."""
+        if frame.kind == ARRAY:
+            self._emit(", " if frame.written else "[")
+            frame.written = True
+            return _Frame(name, frame.place.item(), False)
+        place = frame.place.member(name)
+        if frame.kind == OBJECT and place.named:
+            self._emit((", " if frame.written else "{") + json.dumps(name, ensure_ascii=False) + ": ")
+            frame.written = True
+            if name in frame.declared:
+                self.repeated.append(name)
+            frame.declared[name] = None
+            return _Frame(name, place, False)
+        if frame.kind == EITHER and name == self._notation[2]:
+            place = frame.place.item()
+        return _Frame(name, place, True)
+
+    def _close_tag(self, name: str, tag: str) -> None:
+        frame = self._frames[-1]
+        if frame.inside:
+            self._broken = frame.inside.pop() != name
+            if not self._broken:
+                self._in_leaf(frame, tag)
+        elif name != frame.name:
+            self._broken = True
+        else:
+            self._close(frame)
+
+    def _close(self, frame: _Frame) -> None:
+        """The element is over: the rest of its JSON, which its parent may keep."""
+        if frame.kind == LEAF or (frame.kind == BEGUN and not self._is_empty(frame)):
+            if frame.kind == BEGUN:
+                self._begin_leaf(frame)
+            leaf = frame.leaf
+            assert leaf is not None
+            self._emit(leaf.finish())
+            self._broken = leaf.broken
+            self.odd |= leaf.odd
+        elif frame.kind == BEGUN:
+            self._emit(_WRITTEN[frame.place.container])
+        else:
+            self._end_container(frame)
+        if self._broken:
+            return
+        self._frames.pop()
+        if frame.kept is not None:
+            self._frames[-1].members.append((frame.name, "".join(frame.kept)))
+
+    @staticmethod
+    def _is_empty(frame: _Frame) -> bool:
+        """Whether an element with nothing in it is an empty list or object."""
+        empty = bool(frame.place.container) and not frame.place.may_be_text
+        return empty and not "".join(frame.beside).strip(_BLANKS)
+
+    def _end_container(self, frame: _Frame) -> None:
+        beside = "".join(frame.beside).strip(_BLANKS)
+        if frame.kind == ARRAY:
+            self._emit("]")
+            return
+        members, item = frame.members, self._notation[2]
+        if frame.kind == EITHER and not beside and all(name == item for name, _ in members):
+            self._emit(f"[{', '.join(value for _, value in members)}]")
+            return
+        values: dict[str, list[str]] = {}
+        for name, value in members:
+            values.setdefault(name, []).append(value)
+        pairs = [(name, each[0] if len(each) == 1 else f"[{', '.join(each)}]") for name, each in values.items()]
+        if beside:
+            pairs.append((TEXT_BESIDE, json.dumps(beside, ensure_ascii=False)))
+        for name, value in pairs:
+            self._emit(f"{', ' if frame.written else '{'}{json.dumps(name, ensure_ascii=False)}: {value}")
+            frame.written = True
+        self._emit("}" if frame.written else "{}")
+
+    # --- text -----------------------------------------------------------------------------------------------------
+
+    def _text(self, text: str) -> int:
+        """Text inside the last element. How much of it fits."""
+        frame = self._frames[-1]
+        blank = not text.strip(_BLANKS)
+        if frame.kind == BEGUN and (frame.place.is_text or not (blank or self._is_beside(frame, text))):
+            self._begin_leaf(frame)
+        if frame.kind == LEAF:
+            return self._in_leaf(frame, text)
+        self.tail = 0
+        if frame.kind == ARRAY and not blank:
+            self._broken = True
+            return len(text) - len(text.lstrip(_BLANKS))
+        frame.beside.append(text)
+        return len(text)
+
+    @staticmethod
+    def _is_beside(frame: _Frame, text: str) -> bool:
+        """Whether text that begins an element may be a text beside members: only elements, or a literal, are meant."""
+        if not frame.place.container or frame.place.may_be_text:
+            return False
+        return "".join([*frame.beside, text]).lstrip(_BLANKS)[0] not in "{["
+
+    def _begin_leaf(self, frame: _Frame) -> None:
+        frame.kind, frame.leaf = LEAF, TaggedValue(frame.place.types)
+        before, frame.beside = "".join(frame.beside), []
+        if before:
+            self._in_leaf(frame, before)
+
+    def _in_leaf(self, frame: _Frame, text: str) -> int:
+        """Text of a leaf. How much of it fits."""
+        leaf = frame.leaf
+        assert leaf is not None
+        fits = leaf.read(text, 0, False)
+        self._broken, self.tail = leaf.broken, leaf.tail
+        self._emit(leaf.out)
+        return fits
+
+    def _emit(self, text: str) -> None:
+        """JSON that is certain: for the innermost element that is kept, or for `out`."""
+        if text:
+            kept = next((frame.kept for frame in reversed(self._frames) if frame.kept is not None), self._parts)
+            kept.append(text)
+
+    # --- snapshots ------------------------------------------------------------------------------------------------
+
+    def open_brackets(self) -> None:
+        """A marker ends what is left of tagged arguments, and no bracket does."""
+
+    def declare(self, place: Place) -> None:
+        """Say again what is declared for the value; a snapshot does not have it."""
+        self._frames[0].place = place
+        for outer, frame in zip(self._frames, self._frames[1:], strict=False):
+            item = outer.kind == ARRAY or (outer.kind == EITHER and frame.name == self._notation[2])
+            frame.place = outer.place.item() if item else outer.place.member(frame.name)
+
+    def dump(self) -> list[Any]:
+        """The state as JSON-able data."""
+        frames = [
+            [
+                frame.name,
+                frame.kind,
+                None if frame.kept is None else "".join(frame.kept),
+                frame.leaf.dump() if frame.leaf is not None else None,
+                [*frame.inside],
+                "".join(frame.beside),
+                [[*member] for member in frame.members],
+                [*frame.declared],
+                frame.written,
+            ]
+            for frame in self._frames
+        ]
+        return [[*self._notation], frames, self.odd, [*self.repeated]]
+
+    @classmethod
+    def load(cls, data: Any) -> ElementsScanner:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+        notation, frames, odd, repeated = checked(data, list, list, bool, list)
+        opening, closing, item = checked(notation, str, str, str)
+        checked(repeated, *[str] * len(repeated))
+        if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_DEPTH:
+            raise ValueError("no nested elements")
+        value = cls((opening, closing, item))
+        value.odd, value.repeated = odd, repeated
+        value._frames = [_loaded(frame) for frame in frames]
+        for outer, frame in zip([None, *value._frames], value._frames, strict=False):
+            kind = None if outer is None else outer.kind
+            fits = kind in (None, ARRAY, OBJECT) if frame.kept is None else kind in (OBJECT, EITHER)
+            if not fits or (frame.kind in (BEGUN, LEAF) and frame is not value._frames[-1]):
+                raise ValueError(f"no {frame.kind} can be inside of {kind}")
+        return value
+
+
+def _loaded(data: Any) -> _Frame:
+    """A frame of a snapshot. Raises ValueError for what is none."""
+    name, kind, kept, leaf, inside, beside, members, declared, written = checked(
+        data, str, _KINDS, (str, None), (list, None), list, str, list, list, bool
+    )
+    frame = _Frame(name, UNDECLARED, kept is not None)
+    frame.kind, frame.written = kind, written
+    frame.kept = [kept] if kept else frame.kept
+    frame.inside = checked(inside, *[str] * len(inside))
+    frame.beside = [beside] if beside else []
+    frame.members = [(key, value) for key, value in (checked(member, str, str) for member in members)]
+    frame.declared = dict.fromkeys(checked(declared, *[str] * len(declared)))
+    if (leaf is not None) != (kind == LEAF) or (inside and kind != LEAF) or len(inside) > MAX_DEPTH:
+        raise ValueError("a leaf and its value go together")
+    frame.leaf = None if leaf is None else TaggedValue.load(leaf)
+    return frame
+
+
+def _overlap(text: str, pos: int, marker: str) -> int:
+    """How many characters at the end of a text may begin a marker."""
+    for size in range(min(len(marker) - 1, len(text) - pos), 0, -1):
+        if text.endswith(marker[:size]):
+            return size
+    return 0
