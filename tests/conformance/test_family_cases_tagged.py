@@ -18,6 +18,7 @@ from tests.conformance.family_cases import REASONS, Reading, Row, Rule, judge, r
 # whether the prompt of a row about reasoning has opened one.
 THINK = ("<think>", "</think>")
 SEED, CHANNEL = ("<seed:think>", "</seed:think>"), ("<|channel>", "<channel|>")
+MM = ("<mm:think>", "</mm:think>")
 KIMI = ("<|open|>think<|sep|>", "<|close|>think<|sep|>")
 FAMILIES: dict[str, tuple[str, tuple[str, str], bool]] = {
     "Glm4MoeDetector": ("glm45", THINK, False),
@@ -43,6 +44,11 @@ FAMILIES: dict[str, tuple[str, tuple[str, str], bool]] = {
     "Gemma4Parser": ("gemma4", CHANNEL, False),
     "Gemma4ParserReasoningAdapter": ("gemma4", CHANNEL, False),
     "gemma4": ("gemma4", CHANNEL, False),
+    "MinimaxM3Parser": ("minimax_m3", MM, False),
+    "MinimaxM3ToolParser": ("minimax_m3", MM, False),
+    "MiniMaxM3ReasoningParser": ("minimax_m3", MM, False),
+    "MiniCPM5XMLToolParser": ("minicpm5", THINK, False),
+    "BeamParser": ("beam", THINK, False),
     "FunctionGemmaToolParser": ("functiongemma", THINK, False),
     "Ling3ToolParser": ("ling3", THINK, False),
     "Ling3ParserReasoningAdapter": ("ling3", THINK, True),
@@ -64,13 +70,40 @@ def _unclosed(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 def _untyped(row: Row, ours: Reading, theirs: Reading) -> bool:
     """The peer gives text where nothing is declared; here a literal is one."""
-    mine = [(name, {key: _as_text(value) for key, value in arguments.items()}) for name, arguments in ours.calls]
-    other = [(name, {key: _as_text(value) for key, value in arguments.items()}) for name, arguments in theirs.calls]
+    mine, other = ([(name, _as_text(arguments)) for name, arguments in each.calls] for each in (ours, theirs))
     return not row.tools and mine == other
 
 
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _as_text(value: object) -> object:
+    """Values as text at any depth: numbers without zeros before them, nothing as an empty text."""
+    if isinstance(value, dict):
+        return {key: _as_text(each) for key, each in value.items()} or ""
+    if isinstance(value, list):
+        return [_as_text(each) for each in value] or ""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.lstrip("0") or text
+
+
+def _items(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The peer gives an object with `item` where all elements of a value are items."""
+    return not row.tools and '"item"' in json.dumps(theirs.calls) and '"item"' not in json.dumps(ours.calls)
+
+
+def _kept(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The peer keeps what stands before the place where a call breaks."""
+    return len(ours.calls) < len(theirs.calls) and set(map(str, ours.calls)) <= set(map(str, theirs.calls))
+
+
+def _undeclared(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The peer drops arguments that are not declared."""
+    pairs = zip(ours.calls, theirs.calls, strict=False)
+    return all(mine[0] == other[0] and mine[1].items() >= other[1].items() for mine, other in pairs)
+
+
+def _renamed(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The peer has a table of functions that a model is known to mistake for others."""
+    declared = {tool["function"]["name"] for tool in row.tools or ()}
+    return bool(ours.calls) and not declared & {name for name, _ in ours.calls}
 
 
 def _seams(row: Row, ours: Reading, theirs: Reading) -> bool:
@@ -102,6 +135,10 @@ OURS: tuple[tuple[Rule, str], ...] = (
         "`<bos>` and `<eos>` are tokens of the test's own tokenizer, which no model of the family has",
     ),
     (_broken, "what has no name, or a string that is not closed, is no complete call"),
+    (_items, "where nothing is declared, elements that are all called `item` are a list"),
+    (_kept, "a call that breaks is no complete call"),
+    (_undeclared, "an argument that is not declared is given as it is written"),
+    (_renamed, "a name that no tool has is given as it is written"),
     (_wrapped, "an argument is given as it is written; that it may stand for all of them is not read"),
 )
 

@@ -44,6 +44,11 @@ EXAMPLES: list[tuple[str, int, str | None, tuple[str | None, str | None, list[An
     ("minimax_m1", 2, None, BOTH),
     ("phi4_mini", 0, None, (None, None, [WEATHER, TAGGED])),
     ("step3", 0, None, BOTH_TAGGED),
+    ("minimax_m3", 0, None, BOTH_TAGGED),
+    ("minicpm5", 0, None, BOTH_TAGGED),
+    ("muse", 0, None, BOTH_TAGGED),
+    ("muse_glimmer", 0, None, BOTH_TAGGED),
+    ("beam", 0, None, ("Two calls.", None, [WEATHER, TAGGED])),
 ]
 
 
