@@ -231,6 +231,16 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         ),
         "does not say how they are quoted",
     ),
+    "no tags": (
+        lambda: changed(
+            QWEN,
+            both(
+                tags("PARSING_ARGUMENT_VALUE", "value", "elements"),
+                more("value_end", "PARSING_ARGUMENT_VALUE", "WAITING_FOR_ARGUMENT_KEY"),
+            ),
+        ),
+        "does not say how their tags begin",
+    ),
     "no end of a value": (
         lambda: changed(QWEN, drop("PARSING_ARGUMENT_VALUE", "PARAMETER_END", "PARAMETER_END_LINE", "PARAMETER")),
         "no transition for the end of the value|is unreachable",

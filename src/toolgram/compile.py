@@ -120,6 +120,7 @@ class Program:
     strict: bool = False  # nothing is repaired
     closing: frozenset[str] = frozenset()  # texts of the markers that close a call
     unproven_types: frozenset[str] = frozenset()  # of which it is not known how values are written
+    wrapped: frozenset[str] = frozenset()  # keys under which all arguments may stand as one object
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
     straight: Any = None  # what `runtime.straight_paths` has recorded of it
 
@@ -175,6 +176,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         strict,
         _closing(spec, states.values()),
         frozenset(spec.unproven_types),
+        frozenset(() if strict else spec.wrapped),
         tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
     )
 

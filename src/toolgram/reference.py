@@ -219,7 +219,13 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
     return call
 
 
-_TYPED = {"raw_value": "", "text_value": "text", "literal_value": "json", "trimmed_value": "trimmed", "xml_value": "xml"}
+_TYPED = {
+    "raw_value": "",
+    "text_value": "text",
+    "literal_value": "json",
+    "trimmed_value": "trimmed",
+    "xml_value": "xml",
+}
 
 
 def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:

@@ -110,6 +110,7 @@ class Spec:
     loose_python: str  # how Python arguments are written that follow no rule: bare, quoted, or "" for proper ones
     longest_match: bool
     unproven_types: tuple[str, ...]  # of which it is not known how values are written
+    wrapped: tuple[str, ...]  # keys under which all arguments may stand as one object
     same_path: Mapping[str, str]
     notation: tuple[str, ...]  # of notated values: the quotes; of nested elements: how their tags begin, and items
     turn_start: str

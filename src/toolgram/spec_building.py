@@ -65,6 +65,7 @@ def build_spec(
         loose_python=about.get("loose_python", ""),
         longest_match=about.get("longest_match", False),
         unproven_types=tuple(about.get("unproven_types", ())),
+        wrapped=tuple(about.get("wrapped", ())),
         same_path=about.get("same_path", {}),
         notation=tuple(about.get("notation", ())),
         turn_start=about.get("turn_start", ""),

@@ -64,6 +64,11 @@ FORMAT_KEYS: Mapping[str, Key] = {
     "unproven_types": Key(
         "Types of which it is not known how values are written.", "texts", "unproven_types: [object]"
     ),
+    "wrapped": Key(
+        "Keys under which models write the object of all arguments, where the function has no such parameter.",
+        "texts",
+        "wrapped: [arguments]",
+    ),
     "longest_match": Key("Whether the longest of several markers wins.", "truth", "longest_match: true"),
     "same_path": Key(
         "JSON paths that stand for others.", "text by text", "same_path: {item.parameters: item.arguments}"

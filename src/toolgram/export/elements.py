@@ -25,9 +25,7 @@ _ENFORCED = {
 class Elements:
     """Writes values in the tags of one format. `definitions` are those that references point into."""
 
-    def __init__(
-        self, notation: Sequence[str], definitions: Mapping[str, Any], note: Callable[[str], object]
-    ) -> None:
+    def __init__(self, notation: Sequence[str], definitions: Mapping[str, Any], note: Callable[[str], object]) -> None:
         self._opening, self._closing, self._item = notation
         self._definitions = definitions
         self._note = note

@@ -88,8 +88,9 @@ _ISLANDS = {  # loaded when first needed: most formats need one or two
     "elements": "nested_elements.ElementsScanner",
     "recovery": "error_recovery.ErrorRecovery",
 }
-_KINDS = {"notated": "notated", "elements": "elements"}  # by the tag of the state, where a value ends by itself; all others are JSON
-_MARKED = {"xml": "xml"}  # the same where a marker ends it; all others are tagged
+# By the tag of the state: values that end by themselves, all others being JSON, and those that a marker ends.
+_ALONE = {"notated": "notated", "elements": "elements"}
+_MARKED = {"xml": "xml"}
 _NAMES = {path.partition(".")[2]: name for name, path in _ISLANDS.items()}
 
 
@@ -102,7 +103,7 @@ def island_class(name: str) -> Any:
 
 def value_kind(typed: str, alone: bool) -> str:
     """The name of the island for a value: by its state's tag, and whether it ends by itself or else by a marker."""
-    return _KINDS.get(typed, "json_value") if alone else _MARKED.get(typed, "tagged")
+    return _ALONE.get(typed, "json_value") if alone else _MARKED.get(typed, "tagged")
 
 
 def value_island(

@@ -33,7 +33,7 @@ class XmlValue:
         self._held = ""  # what may become a token
         self._unclosed = False
         self.out = ""
-        self.tail = 0  # characters that the last `read` took behind what it has written
+        self.tail = 0  # characters behind those that the last `read` has written; some may have been read before
 
     @property
     def is_text(self) -> bool:
@@ -57,7 +57,7 @@ class XmlValue:
 
     @property
     def in_string(self) -> bool:
-        """The next character is in a section, or in a string of a literal that is certain: no marker can stand there."""
+        """The next character is in a section, or in a string of a literal: no marker can stand there."""
         return self._section or self._inside.in_string
 
     @property
@@ -93,7 +93,7 @@ class XmlValue:
                 break
             at = behind
         self.out = "".join(parts)
-        self.tail = min(len(text) - mark, len(text) - begun) if parts else 0
+        self.tail = len(text) - mark if parts else 0
         return pos + len(text) - begun
 
     def _broke(self, parts: list[str], pos: int, taken: int) -> int:
@@ -121,9 +121,10 @@ class XmlValue:
         if self._section:
             self._unclosed = True
             return ""
-        self._inside.read(self._held, 0, True)
-        written = self._inside.out if self._held else ""
-        self._held = ""
+        written = ""
+        if self._held:
+            self._inside.read(self._held, 0, True)
+            written, self._held = self._inside.out, ""
         return written + self._inside.finish()
 
     def open_brackets(self) -> None:

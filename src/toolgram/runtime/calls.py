@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Set
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from toolgram.call_ids import CallIds
 from toolgram.events import Dropped, Status, ToolCallDelta, ToolCallEnd, ToolCallStart
-from toolgram.runtime.event_buffer import EventBuffer
+from toolgram.runtime.event_buffer import SYNTAX, EventBuffer
 
 if TYPE_CHECKING:
     from toolgram.parameters import DeclaredParameters, Parameters, Place, Types
@@ -22,7 +24,8 @@ class Calls:
     """`count` calls are certain, `index` is that of the open one and `start` how it began.
 
     `name` and `id` belong to the next call, which is not certain yet; `keys` are the tagged arguments of the open one
-    (None where they are of another kind), and `key` names the one that is being read.
+    (None where they are of another kind), and `key` names the one that is being read. `wrapper` is the JSON of one that
+    may be the object of all arguments: that is decided when it is over, and nothing of it is sent before.
     """
 
     __slots__ = (
@@ -39,6 +42,8 @@ class Calls:
         "read_on",
         "start",
         "tools",
+        "wrapped",
+        "wrapper",
     )
 
     def __init__(self, events: EventBuffer, ids: CallIds, tools: Tools) -> None:
@@ -55,6 +60,8 @@ class Calls:
         self.key = ""
         self.read_on = 0  # the value that is being read goes on behind what may have been meant to close it
         self.names = tools.names
+        self.wrapped: Set[str] = frozenset()  # keys under which all arguments may stand as one object
+        self.wrapper: list[str] | None = None
 
     def begin_name(self, name: str, source: str) -> None:
         """The name of a call that is not certain yet."""
@@ -91,7 +98,7 @@ class Calls:
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
             self._events.behind_call = status == "complete"
-            self.index = self.keys = None
+            self.index = self.keys = self.wrapper = None
 
     def delta(self, arguments: str, source: str) -> None:
         """Arguments of the open call, or of the next one."""
@@ -106,8 +113,16 @@ class Calls:
 
     def begin_argument(self, key: str, source: str) -> None:
         """The key of a tagged argument, whole. Blanks behind it are no part of it."""
-        keys, key = self.keys, key.rstrip()
+        key = key.rstrip()
         self.key, self.read_on = key, 0
+        if key in self.wrapped and self._may_wrap(key):
+            self.wrapper = []
+            self._events.drop(source, SYNTAX)
+        else:
+            self._write_key(key, source)
+
+    def _write_key(self, key: str, source: str) -> None:
+        keys = self.keys
         comma = ", " if keys else ""
         self.delta(f"{comma}{json.dumps(key, ensure_ascii=False)}: ", source)
         if keys is None:
@@ -120,6 +135,31 @@ class Calls:
         if len(keys) < _MOST_KEYS or (declared is not None and key in declared.types):
             keys[key] = None
 
+    def _may_wrap(self, key: str) -> bool:
+        """Whether an argument that is none of the function's may be the object of all of them."""
+        declared = self.declared()
+        return self.keys == {} and declared is not None and bool(declared.types) and key not in declared.types
+
+    def unwrap(self, source: str) -> None:
+        """The value that may be the object of all arguments is over: it is, if one of its members is declared."""
+        written, declared = "".join(self.wrapper or ()), self.declared()
+        self.wrapper = None
+        try:
+            members = json.loads(written)
+        except ValueError:
+            members = None
+        named = declared.types.keys() if declared is not None else ()
+        if not isinstance(members, dict) or (members and not any(key in named for key in members)):
+            self._write_key(self.key, "")
+            self.delta(written, source)
+            return
+        self._events.note("unusual_form", self.key)
+        if members:
+            self.delta(written.strip()[1:-1], source)
+        else:
+            self._events.drop(source, SYNTAX)
+        self.keys = dict.fromkeys(islice(members, _MOST_KEYS))
+
     def may_have(self, key: str) -> bool:
         """Whether the open call may have an argument of this name, which it has not had."""
         declared = self.declared()
@@ -129,6 +169,8 @@ class Calls:
     def types(self, told: bool) -> Types:
         """The types that are declared for the argument that is being read; an undeclared one is text, where its markers
         have not `told` what it is."""
+        if self.wrapper is not None:
+            return frozenset({"object"})
         declared = self.declared()
         if declared is None or (told and self.key not in declared.types):
             return None
@@ -138,7 +180,7 @@ class Calls:
         """What is declared for the value that is being read, and for what is inside it."""
         from toolgram.parameters import UNDECLARED
 
-        if self._declared() is None or self._parameters is None or self._called is None:
+        if self.declared() is None or self._parameters is None or self._called is None:
             return UNDECLARED
         return self._parameters.place(self._called).member(self.key)
 

@@ -127,16 +127,29 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
 def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bool = False) -> int:
     """Hand a piece of `text` to the island, and pass on what that makes certain."""
     end = pos + value.read(text[pos:end], 0, final)
-    said = end - getattr(value, "tail", 0)
-    if said > pos or value.out:  # what breaks a literal can make certain what was read before
-        _say(stream, value.out, stream.source.take(text, pos, said))
+    tail = getattr(value, "tail", 0)
+    pieces = stream.source.pieces
+    if value.out and tail > end - pos:  # some of what waits has been taken before
+        held = take_pieces(pieces)
+        waits = held[len(held) - (tail - (end - pos)) :]
+        add_piece(pieces, held[: len(held) - len(waits)])
+        _say(stream, value.out, "")
+        add_piece(pieces, waits)
+        said = pos
+    else:
+        said = end - tail
+        if said > pos or value.out:  # what breaks a literal can make certain what was read before
+            _say(stream, value.out, stream.source.take(text, pos, said))
     if end > said:  # blanks that no text has followed yet
         _say(stream, "", stream.source.take(text, said, end))
     return end
 
 
 def _say(stream: Stream, written: str, source: str) -> None:
-    if written:
+    if stream.calls.wrapper is not None:
+        add_piece(stream.calls.wrapper, written)
+        add_piece(stream.source.pieces, source)
+    elif written:
         stream.calls.delta(written, take_pieces(stream.source.pieces) + source)
     else:
         add_piece(stream.source.pieces, source)
@@ -175,10 +188,12 @@ def finish_value(stream: Stream, value: TaggedValue) -> bool:
         return False
     if value.escaped:
         stream.events.note("repaired_json", stream.calls.key)
-    if value.odd:
+    if value.odd and stream.calls.wrapper is None:
         stream.events.note("unexpected_type", stream.calls.key)
     if written:
         _say(stream, written, "")
+    if stream.calls.wrapper is not None:
+        stream.calls.unwrap(take_pieces(stream.source.pieces))
     return True
 
 
@@ -191,6 +206,8 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
     elif value.done:
         if getattr(value, "odd", False):
             stream.events.note("unexpected_type", stream.calls.key)
+        if stream.calls.wrapper is not None:
+            stream.calls.unwrap(take_pieces(stream.source.pieces))
         for name in getattr(value, "repeated", ()):
             stream.events.note("repeated_argument", name)
         _leave(stream, "value_end", "", SYNTAX)

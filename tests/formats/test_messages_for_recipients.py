@@ -1,0 +1,63 @@
+"""Muse and Beam: messages whose headers say who they are for, beyond what their canonical outputs show."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolgram
+from tests.streams import assert_same_however_split, calls_of
+
+INVOKE = '<atem:invoke name="f">\n<atem:parameter name="a">x</atem:parameter>\n</atem:invoke>'
+CALL = f"<atem:function_calls>\n{INVOKE}\n</atem:function_calls>"
+READ = [("f", '{"a": "x"}', "complete")]
+NEXT = "<|eom|><|start|>assistant"
+BEAM = ' to=f<|channel|>analysis <|constrain|>xml<|message|><rfl:parameter name="a">\nx\n</rfl:parameter>'
+
+
+@pytest.mark.parametrize("name", ["muse", "muse_glimmer"])
+@pytest.mark.parametrize(
+    ("text", "reasoning", "content", "calls"),
+    [
+        (f" to=self<|message|>plan to=f<|message|>{CALL}<|eot|>", "plan", None, READ),
+        (f" to=self<|message|>see {CALL}{NEXT} to=user<|message|>hi<|eot|>", f"see {CALL}", "hi", []),
+        (f"{CALL}<|eot|>", None, None, READ),
+        (f" to=user<|message|>{CALL}{NEXT} to=user<|message|>done", None, "done", READ),
+        (" to=user<|message|>write to=x or to=self, see?<|eot|>", None, "write to=x or to=self, see?", []),
+        (f" to=user<|message|>a{NEXT} to=f<|message|>{CALL}{NEXT} to=f<|message|>{CALL}<|eot|>", None, "a", READ * 2),
+        (f" to=self<|message|>one{NEXT} to=self<|message|>two<|eom|>", "one two", None, []),
+    ],
+)
+def test_who_a_message_is_for(
+    name: str, text: str, reasoning: str | None, content: str | None, calls: list[tuple[str, str, str]]
+) -> None:
+    message = assert_same_however_split(toolgram.get_format(name), text)
+    assert (message.reasoning, message.content, calls_of(message)) == (reasoning, content, calls)
+
+
+def test_a_message_for_nobody() -> None:
+    text = "<|message|>hm<|eom|><|start|>assistant to=user<|message|>hi<|eot|>"
+    assert toolgram.get_format("muse").parse(text).reasoning == "hm"
+    assert toolgram.get_format("muse_glimmer").parse(text).content == "hm hi"
+
+
+@pytest.mark.parametrize(
+    "end", ["<|call|>", "<|end|>", "<|end|><|start|>", "<|end|><|start|>assistant", "", "<|return|>"]
+)
+def test_the_end_of_a_message_closes_the_call_of_beam(end: str) -> None:
+    message = assert_same_however_split(toolgram.get_format("beam"), BEAM + end)
+    assert (message.content, calls_of(message)) == (None, READ)
+    assert [each.kind for each in message.anomalies] == ([] if end not in ("", "<|return|>") else ["unclosed_envelope"])
+
+
+def test_calls_of_beam_follow_each_other_with_and_without_arguments() -> None:
+    thought, turn = "<|channel|>analysis<|message|>hm", "<|end|><|start|>assistant"
+    text = f"{thought}{turn}{BEAM}{turn} to=g<|message|><|call|>"
+    message = assert_same_however_split(toolgram.get_format("beam"), text)
+    assert (message.reasoning, calls_of(message)) == ("hm", [*READ, ("g", "{}", "complete")])
+
+
+def test_what_is_no_argument_is_content_with_its_header() -> None:
+    text = " to=f<|channel|>analysis <|constrain|>xml<|message|>hello<|end|>"
+    message = assert_same_however_split(toolgram.get_format("beam"), text)
+    assert message.content == text.removesuffix("<|end|>")
+    assert not message.tool_calls
