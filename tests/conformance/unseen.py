@@ -273,7 +273,11 @@ CLASSES = (
     ("calls that are told and not printed", "read from the example; not `ok`"),
     ("calls in tags of several tokens, closed behind the last part", "read"),
     ("a prompt that opens the answer", "read"),
-    ("nested elements, CDATA, a second header between reasoning and call", "not derived; not `ok`"),
+    ("text in markers of its own where it has special characters, such as CDATA", "read"),
+    ("a second header between reasoning and call", "read"),
+    ("a thought between two equal delimiters", "read"),
+    ("content in markers only where calls follow", "read"),
+    ("nested elements", "not derived; not `ok`"),
     ("raw text that looks like its own end", "not derived; not `ok`"),
 )
 

@@ -30,7 +30,7 @@ WARNINGS = {
     "no_tools": "prints no tool calls",
     "id_only": "the id must carry the name",
     **dict.fromkeys(TOLD, "prints no tool calls"),
-    "text_in_two_ways": "arguments of these types is not understood",
+    "escaped_text": "arguments of these types is not understood",
     "type_tags": "arguments of these types is not understood",
 }
 
@@ -40,7 +40,7 @@ def source(name: str) -> str:
 
 
 def test_a_call_says_which_values_are_of_a_type_that_was_not_understood() -> None:
-    fmt = toolgram.derive_format(source("text_in_two_ways"))
+    fmt = toolgram.derive_format(source("escaped_text"))
     text = '<run tool="f"><with key="a">x</with><with key="b">2</with></run>'
     properties = {"a": {"type": "string"}, "b": {"type": "integer"}}
     parameters = {"type": "object", "properties": properties}

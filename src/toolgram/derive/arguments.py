@@ -16,7 +16,7 @@ from typing import Any
 
 from toolgram.derive.comparing import find_slots
 from toolgram.derive.conversation import json_type
-from toolgram.derive.result import ArgumentsStyle, JsonStyle, Notation, ValueEncoding, ValueStyle
+from toolgram.derive.result import ArgumentsStyle, JsonStyle, Notation, ValueEncoding, ValueStyle, Wrapped
 
 Span = tuple[int, int]
 _decode = json.JSONDecoder(strict=False).raw_decode
@@ -117,6 +117,8 @@ def encode(value: Any, style: ValueStyle) -> str:
     """One tagged value as text."""
     if style.notation is not None:
         return write_notation(value, style.notation)
+    if style.wrapped is not None and not set(str(value)).isdisjoint(style.wrapped.characters):
+        return f"{style.wrapped.opening}{value}{style.wrapped.closing}"
     return _encode(value, style.encoding, style.json)
 
 
@@ -168,13 +170,33 @@ def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], bef
             styles[kind] = _value_style(stretches[key], arguments[key], [quoted, (before, after)])
     odd = next(key for key in arguments if key.endswith("_odd"))
     if odd in stretches:
-        styles["string"] = _value_style(stretches[odd], arguments[odd], [quoted, (before, after)])
+        style = _value_style(stretches[odd], arguments[odd], [quoted, (before, after)])
+        wrapped = _wrapped(stretches[odd], arguments[odd], before, after)
+        styles["string"] = ValueStyle(ValueEncoding.RAW, before, after, wrapped=wrapped) if wrapped else style
     else:
         styles["string"] = ValueStyle(ValueEncoding.RAW, before, after)
     for kind in ("array", "object"):
         if kind in styles and styles[kind].encoding is ValueEncoding.UNKNOWN:
             styles[kind] = _notation_style(stretches[names[kind]], arguments[names[kind]], styles) or styles[kind]
     return styles
+
+
+def _wrapped(stretch: str, text: str, before: str, after: str) -> Wrapped | None:
+    """The markers that stand around a text with characters of all kinds, and around no other."""
+    if not (stretch.startswith(before) and stretch.endswith(after)) or len(stretch) < len(before) + len(after):
+        return None
+    opening, found, closing = stretch[len(before) : len(stretch) - len(after)].partition(text)
+    marked = len(opening.strip()) > 1 and len(closing.strip()) > 1
+    return Wrapped(opening, closing) if found and marked else None
+
+
+def wrapping_characters(stretches: Mapping[str, str], texts: Mapping[str, str], style: ValueStyle) -> str:
+    """The characters for which a text is wrapped: each of the texts has one, at its end, by its key."""
+    assert style.wrapped is not None
+    opening, closing = style.before + style.wrapped.opening, style.wrapped.closing + style.after
+    return "".join(
+        text[-1] for key, text in texts.items() if stretches.get(key, "").startswith(opening + text + closing)
+    )
 
 
 def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) -> ValueStyle | None:

@@ -133,7 +133,7 @@ def _from_turn(talk: Conversation, body: str, before_call: Sequence[str], prompt
     if CONTENT not in rest:  # reasoning behind content, or without it
         start = start[start.index(CONTENT) + len(CONTENT) :] if CONTENT in start else start
         return Reasoning(ReasoningMode.TAG_BASED, start, first_marker(rest))
-    middle = rest[: rest.index(CONTENT)]
+    middle, before_call = _without_openings(talk, rest[: rest.index(CONTENT)], before_call)
     end = common_prefix([middle, *before_call])
     known = prompt[1].strip()
     if not end.strip() or not before_call:
@@ -148,6 +148,17 @@ def _from_turn(talk: Conversation, body: str, before_call: Sequence[str], prompt
         )
         return Reasoning(ReasoningMode.NONE)
     return Reasoning(ReasoningMode.TAG_BASED, start, end)
+
+
+def _without_openings(talk: Conversation, middle: str, before_call: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """What follows reasoning, less what content and calls begin with where no reasoning comes before either."""
+    turns = [talk.body(talk.turn(CONTENT) or ""), talk.body(talk.turn(None, None, CALLS[:1]) or "")]
+    answer, call = (turn.partition(word)[0] for turn, word in zip(turns, (CONTENT, CALLS[0].name), strict=True))
+    if not answer.strip() or not call.strip() or not middle.endswith(answer) or middle == answer:
+        return middle, before_call
+    if not all(text.endswith(call) and text != call for text in before_call):
+        return middle, before_call
+    return middle.removesuffix(answer), [text.removesuffix(call) for text in before_call]
 
 
 def _leading_marker(middle: str, start: str, after: str) -> str:

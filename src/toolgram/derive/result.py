@@ -153,6 +153,15 @@ class Notation:
 
 
 @dataclass(frozen=True, slots=True)
+class Wrapped:
+    """Markers around a text with one of these characters in it, inside those of a value: `<![CDATA[`, `]]>`."""
+
+    opening: str
+    closing: str
+    characters: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ValueStyle:
     """A tagged value of one JSON type: its encoding, and the texts right before and after it, up to the next slot."""
 
@@ -161,6 +170,7 @@ class ValueStyle:
     after: str
     json: JsonStyle = JsonStyle()
     notation: Notation | None = None
+    wrapped: Wrapped | None = None
 
 
 @dataclass(frozen=True, slots=True)

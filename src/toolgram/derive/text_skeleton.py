@@ -55,7 +55,8 @@ class TextSkeleton:
         builder.state("REASONING", "reasoning")
         builder.closed(BEGIN)
         builder.to(closing, "REASONING", BEGIN)
-        builder.to(closing, BEGIN, "=")
+        if closing != self.think:  # what only closes means nothing there once more
+            builder.to(closing, BEGIN, "=")
 
     def _content(self, result: DiffAnalysisResult) -> None:
         start, end = result.markers.content_start.strip(), result.markers.content_end.strip()
@@ -88,15 +89,16 @@ class TextSkeleton:
         markers = result.markers
         known = [marker.strip() for name, marker in markers.items() if not name.startswith("reasoning")]
         for shape in result.shapes.values():
-            for part, between in zip(shape.parts, shape.texts[1:-1], strict=False):
+            for part, between in zip((None, *shape.parts), shape.texts[:-1], strict=False):
                 rest = between.strip()
-                after = [markers.reasoning_end.strip()] if part is Part.REASONING else []
+                after = [markers.reasoning_end.strip()] if part in (Part.REASONING, None) else []
+                after += [markers.reasoning_start.strip()] if part is None else []
                 for marker in sorted([*known, *after], key=len, reverse=True):
                     rest = rest.replace(marker, "") if marker else rest
                 if rest.strip() and not _WORDY.match(between.strip()):
                     self._break(between.strip(), part)
 
-    def _break(self, text: str, part: Part) -> None:
+    def _break(self, text: str, part: Part | None) -> None:
         """What stands behind a thought and its end means that end, and nothing in other text."""
         builder = self.builder
         if part is not Part.REASONING or not self.think:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
-from toolgram.derive.arguments import dumps, find_object, json_style_of, learn_values, style_of
+from toolgram.derive.arguments import dumps, find_object, json_style_of, learn_values, style_of, wrapping_characters
 from toolgram.derive.comparing import common_suffix, find_slots, markers_of, mirrors, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
 from toolgram.derive.conversation import CALLS, CONTENT, FILLER, IDS, NOTHING, REASONING, TYPED, Call, Conversation
@@ -30,6 +30,7 @@ from toolgram.derive.result import (
     Slot,
     ValueEncoding,
     ValueStyle,
+    Wrapped,
 )
 
 _NESTED = Call("qzarnel_lookup", {"vostrik": {"nib": [1, {"z": True}], "aeg": None, "e": {}}, "drimble": 'é"x\n\\'})
@@ -342,10 +343,27 @@ def _learn_types(talk: Conversation, pattern: ArgumentPattern) -> dict[str, Valu
             styles[kind] = ValueStyle(ValueEncoding.UNKNOWN, before, default)
         else:
             styles[kind] = replace(style, after=style.after.removesuffix(rest))
+    text = styles.get("string")
+    if text is not None and text.wrapped is not None:
+        styles["string"] = replace(text, wrapped=_when_wrapped(talk, text))
     unknown = sorted(kind for kind, style in styles.items() if style.encoding is ValueEncoding.UNKNOWN)
     if unknown:
         talk.report.warn(f"how the template writes arguments of these types is not understood: {', '.join(unknown)}")
     return styles
+
+
+_SPECIAL = "<>&\"'\\\n\t{}[]=:,#%$ \u00fc"
+
+
+def _when_wrapped(talk: Conversation, style: ValueStyle) -> Wrapped | None:
+    """The markers around some texts, with the characters for which they stand there."""
+    texts = {f"zq{chr(97 + at)}_key": f"Hexmor{character}" for at, character in enumerate(_SPECIAL)}
+    stretches = _stretches(talk, replace(TYPED, arguments={**texts, "zz_end": "Jundra"}))
+    characters = wrapping_characters(stretches, texts, style)
+    assert style.wrapped is not None
+    wrapped = replace(style.wrapped, characters=characters)
+    talk.report.found("A2", f"text with one of {characters!r} stands in {wrapped.opening!r}", "texts with one each")
+    return wrapped
 
 
 def _stretches(talk: Conversation, call: Call) -> dict[str, str]:

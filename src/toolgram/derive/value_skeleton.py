@@ -294,6 +294,9 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
         tail = rest[rest.index(ArgumentSlot.KEY) + 1 :]
         echo = tail[0] if tail and isinstance(tail[0], str) else ""
     frames = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]
+    if text is not None and text.wrapped is not None and echo is None:
+        opening, closing = text.before + text.wrapped.opening, text.wrapped.closing + text.after
+        frames.append(Frame(opening, closing, None, ("text",), False))
     return sorted(frames, key=lambda frame: not frame.raw)
 
 
