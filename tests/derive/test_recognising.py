@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 import toolgram
 from tests.derive.test_shapes import calls_of, derived, report_of
-from toolgram.derive.recognising import markers_in_files, strange_markers
+from toolgram.derive.recognising import markers_in_files, strange_markers, without_empties
 from toolgram.formats import grammar_home
 
 HEAD = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.content }}"
@@ -59,3 +63,19 @@ def test_what_is_told_is_not_recognised_but_told() -> None:
     report = report_of(derived("told_tags"))
     assert report.shipped is None
     assert not report.ok
+
+
+FAMILIES = Path(__file__).with_name("families")
+
+
+@pytest.mark.parametrize(("name", "proved"), [("minicpm5", True), ("muse", True), ("minimax_m3", False)])
+def test_a_family_is_recognised_by_what_its_template_renders(name: str, proved: bool) -> None:
+    """Elements inside elements do not tell empty lists, objects and texts apart, so that not all is proved there."""
+    report = report_of(toolgram.derive_format((FAMILIES / f"{name}.jinja").read_text(encoding="utf-8")))
+    assert report.shipped == name
+    assert report.ok is proved, str(report)
+    assert [each for each in report.unexplained if "printed alike" in each] == report.unexplained
+
+
+def test_what_is_empty_is_compared_at_any_depth() -> None:
+    assert without_empties({"a": [{}, "x"], "b": {"c": []}}) == {"a": ["", "x"], "b": {"c": ""}}

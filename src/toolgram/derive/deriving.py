@@ -187,11 +187,13 @@ def _recognised(template: ChatTemplate, result: DiffAnalysisResult, fmt: Format,
     found = recognise(template, result)
     if found is None:
         return fmt
-    name, probes = found
-    report.shipped, report.probes = name, probes
+    name = found.name
+    report.shipped, report.probes = name, found.probes
     report.why = "it reads every message that the template renders, which the analysis did not explain"
     report.unexplained.clear()
     result.report.unexplained.clear()  # warnings tell of them
+    if found.lost:
+        report.unexplained.append(found.lost)
     return shipped_format(name, result.prompts["unset"].opened, report)
 
 

@@ -8,10 +8,12 @@ first that have the fewest other markers, and only while at least half of the ti
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, NamedTuple
 
 from toolgram.derive.budget import SECONDS, look, time_left
 from toolgram.derive.conversation import Conversation
@@ -22,6 +24,7 @@ from toolgram.derive.verification import CASES, TOOLS, Case, difference
 from toolgram.formats import Format, format_names, get_format, grammar_home
 
 _FEWEST = 4  # messages with calls that must have been rendered
+_ALIKE = "empty texts, lists and objects inside values are printed alike, and are read as empty texts"
 _SHORTEST = 4  # characters of a marker that tells anything
 _LITERAL = re.compile(r'^(?:%override )?([A-Z]\w*)(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
 _PIECE = re.compile(r"^%import (?:\.common)?\.(\w+)", re.MULTILINE)
@@ -36,8 +39,16 @@ class Rendered:
     output: str
 
 
-def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[str, list[Probe]] | None:
-    """The name of the shipped format that reads every message as this template renders it, and those messages.
+class Recognised(NamedTuple):
+    """A shipped format, the messages that it reads, and what of them the template does not print."""
+
+    name: str
+    probes: list[Probe]
+    lost: str
+
+
+def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> Recognised | None:
+    """The shipped format that reads every message as this template renders it.
 
     None where there is no such format, or the template renders too few messages to tell.
     """
@@ -53,8 +64,10 @@ def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[str, 
             break
         look("looking for a shipped format that reads what the template renders")
         fmt = get_format(name)
-        if all(not _problem(fmt, message) for message in messages):
-            return name, [Probe(message.case.name, "unset", message.output) for message in messages]
+        problems = [message for message in messages if _problem(fmt, message)]
+        if all(_differs_in_empties(fmt, message) for message in problems):
+            probes = [Probe(message.case.name, "unset", message.output) for message in messages]
+            return Recognised(name, probes, _ALIKE if problems else "")
     return None
 
 
@@ -108,6 +121,27 @@ def _is_whole(turn: str, case: Case) -> bool:
 
 def _problem(fmt: Format, message: Rendered) -> str:
     return difference(fmt.parse(message.output, _tools(message.case.calls), message.prefix, "stop"), message.case)
+
+
+def _differs_in_empties(fmt: Format, message: Rendered) -> bool:
+    """Whether a message is read as it is but for empty lists, objects and texts inside values, which may be printed
+    alike."""
+    read = fmt.parse(message.output, _tools(message.case.calls), message.prefix, "stop")
+    if any(call.status != "complete" for call in read.tool_calls):
+        return False
+    calls = [(call.name, without_empties(json.loads(call.arguments))) for call in read.tool_calls]
+    wanted = [(call.name, without_empties(dict(call.arguments))) for call in message.case.calls]
+    texts = [(read.content or "", message.case.content or ""), (read.reasoning or "", message.case.reasoning or "")]
+    return calls == wanted and all(one == other for one, other in texts)
+
+
+def without_empties(value: Any) -> Any:
+    """A value in which empty lists and objects are empty texts."""
+    if isinstance(value, Mapping):
+        return {key: without_empties(each) for key, each in value.items()} or ""
+    if isinstance(value, list):
+        return [without_empties(each) for each in value] or ""
+    return value
 
 
 def _tools(calls: Sequence[object]) -> list[dict[str, object]] | None:
