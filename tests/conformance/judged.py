@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -222,11 +223,19 @@ def _broken_name(row: Row, ours: Reading, theirs: Reading) -> bool:
     return ours.calls == tuple(call for call in theirs.calls if call[1] or call in ours.calls) != theirs.calls
 
 
-def _wrapped(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """All arguments stand under one key that was not declared."""
+def _undeclared(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """An argument is none of the function's."""
     return "undeclared_argument" in _anomalies(row) and [name for name, _ in ours.calls] == [
         name for name, _ in theirs.calls
     ]
+
+
+def _unknown_schema(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """No tool is in the recording, and the same calls have values of other types, at any depth."""
+    if row.tools is not None or [name for name, _ in ours.calls] != [name for name, _ in theirs.calls]:
+        return False
+    mine, other = ({word.lstrip("0") for word in re.findall(r"\w+", str(each.calls))} for each in (ours, theirs))
+    return mine == other - {"item"}  # how a list's items are called, which peers take for a member
 
 
 def _foreign_tokens(row: Row, ours: Reading, theirs: Reading) -> bool:
@@ -256,7 +265,8 @@ REASONS = (
     (_markers_shown, "markup is never content where it was read; peers leave it in the text"),
     (_types, "a value is of the type that the schema declares, else as written; peers convert by other rules"),
     (_more_calls, "a whole call is a call wherever it stands; peers read the first, or none beside text"),
-    (_wrapped, "an argument that was not declared is passed on, with an anomaly; peers unwrap `arguments` and `input`"),
+    (_undeclared, "an argument that was not declared is passed on, with an anomaly; peers drop it"),
+    (_unknown_schema, "the schema of the peer's test is not recorded; where nothing is declared, the text decides"),
     (_filtered, "a call of a function that the request has not declared is a call, with the anomaly `unknown_tool`"),
     (_not_in_the_text, "a forced call is arguments alone, and the request says of which function; a text does not"),
     (_broken_name, "a name that is broken or cut off begins no call; peers make a call without arguments of it"),

@@ -120,12 +120,6 @@ def _broken(row: Row, ours: Reading, theirs: Reading) -> bool:
     return ours.calls != theirs.calls and set(map(str, ours.calls)) < set(map(str, theirs.calls))
 
 
-def _wrapped(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The peer takes the only argument, which the function does not have, for the object of all arguments."""
-    keys = [set(arguments) for _, arguments in ours.calls if isinstance(arguments, dict)]
-    return any(each in ({"arguments"}, {"input"}) for each in keys)
-
-
 OURS: tuple[tuple[Rule, str], ...] = (
     (_unclosed, "a value that is not closed ends where its call does; peers drop it"),
     (_untyped, "where nothing is declared, a value that is a literal is one; peers give text"),
@@ -139,7 +133,6 @@ OURS: tuple[tuple[Rule, str], ...] = (
     (_kept, "a call that breaks is no complete call"),
     (_undeclared, "an argument that is not declared is given as it is written"),
     (_renamed, "a name that no tool has is given as it is written"),
-    (_wrapped, "an argument is given as it is written; that it may stand for all of them is not read"),
 )
 
 
