@@ -277,7 +277,7 @@ CLASSES = (
     ("a second header between reasoning and call", "read"),
     ("a thought between two equal delimiters", "read"),
     ("content in markers only where calls follow", "read"),
-    ("nested elements", "not derived; not `ok`"),
+    ("nested elements", "by a shipped format that reads them; `ok` where nothing is lost in them"),
     ("raw text that looks like its own end", "not derived; not `ok`"),
 )
 
