@@ -78,4 +78,4 @@ def test_a_family_is_recognised_by_what_its_template_renders(name: str, proved: 
 
 
 def test_what_is_empty_is_compared_at_any_depth() -> None:
-    assert without_empties({"a": [{}, "x"], "b": {"c": []}}) == {"a": ["", "x"], "b": {"c": ""}}
+    assert without_empties({"a": [{}, "x"], "b": {"c": []}, "d": None, "e": 0}) == {"a": ["", "x"], "e": 0}

@@ -141,7 +141,8 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
     _ = fmt.program
     report.probes = probe(fmt, result)
     fmt = _known(result, fmt, report)
-    if report.shipped is None and result.prints_calls == "yes" and (report.failed or find_unexplained(result, report)):
+    doubtful = report.failed or find_unexplained(result, report) or _wraps_text(result)
+    if report.shipped is None and result.prints_calls == "yes" and doubtful:
         fmt = _recognised(ChatTemplate(template, tokens.bos_token, tokens.eos_token, kwargs), result, fmt, report)
     if result.example and not fmt.parse(result.example).tool_calls:
         report.warnings.append(f"the template tells of calls like {result.example!r}, which is not how it prints them")
@@ -150,6 +151,12 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
         report.warnings.append(f"{failed.case} ({failed.prompt}): {failed.problem}")
     report.seconds = time.perf_counter() - began
     return fmt
+
+
+def _wraps_text(result: DiffAnalysisResult) -> bool:
+    """Some texts stand in markers of their own: a shipped format may know what else such markers mean."""
+    text = result.calls.arguments.values.get("string") if result.calls is not None else None
+    return text is not None and text.wrapped is not None
 
 
 def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: DeriveReport) -> Format:

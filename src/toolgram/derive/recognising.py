@@ -24,7 +24,7 @@ from toolgram.derive.verification import CASES, TOOLS, Case, difference
 from toolgram.formats import Format, format_names, get_format, grammar_home
 
 _FEWEST = 4  # messages with calls that must have been rendered
-_ALIKE = "empty texts, lists and objects inside values are printed alike, and are read as empty texts"
+_ALIKE = "empty texts, lists and objects inside values are printed alike or not at all, and so is null"
 _SHORTEST = 4  # characters of a marker that tells anything
 _LITERAL = re.compile(r'^(?:%override )?([A-Z]\w*)(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
 _PIECE = re.compile(r"^%import (?:\.common)?\.(\w+)", re.MULTILINE)
@@ -124,8 +124,8 @@ def _problem(fmt: Format, message: Rendered) -> str:
 
 
 def _differs_in_empties(fmt: Format, message: Rendered) -> bool:
-    """Whether a message is read as it is but for empty lists, objects and texts inside values, which may be printed
-    alike."""
+    """Whether a message is read as it is but for empty lists, objects and texts inside values, and null, which may be
+    printed alike."""
     read = fmt.parse(message.output, _tools(message.case.calls), message.prefix, "stop")
     if any(call.status != "complete" for call in read.tool_calls):
         return False
@@ -136,9 +136,10 @@ def _differs_in_empties(fmt: Format, message: Rendered) -> bool:
 
 
 def without_empties(value: Any) -> Any:
-    """A value in which empty lists and objects are empty texts."""
+    """A value in which empty lists and objects are empty texts, without members that are empty or null."""
     if isinstance(value, Mapping):
-        return {key: without_empties(each) for key, each in value.items()} or ""
+        members = {key: without_empties(each) for key, each in value.items()}
+        return {key: each for key, each in members.items() if each not in ("", None)} or ""
     if isinstance(value, list):
         return [without_empties(each) for each in value] or ""
     return value
