@@ -73,7 +73,7 @@ $(VLLM_ENV)/.installed: $(VLLM_ENV)/.ready pyproject.toml # vLLM finds the plug-
 
 test-sglang: $(SGLANG)/.installed ## the SGLang plug-in in SGLang's own parsers, and in its server on the CPU (3 GB, three minutes)
 	$(SGLANG)/bin/python -m pytest tests/integrations/test_sglang_plugin.py tests/integrations/test_sglang_server.py \
-		tests/integrations/test_examples.py $(ARGS)
+		tests/integrations/test_examples.py tests/derive/test_response_templates.py $(ARGS)
 
 $(SGLANG)/.ready: tests/integrations/sglang-requirements.txt
 	$(PYTHON) -m venv $(SGLANG)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import toolgram
 from tests.derive.test_shapes import derived
+from tests.integrations.cases import TOOLS, cases
+from toolgram.cli.app import app
+from toolgram.derive.example_templates import LEFT_AROUND, LEFT_OUT
 from toolgram.derive.response_templates import write_response_template
-from toolgram.errors import ToolgramError
 
 
 def test_json_in_tags_and_a_thought() -> None:
@@ -44,9 +48,56 @@ def test_what_cannot_be_expressed_is_noted(name: str) -> None:
     assert any("content" in note and ("express" in note) for note in written.notes)
 
 
-def test_a_shipped_format_has_no_analysis() -> None:
-    with pytest.raises(ToolgramError, match="no analysis"):
-        write_response_template(toolgram.get_format("hermes"))
+DAYS = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
+SCHEMAS = [{"type": "function", "function": {"name": "get_weather", "parameters": DAYS}}, *TOOLS[1:]]
+# What the language has no word for: Python calls, bare JSON, quotes of another kind, JSON lines, a name as a key.
+LEFT = {
+    "apertus", "functionary_v3_2", "functiongemma", "gemma4", "glm4", "inkling", "kimi_k3", "lfm2", "llama3_json",
+    "llama4_pythonic", "minicpm3", "minimax_m1", "olmo3", "xlam", "deepseek_v3", "deepseek_v31", "gigachat3", "gpt_oss",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_a_shipped_format_is_written_from_its_example(name: str) -> None:
+    written = write_response_template(toolgram.get_format(name))
+    fields = written.template["fields"]
+    assert ("tool_calls" in fields) == (name not in LEFT)
+    assert (LEFT_OUT in written.notes) == (name in LEFT)
+    assert "content" in fields
+    json.dumps(written.template)
+    for each in fields.values():
+        for key in ("open_pattern", "close_pattern"):
+            re.compile(each.get(key, ""))
+
+
+@pytest.mark.parametrize("name", sorted(set(toolgram.format_names()) - LEFT))
+def test_transformers_reads_it_as_the_format_does(name: str) -> None:
+    """In transformers itself, where it is installed (`make test-sglang` has it)."""
+    parsing = pytest.importorskip("transformers.utils.chat_parsing", reason="transformers is not here")
+    fmt = toolgram.get_format(name)
+    written = write_response_template(fmt)
+    fields = written.template["fields"]
+    texts = [(fmt.example, fmt.generation_prompt)]
+    # Text behind a call, and a value that has a marker in it, are beyond the language.
+    texts += [(case.text, case.prefix) for case in cases(name) if case.turn and not case.turn.after and case.turn.calls]
+    for text, prefix in texts:
+        said = fmt.parse(text, SCHEMAS, prefix)
+        read = parsing.parse_response(text, written.template, prefix="user: hi\n" + prefix, tools=SCHEMAS)
+        calls = [(call["function"]["name"], call["function"]["arguments"]) for call in read.get("tool_calls") or ()]
+        assert calls == [(call.name, json.loads(call.arguments)) for call in said.tool_calls], text
+        assert (read.get("thinking") or "").strip() == (said.reasoning or "").strip() or "thinking" not in fields, text
+        if LEFT_AROUND not in written.notes and "thinking" in fields:
+            assert (read.get("content") or "").split() == (said.content or "").split(), text
+
+
+def test_the_command_writes_it_and_says_what_it_cannot() -> None:
+    result = CliRunner().invoke(app, ["export", "hermes", "--target", "response_template"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["fields"]["tool_calls"]["content"] == "json"
+    assert "note: repairs" in result.stderr
+    assert CliRunner().invoke(app, ["export", "hermes", "--target", "response_template", "--json"]).exit_code == 0
+    result = CliRunner().invoke(app, ["export", "lfm2", "--target", "response_template"])
+    assert LEFT_OUT in result.stderr
 
 
 class Tokenizer(SimpleNamespace):

@@ -514,7 +514,7 @@ def export(
             "-t",
             metavar="TARGET",
             show_default=False,
-            help="What to write, such as llguidance, xgrammar, structural_tag or gbnf. An unknown one lists all.",
+            help="llguidance, xgrammar, structural_tag, gbnf or ebnf; response_template, which is for transformers.",
         ),
     ] = "",
     grammar: Grammar = None,
@@ -557,6 +557,7 @@ def export(
     toolgram export mistral_v11 --target llguidance --tools tools.json
     toolgram export hermes --target structural_tag --tools tools.json --tool-choice required
     toolgram export hermes --target gbnf --tools tools.json --json    with triggers, for lazy use
+    toolgram export hermes --target response_template                 for tokenizer_config.json
 
     Notes on standard error name what the grammar cannot express. Exit status: 0 written; 2 a mistake in the command.
     """

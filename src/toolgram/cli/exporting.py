@@ -7,6 +7,9 @@ from typing import Any
 
 from toolgram import Format, ToolgramError
 from toolgram.cli.terminal import USABLE, complain, indent_for_terminal, refuse, spelled_out, write_json
+from toolgram.derive.response_templates import write_response_template
+
+RESPONSE_TEMPLATE = "response_template"  # no grammar: what a model says, for transformers to read
 
 
 def choice_of(wanted: str) -> str | dict[str, Any]:
@@ -41,6 +44,8 @@ def print_export(
     as_json: bool,
 ) -> int:
     """Print the grammar, or everything as one JSON document."""
+    if target == RESPONSE_TEMPLATE:
+        return _print_response_template(fmt, as_json)
     try:
         made = fmt.export(target, tools, choice_of(choice), parallel, reasoning, schema, prefix, tokens)
     except ToolgramError as error:
@@ -49,6 +54,21 @@ def print_export(
         write_json(made.to_dict(), indent_for_terminal())
         return USABLE
     print(spelled_out(made.text), end="" if made.text.endswith("\n") else "\n")
+    for note in made.notes:
+        complain(f"note: {note}")
+    return USABLE
+
+
+def _print_response_template(fmt: Format, as_json: bool) -> int:
+    """Print what goes into tokenizer_config.json under `response_template`."""
+    try:
+        made = write_response_template(fmt)
+    except ToolgramError as error:
+        refuse(str(error))
+    if as_json:
+        write_json({"target": RESPONSE_TEMPLATE, "template": made.template, "notes": made.notes}, indent_for_terminal())
+        return USABLE
+    write_json(made.template, 2)
     for note in made.notes:
         complain(f"note: {note}")
     return USABLE

@@ -1,4 +1,4 @@
-"""The `response_template` of transformers: written from a derived format, and read as a second opinion.
+"""The `response_template` of transformers: written from a format, and read as a second opinion.
 
 Strategy: such a template is a table of regions with markers or expressions around them.  What a format says that has no
 place in it (lists of calls, Python calls, repairs, blanks beside markers) is said in notes.  A tokenizer that has a
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgram.derive.comparing import markers_of
+from toolgram.derive.example_templates import example_fields
 from toolgram.derive.result import ArgumentSlot, CallsFormat, DiffAnalysisResult, Slot, ToolFormat
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
@@ -29,14 +30,17 @@ class ResponseTemplate:
 
 
 def write_response_template(fmt: Format) -> ResponseTemplate:
-    """The `response_template` of a format that was derived in this process.
+    """The `response_template` of a format.
 
-    Raises ToolgramError for a format that has no analysis: a shipped one, or one from a cache on disk.
+    A format that was derived in this process says what its chat template writes; any other is known by its example.
+    Raises ToolgramError for a format that has neither.
     """
     result = fmt.report.analysis if fmt.report is not None else None
-    if result is None:
-        raise ToolgramError(f"{fmt.name} has no analysis; a response template is written from a format just derived")
     notes = ["repairs, and the status of calls that were cut off, have no place in a response template"]
+    if result is None:
+        if not fmt.example:
+            raise ToolgramError(f"{fmt.name} has neither an analysis of a chat template nor an example to write from")
+        return _from_example(fmt, notes)
     fields: dict[str, Any] = {}
     start, end = result.markers.reasoning_start.strip(), result.markers.reasoning_end.strip()
     if start and end:
@@ -53,6 +57,16 @@ def write_response_template(fmt: Format) -> ResponseTemplate:
         notes.append("the template has no role header, by which the beginning of a turn could be told")
     return ResponseTemplate(
         {"defaults": {"role": "assistant"}, "start_anchor": anchor or "\n", "fields": fields}, notes
+    )
+
+
+def _from_example(fmt: Format, notes: list[str]) -> ResponseTemplate:
+    fields, opened = example_fields(fmt, notes)
+    notes.append("the role header is not known, so the whole prompt is left out, but for a thought that it opens")
+    tail = rf"(?:{re.escape(opened)}\s*)?" if opened else ""
+    anchor = rf"\A.*?(?={tail}\Z)"
+    return ResponseTemplate(
+        {"defaults": {"role": "assistant"}, "start_anchor_pattern": anchor, "fields": fields}, notes
     )
 
 

@@ -1,0 +1,378 @@
+"""A `response_template` of transformers for a shipped format: written from how the format reads its own example.
+
+Strategy: the example in a machine file has reasoning, text and two calls. The parser says of each character what it is,
+so the texts around names, arguments and values can be read off its events. A template is a table of expressions: what
+is not the same in both calls cannot be one. So what was written is tried on the example, and a kind of call that is not
+read back as the format reads it is left out, with a note.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.export.building import stop_tokens
+from toolgram.formats import Format
+from toolgram.message import ToolCall
+
+LEFT_AROUND = "some markers around content are left in it"
+LEFT_OUT = "calls of this format cannot be expressed, and are left in content"
+_NAME = r"(?P<name>[^\s<>\"'{}\[\]()=:]+)"
+_SIZES = 2  # calls of an example that are looked at
+
+
+@dataclass
+class Call:
+    """One call of the example: the text around its parts."""
+
+    before: str = ""  # since the text before it, or the call before it
+    name: str = ""
+    between: str = ""  # the name and the arguments
+    arguments: str = ""
+    values: list[tuple[str, str, str, str]] = field(default_factory=list)  # before a key, key, before its value, value
+    after: str = ""  # behind the last argument, up to the end
+
+
+def example_fields(fmt: Format, notes: list[str]) -> tuple[dict[str, Any], str]:
+    """The fields of a template, and the marker that opens reasoning. What has no place in them is noted."""
+    events = fmt.parser().feed(fmt.example)
+    fields: dict[str, Any] = {}
+    opened = _reasoning(fmt, events, fields, notes)
+    said = fmt.parse(fmt.example)
+    found = calls_of(events)
+    made = None
+    if found:
+        found[0].before = _first_marker(fmt, found[0].before, said.tool_calls)
+        made = _calls(found, _trims_lines(fmt, found[0]), notes)
+        if made is None or not _reads_back(made, fmt.example, said.tool_calls):
+            made = None
+            notes.append(LEFT_OUT)
+    if made is not None:
+        fields["tool_calls"] = made
+    thought = fields.get("thinking", {})
+    content = _content(fmt, {thought.get("open"), thought.get("close")})
+    if (
+        made is not None
+        and _content_of(fmt.example, {**fields, "content": content}).split() != (said.content or "").split()
+    ):
+        notes.append(LEFT_AROUND)
+    return {**fields, "content": content}, opened
+
+
+def _content_of(text: str, fields: dict[str, Any]) -> str:
+    """What of a text is in no other region, without the markers around content."""
+    for name in ("tool_calls", "thinking"):
+        each = fields.get(name, {})
+        opens = each.get("open_pattern") or re.escape(each.get("open", ""))
+        ends = each.get("close_pattern") or re.escape(each.get("close", ""))
+        if opens:
+            text = re.sub(rf"(?:{opens}).*?(?:{ends}|\Z)" if ends else rf"(?:{opens}).*", " ", text, flags=re.DOTALL)
+    closers = fields["content"].get("close_pattern")
+    return re.sub(closers, " ", text) if closers else text
+
+
+def _first_marker(fmt: Format, before: str, calls: Sequence[ToolCall]) -> str:
+    """What begins the calls, without what closes the text before them."""
+    place = fmt.example.find(before)
+    wanted = [(call.name, call.arguments) for call in calls]
+    found = before
+    for at in range(1, len(before)):
+        if before[at] in "<[" and before[at - 1] in ">]\n ":
+            read = fmt.parse(fmt.example[place + at :], prefix="")
+            same = [(call.name, call.arguments) for call in read.tool_calls] == wanted
+            if same and not read.content and not read.anomalies:
+                found = before[at:]
+    return found
+
+
+def _is_wrapper(fmt: Format, text: str) -> bool:
+    """Whether a marker stands around content and is no part of it."""
+    for each in (f"{text}a", f"a{text}"):
+        said = fmt.parse(each, prefix="")
+        if text and said.content == "a" and not (said.reasoning or said.anomalies):
+            return True
+    return False
+
+
+def _content(fmt: Format, marks: Collection[str]) -> dict[str, Any]:
+    """Content, without the markers around it that belong to nothing else."""
+    program = fmt.program
+    ends = {program.literals[name].strip() for name in stop_tokens(fmt.spec, fmt.observed_paths)}
+    markers = {text.strip() for text in program.literals.values() if text.strip()[:1] in ("<", "[")} - set(marks)
+    ends |= {text for text in markers if _is_wrapper(fmt, text)}
+    closers = "|".join(_text(text) for text in sorted(ends, key=len, reverse=True) if text)
+    made: dict[str, Any] = {"content": "text", "repeats": True, "join": " "}
+    return {**made, "close_pattern": rf"\s*(?:{closers})\s*"} if closers else made
+
+
+def _reasoning(fmt: Format, events: Sequence[Event], fields: dict[str, Any], notes: list[str]) -> str:
+    place = next((at for at, event in enumerate(events) if isinstance(event, Reasoning)), None)
+    if place is None:
+        return ""
+    start = "".join(event.source for event in events[:place]).strip() or fmt.generation_prompt.strip()
+    behind = [event.source.strip() for event in events[place:] if not isinstance(event, Reasoning)]
+    end = next((source for source in behind if source), "")
+    if not start or not end:
+        notes.append("reasoning that no marker opens, or closes, is read as content")
+        return ""
+    fields["thinking"] = {"open": start, "close": end, "content": "text"}
+    return start
+
+
+def calls_of(events: Sequence[Event]) -> list[Call]:
+    """The calls among events."""
+    calls: list[Call] = []
+    run, open_call, key = "", False, None
+    for event in events:
+        if isinstance(event, (Content, Reasoning, Malformed)):
+            if calls and not open_call:
+                calls[-1].after += run
+            run = ""
+        elif isinstance(event, ToolCallStart):
+            if calls:
+                calls[-1].after = run
+            calls.append(Call(before=run, name=event.source))
+            run, open_call, key = "", True, None
+        elif isinstance(event, ToolCallDelta) and open_call:
+            call = calls[-1]
+            if event.source and event.arguments.endswith(": "):
+                key, run = (run, event.source), ""
+            elif key is not None and event.source:
+                call.values.append((*key, run, event.source))
+                key, run = None, ""
+            elif event.source and key is None and not call.values:
+                call.between = call.between or run
+                call.arguments += event.source
+                run = ""
+        elif isinstance(event, ToolCallEnd):
+            open_call = False
+        else:
+            run += event.source
+    if calls:
+        calls[-1].after = calls[-1].after or run
+    return calls
+
+
+def _calls(calls: list[Call], trims: bool, notes: list[str]) -> dict[str, Any] | None:
+    """The field for calls. `trims` says whether a line break at the edges of a value is none of it."""
+    first = calls[0]
+    if first.name.startswith('"'):
+        return _as_json(calls)
+    if first.arguments.startswith("("):
+        return None  # Python
+    if len(calls) < _SIZES:
+        return None  # where the first call ends, and what belongs to all of them, cannot be told
+    opener = _common_end(first.before, calls[1].before)
+    if not opener.strip():
+        return None
+    between = [call.values[0][0] if call.values else call.between for call in calls[:_SIZES]]
+    made = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
+    section = first.before.removesuffix(opener).strip()
+    start = rf"(?:{_text(section)}\s*)?{_text(opener)}" if section else _text(opener)
+    found: dict[str, Any] = {"content": "json", "repeats": True, "transform": made}
+    if first.values:
+        tags = _tags(first, trims)
+        if tags is None:
+            return None
+        head, pattern, closer = tags
+        found |= {"content": "xml-inline", "content_args": {"tag_pattern": pattern}}
+        behind = head
+        notes.append("arguments are text, unless `tools` are given to parse_response")
+    else:
+        behind = _either(between)
+        closer = first.after
+    after = calls[-1].after
+    closer = closer.strip().removesuffix(opener.strip()).rstrip()
+    closer = closer if first.values else _whole_markers(_common_start(closer, after))
+    return {**found, "open_pattern": rf"\s*{start}{_NAME}{behind}", **_close(closer, start, after)}
+
+
+def _close(closer: str, opener: str, after: str) -> dict[str, Any]:
+    """What ends a call: its own marker, or where the next one begins."""
+    if closer.strip():
+        rest = after.rpartition(closer.strip())[2].strip()
+        return {"close_pattern": _text(closer.strip()) + (rf"(?:\s*{_text(rest)})?\s*" if rest else r"\s*")}
+    ends = [rf"\s*(?={opener})", *([rf"\s*{_text(after.strip())}"] if after.strip() else [])]
+    return {"close_pattern": "|".join(ends)}
+
+
+def _tags(call: Call, trims: bool) -> tuple[str, str, str] | None:
+    """Behind the name, the expression of an argument, and what closes the call."""
+    if len(call.values) < _SIZES:
+        return None
+    (head, _, sep, _), (middle, _, other, _) = call.values[:_SIZES]
+    opener = _common_end(head, middle)
+    closer = middle.removesuffix(opener)
+    if not opener.strip() or not closer.strip() or not call.after.strip().startswith(closer.strip()):
+        return None
+    line = r"\n?" if trims else ""
+    between = _either([sep.strip(), other.strip()])
+    value = rf"{_text(opener)}(?P<key>[^<>\"']+?){between}{line}(?P<value>.*?){line}{_text(closer.strip())}"
+    return _text(head.removesuffix(opener)), value, call.after.strip().removeprefix(closer.strip())
+
+
+def _as_json(calls: list[Call]) -> dict[str, Any] | None:
+    """Calls that are JSON objects, or a list of them, between markers."""
+    before = calls[0].before
+    rest = "".join(call.name + call.between + call.arguments + call.after for call in calls)
+    found_json = _first_json(before, rest)
+    if found_json is None:
+        return None
+    place, value, behind = found_json
+    opener = before[:place].strip()
+    if not opener:
+        return None
+    if isinstance(value, dict) and len(calls) < _SIZES:
+        return None
+    item = value[0] if isinstance(value, list) and value else value
+    closer = behind.partition(opener)[0].strip()
+    name = json.loads(calls[0].name)
+    path = _path(item, name)
+    if path is None:
+        return None
+    holder, key = path
+    inner = item
+    for part in holder:
+        inner = inner[part]
+    arguments = next((other for other, each in inner.items() if other != key and isinstance(each, dict)), None)
+    if arguments is None:
+        return None
+    root = [] if isinstance(value, list) else ["content"]
+    function = {
+        "name": "{" + ".".join([*root, *holder, key]) + "}",
+        "arguments": "{" + ".".join([*root, *holder, arguments]) + "}",
+    }
+    found: dict[str, Any] = {
+        "open_pattern": rf"\s*{_text(opener)}",
+        "content": "json",
+        "transform": {"type": "function", "function": function},
+    }
+    found |= {"transform_each": True} if isinstance(value, list) else {"repeats": True}
+    if closer:
+        first = re.match(r"<[^<>]*>|\[[^\[\]]*\]", closer)
+        rest = closer[first.end() :].strip() if first else ""
+        closer = first[0] if first else closer
+        found["close_pattern"] = _text(closer) + (rf"(?:\s*{_text(rest)})?\s*" if rest else r"\s*")
+    elif not isinstance(value, list):
+        found["close_pattern"] = rf"\s*(?={_text(opener)})"
+    return found
+
+
+def _first_json(before: str, rest: str) -> tuple[int, Any, str] | None:
+    """Where in `before` the JSON of a call begins, its value, and what stands behind it."""
+    for place, mark in enumerate(before):
+        if mark in "[{":
+            try:
+                value, end = json.JSONDecoder().raw_decode(before + rest, place)
+            except ValueError:
+                continue
+            return place, value, (before + rest)[end:]
+    return None
+
+
+def _path(item: Any, name: str) -> tuple[list[str], str] | None:
+    """Where in a call the name stands."""
+    if not isinstance(item, dict):
+        return None
+    for key, value in item.items():
+        if value == name:
+            return [], key
+        if isinstance(value, dict) and (found := _path(value, name)) is not None:
+            return [key, *found[0]], found[1]
+    return None
+
+
+def _text(text: str) -> str:
+    """An expression for a text; blanks in it may be any, or none."""
+    return r"\s*".join(re.escape(part) for part in re.split(r"\s+", text))
+
+
+def _either(texts: Sequence[str]) -> str:
+    """An expression for texts that differ in one word at most, such as an id."""
+    first, *others = texts
+    if all(other == first for other in others):
+        return _text(first)
+    start = _common_start(*texts)
+    end = _common_end(*(text[len(start) :] for text in texts))
+    return rf"{_text(start)}[^\s<>]*?{_text(end)}"
+
+
+def _common_start(*texts: str) -> str:
+    shortest = min(texts, key=len)
+    different = (at for at in range(len(shortest)) if any(text[at] != shortest[at] for text in texts))
+    return shortest[: next(different, len(shortest))]
+
+
+def _whole_markers(text: str) -> str:
+    """A text without the marker that it ends in the middle of."""
+    begun = text.rfind("<")
+    return text[:begun] if begun > text.rfind(">") else text
+
+
+def _common_end(*texts: str) -> str:
+    """The end that texts have in common, from where a marker begins in it."""
+    found = _common_start(*(text[::-1] for text in texts))[::-1]
+    if all(found == text or text[-len(found) - 1].isspace() for text in texts) or found[:1] in ("", "<", "[", "\n"):
+        return found
+    places = [place for mark in "<[" if (place := found.find(mark)) > 0]
+    return found[min(places) :] if places else found
+
+
+def _trims_lines(fmt: Format, call: Call) -> bool:
+    """Whether the format leaves out a line break that stands at the edges of a value."""
+    if not call.values:
+        return False
+    _, key, sep, value = call.values[0]
+    if sep.endswith("\n"):
+        return True
+    text = fmt.example.replace(key + sep + value, f"{key}{sep.rstrip()}\n{value}\n", 1)
+    read = fmt.parse(text).tool_calls
+    return bool(read) and read[0].status == "complete" and json.loads(read[0].arguments).get(key) == value
+
+
+def _reads_back(made: dict[str, Any], text: str, calls: Sequence[ToolCall]) -> bool:
+    """Whether the expressions find in the example what the format reads there."""
+    found: list[tuple[str, Any]] = []
+    place = 0
+    while (opened := re.compile(made["open_pattern"], re.DOTALL).search(text, place)) is not None:
+        close = (
+            re.compile(made["close_pattern"], re.DOTALL).search(text, opened.end())
+            if made.get("close_pattern")
+            else None
+        )
+        body, place = text[opened.end() : close.start() if close else None], close.end() if close else len(text)
+        try:
+            found += _values(made, opened, body)
+        except (ValueError, KeyError, TypeError):
+            return False
+    wanted = [(call.name, json.loads(call.arguments)) for call in calls]
+    if made["content"] == "xml-inline":
+        wanted = [(name, {key: _plain(value) for key, value in given.items()}) for name, given in wanted]
+        found = [(name, {key: value.strip() for key, value in given.items()}) for name, given in found]
+    return found == wanted
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _values(made: dict[str, Any], opened: re.Match[str], body: str) -> list[tuple[str, Any]]:
+    if made["content"] == "xml-inline":
+        pairs = re.finditer(made["content_args"]["tag_pattern"], body, re.DOTALL)
+        return [(opened["name"], {pair["key"]: pair["value"] for pair in pairs})]
+    content = json.loads(body)
+    function = made["transform"]["function"]
+    if function["arguments"] == "{content}":
+        return [(opened["name"], content)]
+    items = content if made.get("transform_each") else [{"content": content}]
+    return [(_at(item, function["name"]), _at(item, function["arguments"])) for item in items]
+
+
+def _at(item: Any, placeholder: str) -> Any:
+    for key in placeholder.strip("{}").split("."):
+        item = item[key]
+    return item
