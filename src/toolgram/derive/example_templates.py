@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
-from toolgram.export.building import stop_tokens
 from toolgram.formats import Format
 from toolgram.message import ToolCall
 
@@ -100,10 +99,8 @@ def _is_wrapper(fmt: Format, text: str) -> bool:
 
 def _content(fmt: Format, marks: Collection[str]) -> dict[str, Any]:
     """Content, without the markers around it that belong to nothing else."""
-    program = fmt.program
-    ends = {program.literals[name].strip() for name in stop_tokens(fmt.spec, fmt.observed_paths)}
-    markers = {text.strip() for text in program.literals.values() if text.strip()[:1] in ("<", "[")} - set(marks)
-    ends |= {text for text in markers if _is_wrapper(fmt, text)}
+    texts = {text.strip() for text in fmt.program.literals.values() if text.strip()[:1] in ("<", "[")}
+    ends = {text for text in texts - set(marks) if _is_wrapper(fmt, text)}
     closers = "|".join(_text(text) for text in sorted(ends, key=len, reverse=True) if text)
     made: dict[str, Any] = {"content": "text", "repeats": True, "join": " "}
     return {**made, "close_pattern": rf"\s*(?:{closers})\s*"} if closers else made
