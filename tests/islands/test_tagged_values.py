@@ -1,0 +1,59 @@
+"""Values between markers: every short text, whole and character by character."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import product
+
+import pytest
+
+from toolgram.islands.tagged_values import TaggedValue
+from toolgram.parameters import Types
+
+ALPHABET = "[]{}\"'\\,:1 tn-"
+DECLARED: list[Types] = [
+    None,
+    *(
+        frozenset(types)
+        for types in (
+            {"string"}, {"array"}, {"object"}, {"integer"}, {"number"}, {"boolean"}, {"string", "null"},
+            {"string", "integer"}, {"array", "string"}, {"object", "array"},
+        )
+    ),
+]  # fmt: skip
+
+
+def read(pieces: Iterable[str], value: TaggedValue) -> tuple[str, int, int, str]:
+    """What is written, how much is taken, how much of that has written something, and what the end adds."""
+    written, taken, mark = "", 0, 0
+    for piece in pieces:
+        end = value.read(piece, 0, False)
+        written += value.out
+        if value.out:
+            mark = taken + end - value.tail
+        taken += end
+        if value.broken:
+            return written, taken, mark, "broken"
+    rest = value.finish()
+    return written, taken, mark, "broken" if value.broken else rest
+
+
+@pytest.mark.parametrize("types", DECLARED, ids=lambda types: "any" if types is None else "-".join(sorted(types)))
+@pytest.mark.parametrize("spelling", ["bare", "quoted", "trimmed"])
+def test_every_short_text(types: Types, spelling: str) -> None:
+    for length in (1, 2, 3):
+        for symbols in product(ALPHABET, repeat=length):
+            text = "".join(symbols)
+            whole = read([text], TaggedValue(types, spelling == "quoted", spelling == "trimmed"))
+            streamed = read(text, TaggedValue(types, spelling == "quoted", spelling == "trimmed"))
+            assert streamed == whole, text
+            if whole[3] != "broken":
+                json.loads(whole[0] + whole[3], strict=False)
+
+
+def test_an_escaped_literal_that_breaks_or_is_cut_off_says_how_far_it_was_written() -> None:
+    value = TaggedValue(frozenset({"array"}))
+    assert read(["[\\", '"a', '\\"'], value)[:3] == ('["a', 6, 4)
+    value = TaggedValue(frozenset({"array"}))
+    assert read(["[\\x"], value) == ("[", 2, 1, "broken")
