@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import product
 
 import pytest
 
+from toolgram.islands import MarkedValue
 from toolgram.islands.tagged_values import TaggedValue
+from toolgram.islands.xml_values import XmlValue
 from toolgram.parameters import Types
 
 ALPHABET = "[]{}\"'\\,:1 tn-"
@@ -24,7 +27,16 @@ DECLARED: list[Types] = [
 ]  # fmt: skip
 
 
-def read(pieces: Iterable[str], value: TaggedValue) -> tuple[str, int, int, str]:
+MADE: dict[str, Callable[[Types], MarkedValue]] = {
+    "bare": TaggedValue,
+    "quoted": partial(TaggedValue, quoted=True),
+    "trimmed": partial(TaggedValue, trimmed=True),
+    "xml": XmlValue,
+}
+XML = ("<![CDATA[", "]]>", "&lt;", "&", "[", "]", '"', "\\", ",", "1", " ", "x", "<")
+
+
+def read(pieces: Iterable[str], value: MarkedValue) -> tuple[str, int, int, str]:
     """What is written, how much is taken, how much of that has written something, and what the end adds."""
     written, taken, mark = "", 0, 0
     for piece in pieces:
@@ -40,13 +52,13 @@ def read(pieces: Iterable[str], value: TaggedValue) -> tuple[str, int, int, str]
 
 
 @pytest.mark.parametrize("types", DECLARED, ids=lambda types: "any" if types is None else "-".join(sorted(types)))
-@pytest.mark.parametrize("spelling", ["bare", "quoted", "trimmed"])
+@pytest.mark.parametrize("spelling", MADE)
 def test_every_short_text(types: Types, spelling: str) -> None:
     for length in (1, 2, 3):
-        for symbols in product(ALPHABET, repeat=length):
+        for symbols in product(XML if spelling == "xml" else ALPHABET, repeat=length):
             text = "".join(symbols)
-            whole = read([text], TaggedValue(types, spelling == "quoted", spelling == "trimmed"))
-            streamed = read(text, TaggedValue(types, spelling == "quoted", spelling == "trimmed"))
+            whole = read([text], MADE[spelling](types))
+            streamed = read(text, MADE[spelling](types))
             assert streamed == whole, text
             if whole[3] != "broken":
                 json.loads(whole[0] + whole[3], strict=False)

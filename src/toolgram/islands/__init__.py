@@ -74,6 +74,35 @@ class Value(Island, Protocol):
         """The character at the returned position does not fit."""
 
 
+class MarkedValue(Value, Protocol):
+    """A value that ends at a marker: text, or a literal."""
+
+    tail: int  # how many characters were taken behind those that have written `out`
+
+    @property
+    def is_text(self) -> bool:
+        """Everything that comes before the marker is text as it stands."""
+
+    @property
+    def is_literal(self) -> bool:
+        """A literal is certain, and passed on while it comes."""
+
+    @property
+    def in_string(self) -> bool:
+        """No marker can stand at the next character."""
+
+    @property
+    def odd(self) -> bool:
+        """The value is not of a declared type."""
+
+    @property
+    def escaped(self) -> bool:
+        """The literal was escaped once too often."""
+
+    def finish(self) -> str:
+        """The JSON that the closing marker makes certain."""
+
+
 _ISLANDS = {  # loaded when first needed: most formats need one or two
     "json": "json_values.JsonScanner",
     "json_value": "json_values.JsonValue",

@@ -61,6 +61,11 @@ class XmlValue:
         return self._section or self._inside.in_string
 
     @property
+    def is_literal(self) -> bool:
+        """A literal is certain, and passed on while it comes."""
+        return self._inside.is_literal
+
+    @property
     def done(self) -> bool:
         """Only a marker says that the value is over."""
         return False
@@ -73,6 +78,7 @@ class XmlValue:
         parts: list[str] = []
         at = mark = 0
         while at < len(text):
+            tokens = (_CLOSING,) if self._section else _TOKENS
             end, behind, plain = self._next(text, at)
             if end > at:
                 fits = self._inside.read(text[at:end], 0, False)
@@ -80,14 +86,14 @@ class XmlValue:
                     parts.append(self._inside.out)
                     mark = at + fits - self._inside.tail
                 if self._inside.broken:
-                    return self._broke(parts, pos, at + fits - begun)
+                    return self._broke(parts, pos - begun, _waited(text, at, at + fits, tokens), mark, begun)
             if plain:
                 self._inside.read(plain, 0, False)
                 if self._inside.out:
                     parts.append(self._inside.out)
                     mark = behind
                 if self._inside.broken:
-                    return self._broke(parts, pos, behind - 1 - begun)
+                    return self._broke(parts, pos - begun, behind - 1, mark, begun)
             if behind == end:  # all the rest waits
                 self._held = text[end:]
                 break
@@ -96,9 +102,12 @@ class XmlValue:
         self.tail = len(text) - mark if parts else 0
         return pos + len(text) - begun
 
-    def _broke(self, parts: list[str], pos: int, taken: int) -> int:
+    def _broke(self, parts: list[str], pos: int, taken: int, mark: int, begun: int) -> int:
+        """Where it breaks: behind `taken` characters of which `begun` were read before, and `mark` have written."""
+        taken = max(begun, taken)
         self.out = "".join(parts)
-        return pos + max(0, taken)
+        self.tail = max(0, taken - mark) if parts else 0
+        return pos + taken
 
     def _next(self, text: str, at: int) -> tuple[int, int, str]:
         """Where the next token begins and ends, and what it stands for; the same place twice for what must wait."""
@@ -143,6 +152,19 @@ class XmlValue:
         if len(held) >= len(_OPENING):
             raise ValueError("nothing waits that long")
         return value
+
+
+def _waited(text: str, begin: int, at: int, tokens: tuple[str, ...]) -> int:
+    """Up to where the text was taken when the character at `at` was read: a token may have begun there, or before."""
+    for start in range(max(begin, at - max(map(len, tokens)) + 1), at + 1):
+        if any(token.startswith(text[start : at + 1]) for token in tokens):
+            return start + max(_common(text, start, token) for token in tokens)
+    return at
+
+
+def _common(text: str, start: int, token: str) -> int:
+    """How many characters of a token stand at `start`."""
+    return next((at for at, one in enumerate(token) if text[start + at : start + at + 1] != one), len(token))
 
 
 def _overlap(text: str, at: int, tokens: tuple[str, ...]) -> int:

@@ -38,8 +38,8 @@ from toolgram.spec import END, TEXT, UNCLOSED
 from toolgram.tools import read_tools
 
 if TYPE_CHECKING:
+    from toolgram.islands import MarkedValue
     from toolgram.islands.python_literals import PythonScanner
-    from toolgram.islands.tagged_values import TaggedValue
 
 # The way that the next delta may take: inside text, inside arguments of some kind, or through the readers.
 _LONG, _TEXT, _JSON, _PYTHON, _VALUE = range(5)
@@ -427,7 +427,7 @@ def _is_text(stream: Stream) -> bool:
     if "value_end" in stream.state.row or stream.state.echo:
         return False
     waits = stream.source.pieces or stream.source.prefix_characters
-    return cast("TaggedValue", stream.island).is_text and not waits
+    return cast("MarkedValue", stream.island).is_text and not waits
 
 
 def _read(stream: Stream, text: str, pos: int, final: bool) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from toolgram.compile import PASSED, Symbol
-from toolgram.islands import Value
+from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.runtime.calls import READ_ON, READ_ON_IN_CALL
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 from toolgram.spec import END
-
-if TYPE_CHECKING:
-    from toolgram.islands.tagged_values import TaggedValue
 
 
 def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -22,7 +19,7 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
     state = stream.state
     if "value_end" in state.row:
         return _read_alone(stream, text, pos, final)
-    value = cast("TaggedValue", stream.island)
+    value = cast(MarkedValue, stream.island)
     while True:
         begin, end, symbol = _echoed(stream, text, pos, final) if state.echo else _next_marker(stream, text, pos, final)
         if begin > pos:
@@ -155,7 +152,7 @@ def _say(stream: Stream, written: str, source: str) -> None:
         add_piece(stream.source.pieces, source)
 
 
-def _end(stream: Stream, value: TaggedValue, symbol: Symbol, text: str, begin: int, end: int) -> int:
+def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int) -> int:
     """The closing marker has come."""
     unclosed = "unclosed_value" in stream.state.row[symbol.trigger].actions
     if (unclosed and stream.calls.read_on) or not finish_value(stream, value):
@@ -167,7 +164,7 @@ def _end(stream: Stream, value: TaggedValue, symbol: Symbol, text: str, begin: i
 
 def end_value(stream: Stream) -> bool:
     """The output ends in a value. Whether that closes it: nothing was cut off, nothing else should have."""
-    value = cast("TaggedValue", stream.island)
+    value = cast(MarkedValue, stream.island)
     if not stream.stopped or stream.calls.read_on:
         return False
     if not finish_value(stream, value):
@@ -181,7 +178,7 @@ def end_value(stream: Stream) -> bool:
     return True
 
 
-def finish_value(stream: Stream, value: TaggedValue) -> bool:
+def finish_value(stream: Stream, value: MarkedValue) -> bool:
     """Pass on the rest of a value that is over. Whether it is whole."""
     written = value.finish()
     if value.broken or (value.escaped and stream.program.strict):
