@@ -111,7 +111,8 @@ class _Branches:
             self.partial.append(partial)
 
     def way(self, space: str, at_end: str = "") -> Way:
-        """All of them as one way; `at_end` is what may follow instead at the end of the output."""
+        """All of them as one way; `at_end` is what may follow instead at the end of the output. Of `texts`, any may
+        only have begun."""
         begun = "|".join(filter(None, [*self.partial, partial_pattern(self.texts)]))
         finals = [*self.final, at_end] if at_end else self.final
         return Way(
@@ -178,6 +179,7 @@ class _Ways:
             elif isinstance(shape, Run) and "argument_key" in move.actions:
                 found = self.to_value(dest, (*seen, state.name))
                 branches.run(self._name.format(shape.pattern) + found.whole, f"(?>{shape.pattern}){found.partial}")
+        branches.texts += _marks(self._spec, state)
         return branches.way(_between(self._spec, state))
 
     def opening(self, state: StateProgram, seen: tuple[str, ...]) -> Way | None:
@@ -209,11 +211,16 @@ class _Ways:
 
 def _between(spec: Spec, state: StateProgram) -> str:
     """What may stand in a state without leaving it: blanks, quotes."""
-    shapes = [spec.terminals.get(trigger) for trigger, move in state.row.items() if move.dest is state]
-    marks = [re.escape(shape.text) for shape in shapes if isinstance(shape, Literal)]
+    marks = [re.escape(text) for text in _marks(spec, state)]
     if "WS" not in state.row:
         return ""
     return rf"(?:{'|'.join([_BLANK, *marks])}){{0,{_MOST_BLANKS}}}+" if marks else _SPACE_AHEAD
+
+
+def _marks(spec: Spec, state: StateProgram) -> list[str]:
+    """The markers that do not lead out of a state."""
+    shapes = [spec.terminals.get(trigger) for trigger, move in state.row.items() if move.dest is state]
+    return [shape.text for shape in shapes if isinstance(shape, Literal)]
 
 
 def _firsts(spec: Spec, state: StateProgram) -> Iterable[str]:

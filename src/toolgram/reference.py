@@ -39,6 +39,7 @@ _CALLS = {
     "repair_tagged",
     "repair_function",
     "repair_open",
+    "repair_empty",
     "bare_call",
     "open_call",
     "function",
@@ -174,7 +175,7 @@ def _pieces(spec: Spec, tree: Tree[Token], text: str) -> Iterator[tuple[str, str
                 yield ("content" if kind == "TEXT" else "reasoning"), str(node)
             else:
                 yield "seam", str(node)
-        elif _short(node.data) in _CALLS:
+        elif _short(node.data) in _CALLS and not any(node.find_data("wrapped_calls")):
             yield "call", _call(spec, node, text)
         elif _short(node.data) == "text":
             yield "content", "".join(str(token) for token in node.scan_values(lambda value: isinstance(value, Token)))

@@ -86,13 +86,14 @@ class Envelope:
 
     `source` collects the characters since the last event and `token` an unfinished string; `path` is where the next
     value stands (`item.name`) and `parents` the objects around it; `in_list` says whether the model itself opened a
-    list. `string` reads arguments that are written as a JSON string. Where the model quotes like Python, `python`
+    list. Where that list is the value of a `member`, that is its path, and `outside` are the brackets around it.
+    `string` reads arguments that are written as a JSON string. Where the model quotes like Python, `python`
     transcodes, and the first `skip` characters of what it writes are known.
     """
 
     __slots__ = (
-        "_trail", "feed", "in_list", "inner", "parents", "path", "python", "repairs", "scanner", "skip", "source",
-        "string", "token", "token_at",
+        "_trail", "feed", "in_list", "inner", "member", "outside", "parents", "path", "python", "repairs", "scanner",
+        "skip", "source", "string", "token", "token_at",
     )  # fmt: skip
 
     def __init__(self, in_list: bool = False, repairs: bool = False) -> None:
@@ -110,6 +111,7 @@ class Envelope:
         self.token_at = 0  # where in `source` it begins
         self.path = "" if in_list else "item"
         self.parents: list[str] = []
+        self.member = self.outside = ""
 
     def push(self, token: str) -> list[tuple[str, str, Any]]:
         """ijson's events for one more token; the parser behind it is made when first needed."""
@@ -150,7 +152,18 @@ class Envelope:
     @property
     def depth(self) -> int:
         """How many brackets are open around a member of the call's object."""
-        return len(self.parents) + (1 if self.in_list else 0)
+        return len(self.outside) + len(self.parents) + (1 if self.in_list else 0)
+
+    def enter_list(self) -> None:
+        """A list of calls has begun as the value of a member: it is read as if nothing stood around it."""
+        self.member, self.outside = self.path, "".join(self.scanner.stack[:-1])
+        self.in_list, self.parents, self.path, self.feed, self._trail = True, [], "item", None, ""
+        self.push("[")
+
+    def leave_list(self) -> None:
+        """That list is closed; other members of the object may follow."""
+        self.in_list, self.parents, self.feed, self._trail = len(self.outside) > 1, ["item"], None, '[{"":0'
+        self.member = self.outside = ""
 
     def resume_list(self) -> None:
         """Stand in the model's own list, after an item."""
@@ -159,13 +172,16 @@ class Envelope:
         self.scanner.state = AFTER_ITEM
         self.feed = IjsonFeed("[0")
         self.parents, self.path, self.token, self.source = [], "item", "", ""
+        self.member = self.outside = ""
         self.python = self.string = None
         self.inner = "envelope"
 
     def open_brackets(self) -> OpenBrackets:
         """What is open in the envelope and in the arguments; of those in a string, the string."""
         quote = '"' if self.string is not None or self.scanner.in_string else ""
-        return OpenBrackets("".join(self.scanner.stack), quote, self.in_list, self.python is not None)
+        return OpenBrackets(
+            "".join(self.scanner.stack[len(self.outside) :]), quote, self.in_list, self.python is not None
+        )
 
     def copy(self) -> Envelope:
         """An envelope at the same place, between two tokens of JSON; the parser behind it is made when first needed."""
@@ -177,13 +193,25 @@ class Envelope:
         envelope.skip, envelope.inner = self.skip, self.inner
         envelope.source, envelope.token, envelope.token_at = self.source, self.token, self.token_at
         envelope.path, envelope.parents = self.path, self.parents[:]
+        envelope.member, envelope.outside = self.member, self.outside
         return envelope
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
         trail = self.feed.trail if self.feed else self._trail or None
         token_at = self.token_at if self.token else 0
-        place = [self.in_list, self.repairs, self.path, [*self.parents], trail, self.source, self.token, token_at]
+        place = [
+            self.in_list,
+            self.repairs,
+            self.member,
+            self.outside,
+            self.path,
+            [*self.parents],
+            trail,
+            self.source,
+            self.token,
+            token_at,
+        ]
         transcoding = [dump_island(self.python), self.skip, self.inner]
         return [self.scanner.dump(), dump_island(self.string), *place, *transcoding]
 
@@ -191,14 +219,46 @@ class Envelope:
     def load(cls, data: Any) -> Envelope:
         """The inverse of `dump`. Raises ValueError for what is none."""
         sizes = range(2 * MAX_TOKEN)
-        scanner, string, in_list, repairs, path, parents, trail, source, token, token_at, python, skip, inner = checked(
-            data, list, (list, None), bool, bool, str, list, (str, None), str, str, sizes, (list, None), sizes, str
+        (
+            scanner,
+            string,
+            in_list,
+            repairs,
+            member,
+            outside,
+            path,
+            parents,
+            trail,
+            source,
+            token,
+            token_at,
+            python,
+            skip,
+            inner,
+        ) = checked(
+            data,
+            list,
+            (list, None),
+            bool,
+            bool,
+            str,
+            ("", "{", "[{"),
+            str,
+            list,
+            (str, None),
+            str,
+            str,
+            sizes,
+            (list, None),
+            sizes,
+            str,
         )
         envelope = cls(in_list, repairs)
         envelope.scanner = JsonScanner.load(scanner)
         envelope.feed = IjsonFeed(trail) if trail is not None else None
         envelope.string, envelope.python = load_island(string), load_island(python)  # type: ignore[assignment]
         envelope.path, envelope.parents = path, checked(parents, *[str] * len(parents))[:]
+        envelope.member, envelope.outside = member, outside
         envelope.source, envelope.token, envelope.token_at = source, token, token_at
         envelope.skip, envelope.inner = skip, inner
         envelope._check()
@@ -206,8 +266,9 @@ class Envelope:
 
     def _check(self) -> None:
         """Raises ValueError where the parts do not fit each other."""
-        scanner, outer = self.scanner, "[" * self.in_list + "{" * len(self.parents)
+        scanner, outer = self.scanner, self.outside + "[" * self.in_list + "{" * len(self.parents)
         fits = "".join(scanner.stack).startswith(outer) or (scanner.state == START and not self.parents)
+        fits &= bool(self.member) == bool(self.outside)
         fits &= self.string is None or isinstance(self.string, JsonStringScanner)
         fits &= self.python is None or (type(self.python).__name__ == "PythonScanner" and not self.python.alone)
         if scanner.in_string and self.string is None and len(scanner.stack) == self.depth:

@@ -4,15 +4,17 @@ Strategy: the scanner's table breaks as it does for any wrong text, and only the
 reads one character at a time, looks at the state of the scanner, and says what the scanner reads instead.  All that it
 writes passes the scanner, so what is emitted stays a prefix of JSON whatever is repaired here.
 
-Undecided characters are held, at most 64 blanks or the letters of one word: a comma until it is seen that no closing
-bracket follows, a quote until it is seen what follows, an escape until it is whole.  What has one reading only:
+Undecided characters are held, at most 64 blanks, the letters of one word, or a short comment: a comma until it is seen
+that no closing bracket follows, a quote until it is seen what follows, an escape until it is whole.  What has one
+reading only:
 
 * a comma before a closing bracket, and one that is missing before a string that is a key, or between items,
+* a colon twice,
 * comments: `// ...`, `# ...`, `/* ... */`,
 * strings in single quotes, keys without quotes, the words of Python, `NaN` and `Infinity` (as strings),
 * a backslash that begins no escape of JSON,
 * a quote inside a string: one ends the string only where `,`, `:`, a closing bracket, a quote or the end follows.
-  The end is that of the output, or a marker of the format (`end_string`).
+  The end is that of the output, or a marker of the format (`end_string`). A short comment without quotes is a blank.
 
 What has several is broken as before: a quote inside a key, and two strings with nothing between them, where a quote
 may be one too many.
@@ -41,6 +43,7 @@ from toolgram.islands.json_values import (
 )
 
 MAX_WORD = 64
+MAX_REMARK = 256  # a comment behind a quote that may end a string
 _BLANKS = " \t\r\n"
 _ENDS_STRING = ",:}]\"'"
 _ESCAPES = '"\\/bfnrt'
@@ -59,8 +62,8 @@ WORDS = {
 }
 
 # What is being read.
-PLAIN, CLOSING, ESCAPE, WORD, SLASH, LINE, BLOCK, STAR = _MODES = (
-    "plain", "closing", "escape", "word", "slash", "line", "block", "star",
+PLAIN, CLOSING, REMARK, ESCAPE, WORD, SLASH, LINE, BLOCK, STAR = _MODES = (
+    "plain", "closing", "remark", "escape", "word", "slash", "line", "block", "star",
 )  # fmt: skip
 
 
@@ -127,7 +130,7 @@ class JsonRepairer:
         if state in (KEY, FIRST_KEY):
             return self._key(character)
         if state in (MEMBER_VALUE, ITEM, FIRST_ITEM):
-            return self._value(character)
+            return self._value(character, state)
         return self._write(character)
 
     def _blank(self, character: str) -> bool:
@@ -144,7 +147,7 @@ class JsonRepairer:
             return False
         if character == ",":
             return self._break()
-        return self._key(character) if state == AFTER_MEMBER else self._value(character)
+        return self._key(character) if state == AFTER_MEMBER else self._value(character, state)
 
     def _behind_value(self, character: str, state: int) -> bool:
         if character == ",":
@@ -155,7 +158,7 @@ class JsonRepairer:
             return self._key(character)
         if state == AFTER_ITEM and (character in "\"'{[" or character.isdecimal()):
             self.note, self._comma = character, ", "
-            return self._value(character)
+            return self._value(character, state)
         return self._write(character)
 
     def _key(self, character: str) -> bool:
@@ -165,7 +168,10 @@ class JsonRepairer:
             return self._word_begins(character)
         return self._write(character)
 
-    def _value(self, character: str) -> bool:
+    def _value(self, character: str, state: int) -> bool:
+        if character == ":" and state == MEMBER_VALUE:
+            self.note = character
+            return True
         if character in "\"'":
             return self._open(character)
         return self._word_begins(character) if character.isalpha() or character == "-" else self._write(character)
@@ -278,22 +284,55 @@ class JsonRepairer:
         if character in _ENDS_STRING or character in _BLANKS:
             self._decided('"' + blanks)
             self._tight = not blanks
-        elif scanner.in_key:
-            return self._break()
+        elif character in "/#":
+            self._mode, self._held = REMARK, self._held + character
+            return True
         else:
-            quote = '\\"' if self._quote == '"' else self._quote
-            self._decided(quote + escape_controls(blanks), self._held)
+            return self._goes_on(scanner)
         return False
+
+    def _goes_on(self, scanner: JsonScanner) -> bool:
+        """The quote that is held, and what is held behind it, are part of the string."""
+        if scanner.in_key:
+            return self._break()
+        quote = '\\"' if self._quote == '"' else self._quote
+        self._decided(quote + escape_controls(self._held[1:]), self._held)
+        return False
+
+    def _remark(self, character: str, scanner: JsonScanner) -> bool:
+        """Behind a quote: a comment, and then what decides whether the quote ends the string."""
+        blanks, remark = self._behind_quote()
+        end = _end_of_comment(remark)
+        over = end > 0 and character not in _BLANKS
+        if over and character in _ENDS_STRING:
+            self._decided(f'"{blanks}{remark[end:]}', remark[:2].rstrip(_BLANKS))
+            return False
+        unfit = character in "\"'\\" or (len(remark) == 1 and remark == "/" and character not in "/*")
+        if over or unfit or len(self._held) > MAX_REMARK:
+            return self._goes_on(scanner)
+        self._held += character
+        return True
+
+    def _behind_quote(self) -> tuple[str, str]:
+        """Of what is held behind a quote: the blanks, and a comment."""
+        rest = self._held[1:]
+        remark = rest.lstrip(_BLANKS)
+        return rest[: len(rest) - len(remark)], remark
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is held, and nothing is left out."""
+        return self._mode == PLAIN and not self._comma
 
     @property
     def at_quote(self) -> bool:
         """A quote is held, and what follows it decides whether it ends the string."""
-        return self._mode == CLOSING
+        return self._mode in (CLOSING, REMARK)
 
     def end_string(self) -> None:
         """The quote that is held ends the string, whatever follows; `out` is what the scanner is to read."""
         self.broken = False
-        self._decided('"' + self._held[1:])
+        self._decided('"' + self._behind_quote()[0])
 
     def _decided(self, out: str, note: str = "") -> bool:
         self._mode, self._held, self.note = PLAIN, "", note
@@ -311,10 +350,11 @@ class JsonRepairer:
         mode, held, comma, quote = checked(data, _MODES, str, str, ('"', "'"))
         repairer = cls()
         repairer._mode, repairer._held, repairer._comma, repairer._quote = mode, held, comma, quote
-        fits = bool(held) == (mode in (CLOSING, ESCAPE, WORD)) and (not comma or comma[0] == ",")
-        fits &= len(held) <= MOST_BLANKS + 1 and len(comma) <= MOST_BLANKS + 1
+        fits = bool(held) == (mode in (CLOSING, REMARK, ESCAPE, WORD)) and (not comma or comma[0] == ",")
+        fits &= len(held) <= (MAX_REMARK + 1 if mode == REMARK else MOST_BLANKS + 1) and len(comma) <= MOST_BLANKS + 1
         fits &= mode != ESCAPE or (held[:2] in ("\\", "\\u") and not held[2:].strip(_HEX_DIGITS) and len(held) < 6)
         fits &= mode != CLOSING or (held[0] == quote and not held[1:].strip(_BLANKS))
+        fits &= mode != REMARK or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("/", "#"))
         if not fits:
             raise ValueError("no repair of JSON")
         return repairer
@@ -325,9 +365,18 @@ def _place(scanner: JsonScanner) -> int:
     return scanner.after_value() if scanner.state >= SCALARS else scanner.state
 
 
+def _end_of_comment(text: str) -> int:
+    """Where the comment ends with which `text` begins; 0 where it goes on."""
+    if text.startswith("/*"):
+        return text.find("*/", 2) + 2 if "*/" in text[2:] else 0
+    ends = [at for at in (text.find("\n"), text.find("\r")) if at > 0]
+    return min(ends, default=0)
+
+
 _READERS: dict[str, Callable[[JsonRepairer, str, JsonScanner], bool]] = {
     PLAIN: JsonRepairer._plain,
     CLOSING: JsonRepairer._closing,
+    REMARK: JsonRepairer._remark,
     ESCAPE: JsonRepairer._escape,
     WORD: JsonRepairer._word,
     SLASH: JsonRepairer._slash,

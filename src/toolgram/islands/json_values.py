@@ -300,6 +300,11 @@ class JsonScanner:
         """After a run that broke: whether it broke behind a whole value."""
         return self.was in (AFTER_ITEM, AFTER_MEMBER) or self.was in _AFTER_NUMBER
 
+    @property
+    def is_behind_value(self) -> bool:
+        """The value before the next character is whole, or may be."""
+        return self.state in (AFTER_ITEM, AFTER_MEMBER) or self.state in _AFTER_NUMBER
+
     def resume_behind_value(self) -> None:
         """After such a run: stand behind that value again."""
         self.state = self.after_value()
@@ -331,6 +336,10 @@ class JsonScanner:
     def accept_controls(self) -> None:
         """No run stops before a raw control character."""
         self._controls = True
+
+    def begin_repairs(self) -> None:
+        """From here on what deviates is repaired."""
+        self.repairs, self._cache = True, _REPAIRING_CACHE
 
     def exact(self) -> None:
         """From here on nothing is repaired, and nothing waits."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from toolgram.islands import island_class
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
-from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, START, JsonScanner
+from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
     pos = skip_blanks_after_opening(stream, text, pos)
     if pos == len(text):
         return pos
-    repairs = stream.may_repair
+    repairs = stream.may_repair_object
     repaired = repairs and text[pos] in REPAIRABLE
     if not (repaired or text[pos] in '"}') or len(stream.source.opening) > MAX_TOKEN:
         stream.unexpected_input()
@@ -158,6 +158,23 @@ def _closes_call(stream: Stream, text: str, pos: int) -> bool:
     if not state.literals or state.match is None or stream.source.transcoding is not None:
         return False
     return state.match(text, pos) is not None
+
+
+def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
+    """Behind a value of repaired arguments: whether the closing marker of the call stands at `pos`, and then the
+    reader that closes them comes next. 1, or 0, or WAIT where the marker may have begun."""
+    state = stream.state
+    if state.match is None or not state.literals:
+        return 0
+    if state.match(text, pos) is None:
+        if final or not state.may_become(text, pos):
+            return 0
+        stream.buffer = text[pos:]
+        return WAIT
+    if scanner.state >= SCALARS:
+        scanner.state = scanner.after_value()
+    scanner.repairer, stream.source.transcoding, stream.reader = None, None, "unclosed_arguments"
+    return 1
 
 
 def begin_repair(stream: Stream, scanner: JsonScanner) -> None:

@@ -40,6 +40,7 @@ from toolgram.runtime.argument_readers import (
     REPAIRABLE,
     arguments_scanner,
     begin_repair,
+    closer_of_arguments,
     confirm_object,
     may_transcode,
     read_arguments,
@@ -62,6 +63,7 @@ _EXPECTED = {
     START: "{[",
 }
 _QUOTES = "\"'"
+_COMMENTS = ("//", "/*")
 _QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # where a string may begin in an envelope
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
 _KINDS = {
@@ -118,11 +120,14 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
                 if text[behind : behind + 1] not in '"{' and behind - pos <= MOST_BLANKS + 1:
                     begin_repair(stream, scanner)
                     return pos
-            elif text[pos] not in _EXPECTED[scanner.state] and (
-                "unclosed" not in stream.state.row or text[pos] in _QUOTES  # else what follows is no JSON any more
-            ):
-                begin_repair(stream, scanner)
-                return pos
+            elif text[pos] not in _EXPECTED[scanner.state]:
+                if text[pos] == "/" and pos + 1 == len(text) and not final:
+                    stream.buffer = text[pos:]
+                    return WAIT
+                # where the envelope may be unclosed, anything else is no JSON any more
+                if "unclosed" not in stream.state.row or text[pos] in _QUOTES or text.startswith(_COMMENTS, pos):
+                    begin_repair(stream, scanner)
+                    return pos
         if scanner.state <= MEMBER_VALUE and not _may_stand(stream, envelope, text[pos]):
             return pos
         if stream.reader == "encoded":
@@ -161,7 +166,8 @@ def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:
     row = stream.state.row
     path = stream.same(envelope.path)
     if kind == "start_array":
-        fits = not envelope.path and "start_array" in row
+        list_begins = f"start_array {path}" if envelope.path else "start_array"
+        fits = list_begins in row and not envelope.member
     else:
         fits = f"{kind} {path}" in row or (kind == "string" and path in stream.state.values)
     if not fits:
@@ -253,11 +259,14 @@ def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> 
             stream.source.unconfirmed = True
             stream.source.opening = source
         else:
-            envelope.source += source
-            envelope.push(piece)
-            envelope.path = "item"
-            text, envelope.source = envelope.source, ""
-            stream.fire("start_array", text)
+            trigger = f"start_array {stream.same(envelope.path)}" if envelope.path else "start_array"
+            if envelope.path:
+                envelope.enter_list()
+            else:
+                envelope.push(piece)
+                envelope.path = "item"
+            text, envelope.source = envelope.source + source, ""
+            stream.fire(trigger, text)
     elif kind == PUNCTUATION:
         envelope.source += source
         envelope.push(piece)
@@ -280,11 +289,19 @@ def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> 
 def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
     """A closing bracket of the envelope: of the list, of the call's object, or of an object in it."""
     envelope.source += source
-    trigger = "end_array" if piece == "]" else f"end_map {stream.same(envelope.parents[-1])}"
+    if piece == "}" and envelope.member and len(envelope.parents) == 1:
+        trigger = f"end_map {envelope.member}.item"
+    elif piece == "}":
+        trigger = f"end_map {stream.same(envelope.parents[-1])}"
+    else:
+        trigger = f"end_array {envelope.member}" if envelope.member else "end_array"
     if trigger not in stream.state.row:
         stream.unexpected_input(envelope.scanner)
         return
-    envelope.push(piece)
+    if envelope.member and piece == "]":
+        envelope.leave_list()
+    else:
+        envelope.push(piece)
     if piece == "}":
         envelope.path = envelope.parents.pop()
     over = envelope.scanner.done
@@ -437,6 +454,10 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
         return WAIT
     if follows:
         repairer.end_string()
+    elif reader == "arguments" and repairer.idle and scanner.is_behind_value:
+        closes = closer_of_arguments(stream, scanner, text, pos, final)
+        if closes:
+            return closes if closes == WAIT else pos
     taken = not follows and repairer.read(text[pos], scanner)
     if taken and reader == "envelope" and not _may_be_key(stream, repairer.bare_key(scanner)):
         taken, repairer.broken = False, True

@@ -98,6 +98,9 @@ class Path:
             island = island.copy()
             scanner = island.scanner if isinstance(island, Envelope) else island
             scanner.exits = self.exits or None
+            declared = island is scanner and not scanner.repairs and found[self.name] in calls.names
+            if declared and not stream.program.strict:  # as `Stream.may_repair_object` says
+                scanner.begin_repairs()
         stream.island = island
         return found.end()
 

@@ -372,6 +372,12 @@ class Stream:
         return not self.program.strict and not self.state.bare
 
     @property
+    def may_repair_object(self) -> bool:
+        """Whether arguments that begin here may be repaired: in prose, only those of a declared function."""
+        name = self.calls.name
+        return self.may_repair or (not self.program.strict and name is not None and name.name in self.calls.names)
+
+    @property
     def may_repair_call(self) -> bool:
         """Whether a call whose name has come may be repaired: in prose, only that of a declared function."""
         if self.may_repair:

@@ -116,7 +116,7 @@ def _may_be_fenced(stream: Stream) -> bool:
     row = stream.state.row
     begins = "object_start" in row or "start_map item" in row or "start_array" in row
     python = "object_start" in row and row["object_start"].dest.python
-    return begins and stream.state.held and not python and stream.may_repair
+    return begins and stream.state.held and not python and stream.may_repair_object
 
 
 def _is_open(stream: Stream) -> bool:
