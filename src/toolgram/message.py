@@ -8,8 +8,6 @@ of a call is kept only while it may still fail.
 
 from __future__ import annotations
 
-import json
-import re
 from collections import deque
 from collections.abc import Container, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +28,7 @@ from toolgram.events import (
     ToolCallStart,
 )
 from toolgram.late_imports import late_import
+from toolgram.repeated_keys import KeyWatch, repeated_keys
 
 if TYPE_CHECKING:
     from toolgram.validation import CheckedCall
@@ -60,8 +59,6 @@ class MalformedCall:
     start: int
 
 
-_FEW_KEYS = 16
-_keys = re.compile(r'"([^"\\]*)"[ \t\r\n]*:').findall
 Part: TypeAlias = str | ToolCall
 
 
@@ -192,7 +189,7 @@ class MessageBuilder:
         self._closing = closing
         self._content: MutableSequence[str] | None = None
         self._reasoning: MutableSequence[str] | None = None
-        self.fragments: MutableSequence[str] = _FORGOTTEN
+        self.fragments: MutableSequence[str] | KeyWatch = _FORGOTTEN
         self._joined = False  # a blank stands before `content`, for what was dropped there
         self._parts: list[_Text | _Call] | None = None  # before `content`; made when it is needed, as all lists here
         self._call: _Call | None = None  # the open one
@@ -225,11 +222,12 @@ class MessageBuilder:
     def add(self, events: Iterable[BufferedEvent], offset: int = 0) -> None:
         """Add events, in order; `offset` is where the first of them begins."""
         if not self._keep:
+            self._watch(events)
             return
         for event in events:
             if isinstance(event, Dropped):
                 if self._call is not None:
-                    self._call.inside.append((len(self.fragments), event.source))
+                    self._call.inside.append((len(self._call.fragments), event.source))
                 else:
                     self._drop(event.source)
             elif isinstance(event, ToolCallDelta):
@@ -251,10 +249,26 @@ class MessageBuilder:
                 self._malformed(event)
             offset += len(event.source)
 
+    def _watch(self, events: Iterable[BufferedEvent]) -> None:
+        """Of what is not kept, only which keys of arguments come twice."""
+        for event in events:
+            if isinstance(event, ToolCallDelta):
+                self.fragments.append(event.arguments)
+            elif isinstance(event, ToolCallStart):
+                self.fragments = KeyWatch()
+            elif isinstance(event, ToolCallEnd):
+                if isinstance(self.fragments, KeyWatch) and event.status == "complete":
+                    self._note_repeated(event.index, self.fragments.repeated)
+                self.fragments = _FORGOTTEN
+
+    def _note_repeated(self, index: int, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.repeated = [*(self.repeated or ()), (index, key)]
+
     def written_as(self, source: str) -> None:
         """The next fragment of arguments was written in another way."""
         if self._call is not None:
-            self._call.sources[len(self.fragments)] = source
+            self._call.sources[len(self._call.fragments)] = source
 
     def _say(self, text: str, source: str) -> None:
         """Text for the user. What was dropped before it joins it to the text before by one blank."""
@@ -314,8 +328,7 @@ class MessageBuilder:
             self._failed = call
         elif event.status == "complete":
             call.forget_source()
-            if keys := repeated_keys("".join(call.fragments)):
-                self.repeated = [*(self.repeated or ()), *((call.index, key) for key in keys)]
+            self._note_repeated(call.index, repeated_keys("".join(call.fragments)))
         self._call = None
 
     def _malformed(self, event: Malformed) -> None:
@@ -381,34 +394,6 @@ class MessageBuilder:
         if any(call.status == "truncated" for call in calls):
             return "length"
         return "tool_calls" if any(call.status == "complete" for call in calls) else "stop"
-
-
-def repeated_keys(arguments: str) -> list[str]:
-    """The keys of a JSON object that stand in it twice. Costs as much as reading it, where it has two keys."""
-    if arguments.count(":") < 2:
-        return []
-    outermost: list[str] = []
-
-    def see(members: list[tuple[str, Any]]) -> None:
-        outermost[:] = [key for key, _ in members]
-
-    try:
-        if _no_key_twice(arguments, json.loads(arguments)):
-            return []
-        json.loads(arguments, object_pairs_hook=see)
-    except (ValueError, RecursionError):
-        return []
-    return [key for at, key in enumerate(outermost) if key in outermost[:at]]
-
-
-def _no_key_twice(arguments: str, given: Any) -> bool:
-    """Whether that is certain without a look at every member."""
-    if "\\u" in arguments or not isinstance(given, dict):
-        return False  # one key may be written in two ways
-    if len(given) <= _FEW_KEYS:
-        return all(arguments.count(f'"{key}"') == 1 for key in given)
-    keys = _keys(arguments)
-    return len(keys) == len({*keys})
 
 
 def _text(pieces: Iterable[str]) -> str | None:

@@ -1,0 +1,61 @@
+"""Keys that come twice, in arguments that are kept and in those that are not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolgram
+from tests.streams import cut
+from toolgram.repeated_keys import KeyWatch, repeated_keys
+
+KEYS = st.sampled_from(["a", "b", "c", 'q"', "back\\slash", "é", "{", ""])
+VALUES = st.recursive(
+    st.one_of(st.integers(), st.sampled_from(["", "a", '"a": 1, ', "\\", "}", "x\ny"])),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@given(members=st.lists(st.tuples(KEYS, VALUES), max_size=6), size=st.integers(1, 9), tight=st.booleans())
+def test_fragments_say_what_the_whole_says(members: list[tuple[str, Any]], size: int, tight: bool) -> None:
+    between = ("," if tight else " ,\n ", ":" if tight else " : ")
+    text = "{" + between[0].join(json.dumps(key) + between[1] + json.dumps(value) for key, value in members) + "}"
+    watch = KeyWatch()
+    for fragment in cut(text, size):
+        watch.append(fragment)
+    assert watch.repeated == repeated_keys(text)
+
+
+def test_an_escape_is_the_character() -> None:
+    watch = KeyWatch()
+    for fragment in ('{"a": 1, "\\', "u00", '61": 2}'):
+        watch.append(fragment)
+    assert watch.repeated == ["a"]
+
+
+OUTPUTS = {
+    "hermes": '<tool_call>{"name": "f", "arguments": {"a": 1, "b": {"a": 1}, "a": 2}}</tool_call>',
+    "mistral_v11": '[TOOL_CALLS]f[ARGS]{"a": 1, "b": {"a": 1}, "a": 2}',
+    "qwen3_coder": "<tool_call><function=f><parameter=a>\n1\n</parameter><parameter=a>\n2\n</parameter></function>",
+    "llama4_pythonic": "[f(a=1, b={'a': 1}, a=2)]",
+    "gemma4": "<|tool_call>call:f{a:1,b:{a:1},a:2}<tool_call|>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_it_is_an_anomaly_with_and_without_a_message(name: str, size: int, keep: bool) -> None:
+    parser = toolgram.get_format(name).parser(keep_message=keep)
+    found = []
+    for delta in cut(OUTPUTS[name], size):
+        parser.feed(delta)
+        found += parser.take_anomalies()
+    parser.close()
+    found += parser.take_anomalies()
+    assert [(each.kind, each.text, each.call) for each in found] == [("repeated_argument", "a", 0)]
