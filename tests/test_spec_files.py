@@ -199,6 +199,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "stop": (lambda: changed(MISTRAL, about(stop=["NAME"])), "`stop` names NAME|NAME"),
     "special": (lambda: changed(MISTRAL, about(special_tokens=["NAME"])), "`special_tokens` names NAME"),
     "same path": (lambda: changed(HERMES, about(same_path={"item.args": "item.argument"})), "names item.argument"),
+    "line calls": (lambda: changed(HERMES, about(line_calls="PARSING_NAM")), "PARSING_NAM, which is no held state"),
     "notation": (lambda: changed(MISTRAL, about(notation=["<", ">"])), "no state reads notated"),
     # the graph
     "unreachable": (lambda: changed(MISTRAL, drop("WAITING_FOR_CALL_ID", "WS")), "PARSING_CALL_ID is unreachable"),

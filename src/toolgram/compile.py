@@ -122,6 +122,7 @@ class Program:
     unproven_types: frozenset[str] = frozenset()  # of which it is not known how values are written
     wrapped: frozenset[str] = frozenset()  # keys under which all arguments may stand as one object
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
+    line_calls: bool = False  # a declared name at the beginning of a line begins a call
     straight: Any = None  # what `runtime.straight_paths` has recorded of it
 
     @property
@@ -178,6 +179,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         frozenset(spec.unproven_types),
         frozenset(() if strict else spec.wrapped),
         tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
+        spec.line_calls != "",
     )
 
 

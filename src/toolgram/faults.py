@@ -30,7 +30,8 @@ def faults(spec: Spec) -> Iterator[FormatError]:
 def unreachable(spec: Spec) -> Iterator[FormatError]:
     """States that no transition leads to."""
     rows = rows_of(spec)
-    reached, pending = {spec.initial}, [spec.initial]
+    entries = [spec.initial, *([spec.line_calls] if spec.line_calls else ())]
+    reached, pending = {*entries}, entries
     while pending:
         for transition in rows[pending.pop()].values():
             if transition.dest not in reached:

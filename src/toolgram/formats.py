@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,9 +18,10 @@ from toolgram.message import Message
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.snapshots import VERSION
 from toolgram.runtime.stream import Trace
-from toolgram.spec import Spec, text_only
+from toolgram.spec import Spec, text_only, with_line_calls
 from toolgram.spec_cache import kept_spec
 from toolgram.spec_data import dump_spec, load_spec
+from toolgram.tools import read_tools
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -145,6 +146,11 @@ class Format:
         return compile_spec(self.spec, strict=True)
 
     @cached_property
+    def _program_for(self) -> Callable[[frozenset[str]], Program]:
+        """The compiled form for a request that declares functions of these names, where that makes a difference."""
+        return lru_cache(maxsize=16)(lambda names: compile_spec(with_line_calls(self.spec, names)))
+
+    @cached_property
     def text_only(self) -> Format:
         """The same format without its calls, for a request without tools: their text is content."""
         return Format(text_only(self.spec), self._machine_text, self.report)
@@ -190,9 +196,14 @@ class Format:
         is then what is held back, whatever the length of the output. With `strict=True` nothing is repaired: what a
         model got wrong inside a call makes the call malformed.
         """
+        declared = read_tools(tools)
+        if self.spec.line_calls and declared.names and not strict:
+            program = self._program_for(declared.names)
+        else:
+            program = self.strict_program if strict else self.program
         return Parser(
-            self.strict_program if strict else self.program,
-            tools,
+            program,
+            declared,
             prefix,
             call_ids or self._call_ids,
             special_tokens,

@@ -34,6 +34,7 @@ RECOVERY_TRIGGERS = tuple(vocabulary.RECOVERY_TRIGGERS)
 MAX_RUN = 1024
 MAX_MARKER = 256
 
+_LINE_NAME = re.compile(r"[^\W\d][\w.\-]{0,255}").fullmatch
 _JSON_TRIGGER = re.compile(
     r"(?:start_map|end_map|start_array|end_array|string|null|boolean|number) item(?:\.(?:\w+|\*))*(?: \S+)?"
     r"|start_array|end_array|map_key item(?:\.\w+)*(?:\.(?:\w+|\*))|map_key"
@@ -109,6 +110,7 @@ class Spec:
     python_json: bool
     loose_python: str  # how Python arguments are written that follow no rule: bare, quoted, or "" for proper ones
     longest_match: bool
+    line_calls: str  # the state behind a declared name at the beginning of a line; "" where that is text
     unproven_types: tuple[str, ...]  # of which it is not known how values are written
     wrapped: tuple[str, ...]  # keys under which all arguments may stand as one object
     same_path: Mapping[str, str]
@@ -153,6 +155,20 @@ def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
 def without_repairs(spec: Spec) -> Spec:
     """The same specification without the rows that repair what a model got wrong: what strict parsers run."""
     return replace(spec, transitions=tuple(row for row in spec.transitions if not row.repair))
+
+
+def with_line_calls(spec: Spec, names: frozenset[str]) -> Spec:
+    """The same specification for a request that declares functions of these names: each of them is called where its
+    name stands at the beginning of a line. The line end in front of it is part of the marker."""
+    rows, terminals = [*spec.transitions], dict(spec.terminals)
+    texts = [state.name for state in spec.states.values() if state.meaning == "content"]
+    for name in sorted(filter(_LINE_NAME, names)):
+        trigger = f"LINE {name}"
+        terminals[trigger] = Literal(trigger, f"\n{name}")
+        rows += [
+            Transition(trigger, source, spec.line_calls, ("unusual_form", "name"), 0, repair=True) for source in texts
+        ]
+    return replace(spec, transitions=tuple(rows), terminals=terminals)
 
 
 _CALL_ACTIONS = frozenset(

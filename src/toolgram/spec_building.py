@@ -64,6 +64,7 @@ def build_spec(
         python_json=about.get("python_json", False),
         loose_python=about.get("loose_python", ""),
         longest_match=about.get("longest_match", False),
+        line_calls=about.get("line_calls", ""),
         unproven_types=tuple(about.get("unproven_types", ())),
         wrapped=tuple(about.get("wrapped", ())),
         same_path=about.get("same_path", {}),
@@ -207,6 +208,14 @@ def _check_names(
                     f"`{key}` names {token}, which is no fixed text that a transition has as its trigger",
                     instead(token, literals, "these are"),
                 )
+    line_calls = about.get("line_calls", "")
+    held = [name for name, state in states.items() if state.held]
+    if line_calls and line_calls not in held:
+        raise machine.error(
+            ("format", "line_calls"),
+            f"`line_calls` names {line_calls}, which is no held state",
+            instead(line_calls, held, "the held states are"),
+        )
     paths = {transition.trigger.split(" ")[1] for transition in transitions if transition.trigger.count(" ")}
     for other, path in about.get("same_path", {}).items():
         if path not in paths or not is_json_trigger(f"map_key {other}") or other in paths:

@@ -61,6 +61,11 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "loose_python: bare",
         one_of=("bare", "quoted"),
     ),
+    "line_calls": Key(
+        "The state behind the name of a declared function at the beginning of a line, where that begins a call.",
+        "text",
+        "line_calls: PARSING_LINE_NAME_COMPLETED",
+    ),
     "unproven_types": Key(
         "Types of which it is not known how values are written.", "texts", "unproven_types: [object]"
     ),

@@ -76,6 +76,8 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
         raise NotExpressible("a bracket or a comma of Python means something else in free text")
     builder.use("python_first_call", {})
     builder.use("python_calls" if opening else "python_list", {})
+    builder.use("python_line_call", {})
+    builder.about["line_calls"] = "PARSING_LINE_NAME_COMPLETED"
     path = Path(builder, list(TEXTS)).markers("TOOL_CALLS", opening, "WAITING_FOR_TOOL_LIST")
     rule = [*path.symbols, "list", "_ws" if opening or ending else ""]
     if opening:

@@ -101,6 +101,8 @@ class Parser:
             self._stream.assumed = self._stream.state.meaning == "reasoning"
         elif prefix:
             self._skip(prefix)
+        elif program.line_calls:
+            self._skip("\n")  # an output begins a line
         self._stream.events.lead = program.turn_start
 
     @property

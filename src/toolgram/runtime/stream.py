@@ -153,7 +153,7 @@ class Stream:
         ended = self.ended or (self.stopped and not _UNCLOSED.isdisjoint(move.actions))
         for action in move.actions:
             if action == "name":
-                calls.begin_name(value, text)
+                calls.begin_name(value.lstrip("\n"), text)
                 text = ""
             elif action == "call_id":
                 calls.id = value or None

@@ -72,9 +72,12 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
     if state.is_text:
         blank = _BLANKS(text, pos)
         assert blank is not None
-        if blank.end() > pos:
-            add_piece(stream.events.blanks, text[pos : blank.end()])
-            pos = blank.end()
+        end = blank.end()
+        if stream.program.line_calls and end > pos and _line_begins(state, text, end - 1, final):
+            end -= 1
+        if end > pos:
+            add_piece(stream.events.blanks, text[pos:end])
+            pos = end
             if pos == len(text):
                 return pos
     match = state.match(text, pos) if state.match is not None else None
@@ -109,6 +112,13 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
             return WAIT
     stream.unexpected_input()
     return stream.source.skip_prefix(pos, len(text)) if stream.source.prefix_characters else pos
+
+
+def _line_begins(state: StateProgram, text: str, at: int, final: bool) -> bool:
+    """Whether the line end at `at` is part of a marker, or may be."""
+    return text[at] == "\n" and (
+        (not final and state.may_become(text, at)) or any(text.startswith(each, at) for each in state.literals)
+    )
 
 
 def _may_be_fenced(stream: Stream) -> bool:
