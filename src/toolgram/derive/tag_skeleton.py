@@ -15,6 +15,7 @@ from toolgram.derive.format_builder import TEXTS, FormatBuilder
 from toolgram.derive.paths import Path, add_closers, class_of, pieces, whole
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
+from toolgram.derive.text_skeleton import REPAIR_CALLS
 from toolgram.derive.value_skeleton import Arguments
 
 Item: TypeAlias = str | Slot
@@ -65,6 +66,7 @@ class _TagSkeleton:
         tagged = calls.arguments.style is ArgumentsStyle.TAGGED
         self.arguments = Arguments(builder, calls.arguments) if tagged else None
         self.name = ""
+        self.unclosed = ""  # the rule of a call that the end of the turn closes
 
     def build(self) -> list[str]:
         """All of it: section, calls, what closes them, what separates them."""
@@ -100,6 +102,8 @@ class _TagSkeleton:
         rule.append(add_closers(builder, "TOOL_CALLS_END", self.section_end, self.closed, leaving))
         builder.rules += [f"calls.3: {' '.join(rule)}", f"{one}: {body}"]
         if self.arguments is not None:
+            if self.unclosed:
+                builder.rules += self._repairs(rule[:-1], one)
             builder.rules += self.arguments.rules
         else:
             builder.take("json", "arguments")
@@ -134,6 +138,8 @@ class _TagSkeleton:
         rest = path.fork()
         self._follow(rest, self.between[shared:])
         body = f"{rest.text()} {self._arguments(rest)}"
+        if self.unclosed:
+            self.unclosed = f"{path.text()} {rest.text()} {self.unclosed}"
         return f"{path.text()} ({body} | {aside})" if aside else f"{path.text()} {body}"
 
     def _named(self, path: Path) -> None:
@@ -260,7 +266,48 @@ class _TagSkeleton:
         builder.to(first, "malformed", dest)
         names = {"WAITING_FOR_ARGUMENTS_START": held[0], "CALL_END": first, "CALL_COMPLETE": dest}
         self.arguments.fold(names)
-        return f"{body} {first} {self._rest(1)}"
+        whole, unclosed = f"{body} {first} {self._rest(1)}", self._unclosed()
+        return f"({whole}{unclosed})" if unclosed else whole
+
+    def _unclosed(self) -> str:
+        """What is added to the rule of a call for arguments that are not closed: a marker that closes the call, or what
+        is around it, closes them where the turn ends, or where another call begins."""
+        assert self.arguments is not None
+        if not self.arguments.unclosed:
+            return ""
+        builder, rule = self.builder, ""
+        self.unclosed = "repair_unclosed_call"
+        for at, item in enumerate(self.after):
+            if isinstance(item, str) and at + 1 in self._stops() and not self._begins(item):
+                trigger = builder.literal("CALL_END", item)
+                names = {"CALL_END": trigger, "CALL_COMPLETE": self._stop(at + 1)}
+                builder.use("unclosed_values", names)
+                if at:
+                    builder.use("unclosed_call", names)
+                kind = "repair_unclosed_call" if at else "repair_unclosed"
+                rule += f" | {kind} {trigger} {self._rest(at + 1)}"
+        return rule
+
+    def _repairs(self, before: Sequence[str], one: str) -> list[str]:
+        """The rules of what is not closed. They follow those of calls: Lark names what is repeated after the first rule
+        that has it, and strict parsers have none of these."""
+        assert self.arguments is not None
+        unclosed = f"repair_unclosed: {self.arguments.unclosed}"
+        rules = [unclosed, f"repair_unclosed_call: repair_unclosed | {self.arguments.several}"]
+        stop = " | ".join(self.builder.about.get("stop", ()))
+        if stop:
+            rules.append(f"{REPAIR_CALLS}.2: {self._before_the_last(before, one)} repair_open ({stop})")
+            rules.append(f"repair_open.2: {self.unclosed}")
+        return rules
+
+    def _before_the_last(self, rule: Sequence[str], one: str) -> str:
+        """The rule of what stands before a call that the end of the turn closes."""
+        opened = rule[0] if self.section else ""
+        if not self.separator:
+            return opened if self.distinct else f"{opened} {one}*"
+        name = self.builder.literal("SEPARATOR", self.separator)
+        between = f"{name} _ws" if self.distinct else f"({name} _ws)?"
+        return f"{opened} ({one} {between})*"
 
     # --- what closes a call ---------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from toolgram.derive.format_builder import TEXTS, FormatBuilder, sources_of
 from toolgram.derive.result import ContentMode, DiffAnalysisResult, Part, ReasoningMode, Tokens
 from toolgram.spec import Literal
 
+REPAIR_CALLS = "repair_calls"  # the rule of calls of which the end of the turn closes the last
 BEGIN = "WAITING_FOR_CONTENT"  # where a turn begins, and behind a thought: one that ends there again means nothing
 _WORDY = re.compile(r"[\w\s.,:;!?-]*\Z")
 
@@ -83,6 +84,8 @@ class TextSkeleton:
         for text in dict.fromkeys(text.strip() for text in texts):
             if text and not _WORDY.match(text) and text not in taken:
                 self.ends.append(self.builder.literal("TURN_END", text))
+        if self.ends:
+            self.builder.about["stop"] = self.ends
 
     def _breaks(self, result: DiffAnalysisResult) -> None:
         """What a template writes between two parts of one turn and no marker accounts for: dropped in text."""
@@ -113,8 +116,6 @@ class TextSkeleton:
         """Join text and calls, and return the whole machine. `leaving` are the states behind a call, which text leaves;
         `calls`: there is a rule."""
         builder = self.builder
-        if self.ends:
-            builder.about["stop"] = self.ends
         spoken: Sequence[str] = ["content"]
         if self.answer:  # a thought begins in content, and not in an answer
             spoken = [START, *([BEGIN] if self.think else []), *leaving]
@@ -135,7 +136,8 @@ class TextSkeleton:
         return machine
 
     def _rules(self, machine: Mapping[str, Any], calls: bool) -> list[str]:
-        others = [*self.breaks, *self.ends, *(["calls"] if calls else [])]
+        unclosed = [REPAIR_CALLS] if any(rule.startswith(REPAIR_CALLS) for rule in self.builder.rules) else []
+        others = [*self.breaks, *self.ends, *(["calls", *unclosed] if calls else [])]
         loop, last, rules, again = ["text"], [], [], ""
         if self.think_ends and not self.think:
             loop.append(self.think_ends[0])

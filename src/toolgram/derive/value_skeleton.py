@@ -58,6 +58,8 @@ class Arguments:
         self.key = ""
         self.names: dict[str, str] = {}  # markers of the shared fragments: those of the first frame
         self.rules: list[str] = []
+        self.open = self.several = ""  # rules of an argument without its closing marker, and of closed ones
+        self.unclosed = ""  # the rule of arguments of which the last has no closing marker; "" where it always has one
         self.on_lines = "\n" in form.separator or any(after[len(after.rstrip()) :].count("\n") for after in last)
 
     def first_text(self) -> str:
@@ -90,6 +92,10 @@ class Arguments:
         if leaving:
             begins = [shape for shape in [*self.prefix[:1], self.separator] if shape]
             builder.open_ended[waiting] = {builder.literal("ARGUMENT", text) for text in begins} | {self.key}
+        if not leaving and waiting == "WAITING_FOR_ARGUMENT_KEY" and self.open:
+            self.unclosed = f"(argument _ws ({separator}argument _ws)* {separator})? open_argument"
+            self.several = f"argument _ws ({separator}argument _ws)*"
+            self.rules.append(f"open_argument: {self.open}")
         return f"(argument _ws ({separator}argument _ws)*)?"
 
     def fold(self, names: Mapping[str, str]) -> None:
@@ -142,12 +148,14 @@ class Arguments:
         spaces = "" if blank else " _ws"
         branches: dict[tuple[str, ...], str] = {(): key_done}
         closed: list[str] = []
+        opened_values: list[str] = []
         unclosed = ""
         for frame in self.frames:
             lead, state = self._lead(frame, branches)
             value = builder.state("PARSING_ARGUMENT_VALUE", "value", *frame.traits)
             opening = self._opening(frame, state, value)
             body = f"{lead}{opening} {frame.rule}"
+            opened_values.append(body)
             closed.append(f"{body} {self._ending(frame, value, waiting, key)}")
             if frame.raw and self.on_lines and self.prefix and not frame.echo and not unclosed:
                 following = builder.literal("NEXT_ARGUMENT", f"\n{self.prefix[0]}")
@@ -157,6 +165,8 @@ class Arguments:
                 unclosed = f"({key}{spaces} {body} {following} {between})* "
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
         self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}"]
+        if not any(frame.alone or frame.echo is not None for frame in self.frames):
+            self.open = f"{' '.join(symbols)} {unclosed}{key}{spaces} ({' | '.join(opened_values)})"
         rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule != "notated_value")
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
         notated = notation_of(self.form)
