@@ -177,6 +177,8 @@ def _pieces(spec: Spec, tree: Tree[Token], text: str) -> Iterator[tuple[str, str
                 yield "seam", str(node)
         elif _short(node.data) in _CALLS and not any(node.find_data("wrapped_calls")):
             yield "call", _call(spec, node, text)
+        elif _short(node.data) == "call_list" and not any(_short(each.data) in _CALLS for each in node.iter_subtrees()):
+            yield "seam", ""  # an empty list
         elif _short(node.data) == "text":
             yield "content", "".join(str(token) for token in node.scan_values(lambda value: isinstance(value, Token)))
         else:
