@@ -81,7 +81,7 @@ def test_values(source: str, value: object) -> None:
         "<|tool_call_start|>[f(",
         "<|tool_call_start|>[f(x)]",
         "<|tool_call_start|>[1]",
-        "<|tool_call_start|>f(a=1)",
+        "<|tool_call_start|>f is text",
         '<|tool_call_start|>{"name": "f"}',
     ],
 )
