@@ -101,3 +101,18 @@ def test_a_snapshot_keeps_what_counts_when_the_call_is_certain(
         parser.close()
         noted += [each for each in parser.take_anomalies() if each.kind == "unusual_form"]
         assert len(noted) == count, text[:at]
+
+
+def test_longcat_writes_pairs_of_keys_and_values() -> None:
+    """Behind the name, in place of a JSON object; what is not closed is closed by the call."""
+    pair = "<longcat_arg_key>a</longcat_arg_key>\n<longcat_arg_value>{}</longcat_arg_value>\n"
+    call = "<longcat_tool_call>f\n{}</longcat_tool_call>"
+    fmt = toolgram.get_format("longcat")
+    text = f"Sure.\n{call.format(pair.format(1))}\n{call.format(pair.format('x'))}ok"
+    message = assert_same_however_split(fmt, text)
+    assert message.content == "Sure. ok"
+    assert calls_of(message) == [("f", '{"a": 1}', "complete"), ("f", '{"a": "x"}', "complete")]
+    assert [each.kind for each in message.anomalies] == ["unusual_form"] * 2
+    message = assert_same_however_split(fmt, call.format(pair.format("x").removesuffix("</longcat_arg_value>\n")))
+    assert calls_of(message) == [("f", '{"a": "x"}', "complete")]
+    assert not [each for each in fmt.parse(text, strict=True).tool_calls if each.status == "complete"]

@@ -208,6 +208,51 @@ def _solar(turn: Turn) -> str:
     return ("" if turn.reasoning else header) + header.join(messages)
 
 
+def _element(mark: str, name: str, given: Any) -> str:
+    """An element with its name, and what is inside as elements."""
+    if isinstance(given, dict):
+        inside = "".join(_element(mark, key, each) for key, each in given.items())
+    elif isinstance(given, list):
+        inside = "".join(_element(mark, "item", each) for each in given)
+    else:
+        inside = _raw(given)
+    return f"{mark}<{name}>{inside}{mark}</{name}>"
+
+
+def _section_of_xml(given: Any) -> str:
+    """A value, in a section of its own where it has characters of tags."""
+    return f"<![CDATA[{_raw(given)}]]>" if any(char in _raw(given) for char in "<>&") else _raw(given)
+
+
+def _messages(thought: str, answer: str, call: WriteCall, last: str) -> Write:
+    """Each part in a message of its own, the first of which the prompt has begun."""
+
+    def write(turn: Turn) -> str:
+        parts = [f"{thought}{turn.reasoning}"] if turn.reasoning else []
+        parts += [f"{answer}{turn.content}"] if turn.content else []
+        parts += [call(place, *each) for place, each in enumerate(turn.calls)]
+        parts += [f"{answer}{turn.after}"] if turn.after else []
+        return f"{last}<|start|>assistant".join(parts) + last
+
+    return write
+
+
+_MINIMAX = "]<]minimax[>["
+_ATEM = _tags(
+    '<atem:invoke name="', '">\n', _parameter('<atem:parameter name="', '">', "</atem:parameter>\n"), "</atem:invoke>"
+)
+
+
+def _muse(place: int, called: str, given: dict[str, Any]) -> str:
+    return f" to={called}<|message|><atem:function_calls>\n{_ATEM(place, called, given)}\n</atem:function_calls>"
+
+
+def _beam(place: int, called: str, given: dict[str, Any]) -> str:
+    values = _parameter('<rfl:parameter name="', '">\n', "\n</rfl:parameter>")
+    header = f" to={called}<|channel|>analysis <|constrain|>xml<|message|>"
+    return header + "".join(values(*each) for each in given.items())
+
+
 def _lines(write: Write) -> Write:
     """The same with each part on lines of its own."""
 
@@ -241,6 +286,7 @@ _ACTION = ("<|START_ACTION|>[\n", "\n]<|END_ACTION|>")
 _START_THINKING = ("<|START_THINKING|>", "<|END_THINKING|>")
 
 WRITERS: dict[str, Write] = {
+    "beam": _messages("<|channel|>analysis<|message|>", "<|channel|>final<|message|>", _beam, "<|end|>"),
     "apertus": _notation(
         _apertus, ("<|tools_prefix|>[", "]<|tools_suffix|>"), ", ", ("<|inner_prefix|>", "<|inner_suffix|>")
     ),
@@ -336,6 +382,15 @@ WRITERS: dict[str, Write] = {
         _python, ("<|tool_call_start|>\n```python\n", "\n```\n<|tool_call_end|>"), "\n",
         ("<|thought_start|>\n", "\n<|thought_end|>\n"),
     ),
+    "minicpm5": _lines(
+        _notation(
+            _tags(
+                '<function name="', '">',
+                lambda key, given: f'<param name="{key}">{_section_of_xml(given)}</param>', "</function>",
+            ),
+            think=_THOUGHT,
+        )
+    ),
     "minimax_m1": _notation(_object(), ("<tool_calls>\n", "\n</tool_calls>"), "\n", _THOUGHT, gap="\n"),
     "minimax_m2": _notation(
         _tags('<invoke name="', '">\n', _parameter('<parameter name="', '">', "</parameter>\n"), "</invoke>\n"),
@@ -343,6 +398,16 @@ WRITERS: dict[str, Write] = {
         think=_THOUGHT,
         gap="\n",
     ),
+    "minimax_m3": _notation(
+        _tags(
+            f'{_MINIMAX}<invoke name="', '">', lambda key, given: _element(_MINIMAX, key, given),
+            f"{_MINIMAX}</invoke>\n",
+        ),
+        (f"{_MINIMAX}<tool_call>\n", f"{_MINIMAX}</tool_call>"),
+        think=("<mm:think>", "</mm:think>"),
+    ),
+    "muse": _messages(" to=self<|message|>", " to=user<|message|>", _muse, "<|eom|>"),
+    "muse_glimmer": _messages(" to=self<|message|>", " to=user<|message|>", _muse, "<|eom|>"),
     "mistral_v3": _notation(_object(), ("[TOOL_CALLS] [", "]"), ", "),
     "mistral_v11": _notation(_named("[TOOL_CALLS]", "[ARGS]", ""), think=("[THINK]", "[/THINK]")),
     "nemotron_v2": _notation(_object(), ("<TOOLCALL>[", "]</TOOLCALL>"), ", ", _THOUGHT, gap="\n"),
@@ -362,12 +427,26 @@ WRITERS: dict[str, Write] = {
     ),
     "solar_open": _solar,
     "spark25": _GLM_47,
+    "step3": _notation(
+        _tags(
+            '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="', '">',
+            _parameter('<steptml:parameter name="', '">', "</steptml:parameter>"),
+            "</steptml:invoke><｜tool_call_end｜>",
+        ),
+        ("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
+        think=_THOUGHT,
+    ),
     "step5": _notation(_CODER_CALL, think=("<think>\n", "\n</think>\n")),
     "xlam": _notation(_object(), _LIST, ", "),
 }  # fmt: skip
 
 BEFORE, AFTER, SEVERAL, BLANKS = "text before calls", "text behind calls", "several calls", "blanks around values"
-_NO_ROOM = {"dots": frozenset({BLANKS}), "gigachat3": frozenset({SEVERAL}), "glm4": frozenset({BEFORE, AFTER, SEVERAL})}
+_NO_ROOM = {
+    "dots": frozenset({BLANKS}),
+    "step3": frozenset({BLANKS}),
+    "gigachat3": frozenset({SEVERAL}),
+    "glm4": frozenset({BEFORE, AFTER, SEVERAL}),
+}
 
 
 def can_write(name: str, turn: Turn) -> bool:
