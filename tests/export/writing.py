@@ -31,8 +31,8 @@ from toolgram.export.expressions import (
     Token,
     is_wide,
 )
+from toolgram.export.notations import BASE
 from toolgram.export.texts import text_automaton
-from toolgram.export.values import BASE
 from toolgram.export.writing import narrowed
 
 LEAVES = {"string": '"y z"', "integer": "-12", "number": "0.5e+3", "any": "[]", "rest": 'q"', "escape": "\\n"}

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolgram.export.arguments import keyword_arguments, schema_text
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
@@ -30,13 +31,13 @@ from toolgram.export.expressions import (
     choice,
     seq,
 )
+from toolgram.export.notations import PYTHON, WORDS
 from toolgram.export.observed_paths import BEGIN, Edge, ObservedPaths
 from toolgram.export.requests import ExportRequest
 from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
 from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.export.texts import WORD, characters_of, first_completion, literal_pattern, patterns_of, rest_of
-from toolgram.export.values import PYTHON, WORDS, keyword_arguments, schema_text
 from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # that models write before a call, whatever the template does

@@ -384,6 +384,22 @@ def behind_seq(parts: tuple[Expr, ...], read: str) -> Expr:
     return choice(found, behind_seq(rest, read)) if _may_be_empty(head) else found
 
 
+def children(expr: Expr) -> list[Expr]:
+    """The expressions directly inside one."""
+    match expr:
+        case Seq():
+            return list(expr.parts)
+        case Choice():
+            return list(expr.options)
+        case Star() | Repeat():
+            return [expr.body]
+        case Members():
+            return [each for member in expr.members for each in (member.first, member.later)]
+        case Rules():
+            return [body for _, body in expr.rules]
+    return []
+
+
 def members_in_turn(members: Members) -> Expr:
     """Arguments in their own order."""
     following: Expr = EMPTY  # what may come after a member

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+from toolgram.export.arguments import in_braces, json_members
 from toolgram.export.ebnf import EbnfWriter
 from toolgram.export.engines import fitted
 from toolgram.export.expressions import (
@@ -31,6 +32,7 @@ from toolgram.export.expressions import (
     Step,
     Text,
     Token,
+    children,
     choice,
     complement,
     is_wide,
@@ -38,7 +40,7 @@ from toolgram.export.expressions import (
     seq,
     star,
 )
-from toolgram.export.values import BASE, children, in_braces, json_members
+from toolgram.export.notations import BASE
 from toolgram.export.writing import RuleWriter, is_length, ranges, written_ranges
 
 _MOST_BITS = 60

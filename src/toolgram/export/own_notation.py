@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.export.expressions import EMPTY, NOTHING, Class, Expr, Forbidden, Lit, Ref, Text, choice, seq
+from toolgram.export.notations import Notation, kinds_of, listed
 from toolgram.export.texts import literal_pattern
-from toolgram.export.values import Notation, kinds_of, listed
 
 _BARE = Class(((45, 46), (48, 57), (65, 90), (95, 95), (97, 122)))  # of names without quotes
 _fits_bare = re.compile(r"[^:,{}\[\]\"'\s<]+").fullmatch

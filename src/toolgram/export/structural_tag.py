@@ -30,10 +30,10 @@ from toolgram.export.expressions import (
     Star,
     Text,
     Token,
+    children,
     members_in_turn,
 )
 from toolgram.export.texts import fixed_words
-from toolgram.export.values import children
 from toolgram.export.writing import Note
 
 

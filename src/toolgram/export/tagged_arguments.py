@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from toolgram.export.arguments import schema_text
 from toolgram.export.elements import Elements
 from toolgram.export.expressions import (
     EMPTY,
@@ -28,12 +29,13 @@ from toolgram.export.expressions import (
     choice,
     seq,
 )
+from toolgram.export.notations import PYTHON
 from toolgram.export.observed_paths import Edge, ObservedPaths
 from toolgram.export.own_notation import notated
 from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, literal_pattern, rest_of
-from toolgram.export.values import PYTHON, Values, alternatives, schema_text, text_of_schema
+from toolgram.export.values import Values, alternatives, text_of_schema
 from toolgram.spec import Literal, Run, Spec, rows_of
 
 

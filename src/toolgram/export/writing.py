@@ -32,6 +32,7 @@ from toolgram.export.expressions import (
     Star,
     Text,
     Token,
+    children,
     choice,
     members_in_any_order,
     members_in_turn,
@@ -39,8 +40,9 @@ from toolgram.export.expressions import (
     star,
     without_characters,
 )
+from toolgram.export.notations import BASE, JSON
 from toolgram.export.patterns import ALL
-from toolgram.export.values import BASE, JSON, Values, children, other_names
+from toolgram.export.values import Values, other_names
 
 Note = Callable[[str], object]
 

@@ -1,0 +1,136 @@
+"""The arguments of a call as a whole: keyword arguments of Python, and the members of a JSON object in any order.
+
+Strategy: each argument is written on its own, as a first and as a later one.  The order is the writer's: it knows how
+many its target can count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from toolgram.export.expressions import (
+    NOTHING,
+    Blanks,
+    Class,
+    Expr,
+    Json,
+    Lit,
+    Member,
+    Members,
+    OtherName,
+    Repeat,
+    choice,
+    optional,
+    seq,
+    without_characters,
+)
+from toolgram.export.notations import JSON, Notation
+from toolgram.export.values import Note, Values
+
+_IDENTIFIER = ((65, 90), (95, 95), (97, 122))
+
+
+def keyword_arguments(
+    forms: Sequence[Mapping[str, Any]], root: Mapping[str, Any], note: Note, notation: Notation
+) -> Expr:
+    """The arguments between the parentheses of a call, for each alternative; NOTHING where none can be written."""
+    values = Values(root, note, notation)
+    options: list[Expr] = []
+    for form in forms:
+        found = keyword_members(values, form, note)
+        for name in form.get("properties", {}):
+            if not name.isidentifier():
+                note(f"the parameter {name!r} is not a Python name and cannot be written")
+        if set(form.get("required", ())) <= {each.name for each in found.members}:
+            options.append(found if found.members else NOTHING)
+    body = choice(*options)
+    return values.rules(body) if body != NOTHING else body
+
+
+def keyword_members(values: Values, form: Mapping[str, Any], note: Note) -> Members:
+    """Keyword arguments, in any order."""
+    found: list[Member] = []
+    required = set(form.get("required", ()))
+    properties = form.get("properties", {})
+    for name, declared in properties.items():
+        value = values.value(declared)
+        if name.isidentifier() and value != NOTHING:
+            written = seq(Lit(name + "="), value)
+            found.append(Member(name, written, seq(Lit(", "), written), name in required))
+    further = form.get("additionalProperties", True)
+    if form.get("patternProperties"):
+        note("patternProperties is not enforced on Python arguments")
+        further = True
+    if further is not False:
+        begins = [ord(name[0]) for name in properties if name]
+        if begins:
+            note("names that no schema declares begin with another character than those that are declared")
+        first = without_characters(_IDENTIFIER, begins)
+        if first:
+            name = seq(Class(first), Repeat(Class(((48, 57), *_IDENTIFIER)), 0, 31))
+            written = seq(name, Lit("="), values.value(further))
+            found.append(Member("", written, seq(Lit(", "), written), False))
+    return Members(tuple(found), True)
+
+
+def json_members(form: Mapping[str, Any], root: Mapping[str, Any]) -> Members | None:
+    """The members of a JSON object, in any order, with their values as schemas; None where that loses a part of it."""
+    plain = {"type", "properties", "required", "additionalProperties", "$defs"}
+    if form.get("type") != "object" or set(form) - plain or len(form.get("properties", ())) < 2:
+        return None
+    required = set(form.get("required", ()))
+    definitions = root.get("$defs", {})
+    found: list[Member] = []
+
+    def add(name: str, key: Expr, declared: Any) -> None:
+        written = seq(key, JSON.colon, Json(schema_text(declared, definitions)))
+        found.append(Member(name, written, seq(JSON.separator, written), name in required))
+
+    for name, declared in form["properties"].items():
+        if declared is not False:
+            add(name, Lit(json.dumps(name, ensure_ascii=False)), declared)
+    further = form.get("additionalProperties", True)
+    if further is not False:
+        add("", OtherName(tuple(form["properties"])), further)
+    return Members(tuple(found), True) if len(found) > 1 else None
+
+
+def in_braces(members: Members) -> Expr:
+    """The members as a JSON object."""
+    body = seq(members, Blanks())
+    needed = any(each.required for each in members.members)
+    return seq(Lit("{"), Blanks(), body if needed else optional(body), Lit("}"))
+
+
+def schema_text(schema: Any, definitions: Mapping[str, Any]) -> str:
+    """A part of a normal form as the text of a schema of its own, with the definitions that it needs."""
+    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    if '"$ref"' not in text or not isinstance(schema, Mapping):
+        return text
+    needed: dict[str, Any] = {}
+    pending = [schema]
+    while pending:
+        for name in _named(pending.pop()):
+            if name not in needed and name in definitions:
+                needed[name] = definitions[name]
+                pending.append(definitions[name])
+    return json.dumps({**schema, "$defs": needed}, ensure_ascii=False, separators=(",", ":"))
+
+
+def _named(schema: Any) -> Iterator[str]:
+    """The definitions to which a normal form refers."""
+    pending = [schema]
+    while pending:
+        here = pending.pop()
+        if not isinstance(here, Mapping):
+            continue
+        if "$ref" in here:
+            yield here["$ref"].removeprefix("#/$defs/")
+        for key in ("items", "additionalProperties", "propertyNames"):
+            pending.append(here.get(key))
+        for key in ("anyOf", "prefixItems"):
+            pending += here.get(key, ())
+        for key in ("properties", "patternProperties"):
+            pending += here.get(key, {}).values()

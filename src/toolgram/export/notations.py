@@ -1,0 +1,270 @@
+"""How JSON and Python write values: the words, the separators, and the texts between their quotes.
+
+Strategy: the notations differ in little, so each is one row of a table: a `Notation`.  The kinds of values without a
+limit are rules (`BASE`) that all values of a grammar share.  The text of a schema has no quotes and no escapes; here it
+gets those of its notation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from json.encoder import encode_basestring
+from typing import Any
+
+from toolgram.export.expressions import (
+    EMPTY,
+    Blanks,
+    Choice,
+    Class,
+    Expr,
+    Lit,
+    Ref,
+    Repeat,
+    Seq,
+    Star,
+    choice,
+    complement,
+    optional,
+    seq,
+    star,
+    without_characters,
+)
+from toolgram.export.patterns import ALL
+
+_CONTROL = tuple(range(32))
+_HEX = Class(((48, 57), (65, 70), (97, 102)))
+MOST_IN_NAME = 64  # characters of a name without quotes
+KINDS = ("string", "number", "boolean", "null", "array", "object")
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How a language writes values."""
+
+    name: str  # with which the names of its rules begin
+    true: str
+    false: str
+    null: str
+    separator: Expr  # between two items or members
+    colon: Expr
+    edge: Expr  # inside of brackets, beside them
+    constant: Callable[[Any], Expr]
+    quote: Callable[[Expr], Expr]  # the expression of a text, as a value
+    bare_name: Callable[[str], Expr] | None = None  # the name of a member, where it needs no quotes
+    bare: Class | None = None  # the characters of a name without quotes
+    kinds: Mapping[str, Expr] = field(default_factory=dict)  # its rules, where they are not among those of all formats
+
+    def ref(self, kind: str) -> Ref:
+        """The rule for all values of a kind."""
+        found = self.kinds.get(f"{self.name}_{kind}")
+        return found if isinstance(found, Ref) else Ref(f"{self.name}_{kind}")
+
+    def member_name(self, name: str) -> Expr:
+        """The name of a member."""
+        return (self.bare_name or self.constant)(name)
+
+    def any_name(self) -> Expr:
+        """The name of any member."""
+        return choice(Repeat(self.bare, 1, MOST_IN_NAME), self.ref("string")) if self.bare else self.ref("string")
+
+
+# --- texts --------------------------------------------------------------------------------------------------------
+
+_SHORT = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
+
+
+def _json_character(code: int) -> str:
+    return _SHORT.get(code) or (f"\\u{code:04x}" if code < 32 else chr(code))
+
+
+def _python_character(quote: str) -> Callable[[int], str]:
+    def written(code: int) -> str:
+        if chr(code) in (quote, "\\"):
+            return "\\" + chr(code)
+        return {9: "\\t", 10: "\\n", 13: "\\r"}.get(code) or (f"\\x{code:02x}" if code < 32 else chr(code))
+
+    return written
+
+
+def _escaped(expr: Expr, special: Sequence[int], written: Callable[[int], str], known: dict[Expr, Expr]) -> Expr:
+    """A text as it stands between quotes: the special characters are written as their escapes."""
+    if expr in known:
+        return known[expr]
+    found: Expr = expr
+    match expr:
+        case Lit():
+            found = Lit("".join(written(ord(char)) if ord(char) in special else char for char in expr.text))
+        case Class():
+            inside = [code for code in special if any(low <= code <= high for low, high in expr.ranges)]
+            plain = without_characters(expr.ranges, [*special, *range(0xD800, 0xE000)] if inside else special)
+            escapes = [Lit(written(code)) for code in inside]
+            found = choice(*([Class(plain)] if plain else []), *escapes)
+        case Seq():
+            found = seq(*(_escaped(each, special, written, known) for each in expr.parts))
+        case Choice():
+            found = choice(*(_escaped(each, special, written, known) for each in expr.options))
+        case Star():
+            found = star(_escaped(expr.body, special, written, known))
+        case Repeat():
+            body = _escaped(expr.body, special, written, known)
+            found = Repeat(body, expr.low, expr.high, expr.is_length)
+    known[expr] = found
+    return found
+
+
+_JSON_SPECIAL = (*_CONTROL, 34, 92)
+_JSON_ANY = choice(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_escape"))
+_PYTHON_ANY = {
+    quote: choice(Class(complement((code, code) for code in (*_CONTROL, ord(quote), 92))), Ref("python_escape"))
+    for quote in "\"'"
+}
+
+
+def _json_quoted(text: Expr) -> Expr:
+    inner = _with_any(text, _JSON_ANY, lambda rest: _escaped(rest, _JSON_SPECIAL, _json_character, {}))
+    return seq(Lit('"'), inner, Lit('"'))
+
+
+def _python_quoted(text: Expr) -> Expr:
+    options = []
+    for quote in "\"'":
+        special = (*_CONTROL, ord(quote), 92)
+
+        def written(rest: Expr, quote: str = quote, special: tuple[int, ...] = special) -> Expr:
+            return _escaped(rest, special, _python_character(quote), {})
+
+        options.append(seq(Lit(quote), _with_any(text, _PYTHON_ANY[quote], written), Lit(quote)))
+    return choice(*options)
+
+
+def _with_any(text: Expr, character: Expr, written: Callable[[Expr], Expr]) -> Expr:
+    """A text without a pattern may have any escape; one with a pattern only those that its characters need."""
+    if isinstance(text, Repeat) and text.body == ALL:
+        return Repeat(character, text.low, text.high, text.is_length)
+    return written(text)
+
+
+def python_text(value: Any) -> str:
+    """A JSON value as Python writes it, with double quotes."""
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + "".join(char if char.isprintable() else _escape(char) for char in escaped) + '"'
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(python_text(each) for each in value)}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{python_text(key)}: {python_text(each)}' for key, each in value.items())}}}"
+    return repr(value)
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    short = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char)
+    return short or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
+
+
+def _json_constant(value: Any) -> Expr:
+    """One value. Lists and objects with the blanks that JSON allows."""
+    if isinstance(value, list | tuple):
+        return seq(Lit("["), listed([_json_constant(each) for each in value], JSON), Lit("]"))
+    if isinstance(value, Mapping):
+        members = [seq(_json_constant(key), JSON.colon, _json_constant(each)) for key, each in value.items()]
+        return seq(Lit("{"), listed(members, JSON), Lit("}"))
+    return Lit(encode_basestring(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def listed(parts: Sequence[Expr], notation: Notation) -> Expr:
+    if not parts:
+        return EMPTY
+    found = [parts[0], *(each for part in parts[1:] for each in (notation.separator, part))]
+    return seq(notation.edge, *found, notation.edge)
+
+
+def _python_constant(value: Any) -> Expr:
+    """One value, in either kind of quotes."""
+    return choice(Lit(python_text(value)), Lit(repr(value)))
+
+
+def _as_json(value: Any) -> Expr:
+    return Lit(json.dumps(value, ensure_ascii=False))
+
+
+JSON = Notation(
+    "json", "true", "false", "null", seq(Lit(","), Blanks()), seq(Lit(":"), Blanks()), Blanks(), _json_constant,
+    _json_quoted,
+)  # fmt: skip
+PYTHON = Notation("python", "True", "False", "None", Lit(", "), Lit(": "), EMPTY, _python_constant, _python_quoted)
+WORDS = Notation(  # Python with JSON's words, of templates that print values as JSON
+    "words", "true", "false", "null", Lit(", "), Lit(": "), EMPTY, _as_json,
+    _python_quoted,
+)  # fmt: skip
+_DIGITS = Class(((48, 57),))
+_WHOLE = seq(optional(Lit("-")), choice(Lit("0"), seq(Class(((49, 57),)), Star(_DIGITS))))
+
+
+def kinds_of(notation: Notation) -> dict[str, Expr]:
+    """The rules for values of every kind."""
+    ref = notation.ref
+    items = seq(ref("any"), Star(seq(notation.separator, ref("any"))))
+    members = seq(ref("pair"), Star(seq(notation.separator, ref("pair"))))
+    edge = notation.edge
+    return {
+        "integer": _WHOLE,
+        "number": seq(
+            _WHOLE,
+            optional(seq(Lit("."), _DIGITS, Star(_DIGITS))),
+            optional(seq(Class(((69, 69), (101, 101))), optional(Class(((43, 43), (45, 45)))), Repeat(_DIGITS, 1, 3))),
+        ),
+        "boolean": Choice((Lit(notation.true), Lit(notation.false))),
+        "null": Lit(notation.null),
+        "array": seq(Lit("["), edge, optional(seq(items, edge)), Lit("]")),
+        "object": seq(Lit("{"), edge, optional(seq(members, edge)), Lit("}")),
+        "pair": seq(notation.any_name(), notation.colon, ref("any")),
+        "any": Choice(tuple(ref(kind) for kind in KINDS)),
+    }
+
+
+_HIGH = Class(((48, 57), (65, 67), (69, 70), (97, 99), (101, 102)))  # with D, half a character might follow
+_LOW = seq(Class(((68, 68), (100, 100))), Class(((48, 55),)))
+_NO_SURROGATE = seq(Lit("u"), choice(seq(_HIGH, _HEX), _LOW), _HEX, _HEX)
+BASE: dict[str, Expr] = {
+    f"{notation.name}_{kind}": body for notation in (JSON, PYTHON, WORDS) for kind, body in kinds_of(notation).items()
+}
+# Strings by right recursion, which engines read fastest; `_rest` is what follows the opening quote.
+BASE |= {
+    "json_string": seq(Lit('"'), Ref("json_rest")),
+    "json_rest": choice(
+        Lit('"'),
+        seq(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_rest")),
+        seq(Lit("\\"), Ref("json_escaped"), Ref("json_rest")),
+    ),
+    "json_escape": seq(Lit("\\"), Ref("json_escaped")),
+    "json_escaped": choice(
+        Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt')), seq(Lit("u"), _HEX, _HEX, _HEX, _HEX)
+    ),
+    # a string that is not inside of an object or a list, so that anything may follow it
+    "json_alone": seq(Lit('"'), Ref("json_last")),
+    "json_last": choice(
+        Lit('"'),
+        seq(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_last")),
+        seq(Lit("\\"), Ref("json_escaped"), Ref("json_last")),
+    ),
+    "python_string": choice(seq(Lit('"'), Ref("python_double")), seq(Lit("'"), Ref("python_single"))),
+    "words_string": Ref("python_string"),
+    # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
+    "python_escape": seq(
+        Lit("\\"),
+        choice(
+            Class(complement([*((code, code) for code in _CONTROL), (48, 55), *((ord(c), ord(c)) for c in "xuUN")])),
+            seq(Lit("x"), Repeat(_HEX, 2, 2)),
+            _NO_SURROGATE,
+        ),
+    ),
+}  # fmt: skip
+for _name, _quote in (("double", '"'), ("single", "'")):
+    BASE[f"python_{_name}"] = choice(
+        Lit(_quote),
+        seq(_PYTHON_ANY[_quote].options[0], Ref(f"python_{_name}")),  # type: ignore[union-attr]
+        seq(Ref("python_escape"), Ref(f"python_{_name}")),
+    )
