@@ -22,6 +22,7 @@ from toolgram.export.expressions import (
     Member,
     Members,
     OtherName,
+    Quoted,
     Ref,
     Repeat,
     Rules,
@@ -102,6 +103,8 @@ class Writer:
             case Repeat():
                 most = expr.low + 3 if expr.high is None else min(expr.high, expr.low + 3)
                 return "".join(self.write(expr.body) for _ in range(rng.randint(expr.low, most)))
+            case Quoted():
+                return self.write(expr.body)
             case Blanks():
                 return rng.choice(("", "", " ", "\n  "))
             case OtherName():

@@ -16,6 +16,7 @@ from toolgram.export.expressions import (
     Expr,
     Lit,
     OtherName,
+    Quoted,
     Ref,
     Repeat,
     Seq,
@@ -29,6 +30,7 @@ from toolgram.export.expressions import (
     star,
     without_characters,
 )
+from toolgram.export.regexes import regular
 from toolgram.export.texts import fixed_words
 from toolgram.export.writing import Note, RuleWriter, ranges, written_ranges
 
@@ -94,17 +96,61 @@ class EbnfWriter(RuleWriter):
 
     def repeated(self, expr: Repeat) -> str:
         """Limits on the length of a text are left out, unless they are asked for."""
-        if not (expr.is_length or _has_wide_class(expr)) or (expr.high is None and expr.low <= _MOST_UNROLLED):
-            if expr.high is None and not isinstance(expr.body, Class):
-                return f"({self._part(seq(*[expr.body] * expr.low, star(expr.body)))})"
-            return super().repeated(expr)
-        if self.length_limits:
+        found = self._uncounted(expr)
+        if found != expr:
+            return f"({self._part(found)})"
+        if self._is_slow(expr) and self.length_limits:
             return self._limited(expr)
+        if expr.high is None and not isinstance(expr.body, Class):
+            return f"({self._part(seq(*[expr.body] * expr.low, star(expr.body)))})"
+        return super().repeated(expr)
+
+    def _is_slow(self, expr: Repeat) -> bool:
+        """Whether the engine unrolls a repetition at a high price."""
+        if expr.high is None and expr.low <= _MOST_UNROLLED:
+            return False
+        return expr.is_length or _has_wide_class(expr)
+
+    def _uncounted(self, expr: Repeat) -> Expr:
+        """A repetition without a limit that is not enforced."""
+        if self.length_limits or not self._is_slow(expr):
+            return expr
         self.note(
             "xgrammar does not enforce limits on the length of a text, because they make it slow; `length_limits=True` "
             "enforces them"
         )
-        return f"({self._part(seq(*[expr.body] * min(expr.low, _MOST_UNROLLED), star(expr.body)))})"
+        return Repeat(expr.body, min(expr.low, _MOST_UNROLLED), None)
+
+    def quoted(self, expr: Quoted) -> str:
+        """A text as a value: a rule, which may stand in many places."""
+        return self.rule(expr, "quoted", lambda: self.pattern(expr.body))
+
+    def pattern(self, expr: Expr) -> str:
+        """A text of some form as one regular expression, where it is one."""
+        written = regular(self._without_limits(expr))
+        if written is None or self.length_limits or "(?s" in written:
+            return self.body(expr)
+        return self.regex(written)
+
+    def regex(self, written: str) -> str:
+        """A regular expression."""
+        return f"Regex({self.literal(written)})"
+
+    def _without_limits(self, expr: Expr) -> Expr:
+        """The expression without the counts that are not enforced."""
+        match expr:
+            case Seq():
+                return seq(*map(self._without_limits, expr.parts))
+            case Choice():
+                return choice(*map(self._without_limits, expr.options))
+            case Star():
+                return star(self._without_limits(expr.body))
+            case Repeat():
+                found = self._uncounted(expr)
+                if found != expr:
+                    return self._without_limits(found)
+                return Repeat(self._without_limits(expr.body), expr.low, expr.high, expr.is_length)
+        return expr
 
     def _limited(self, expr: Repeat) -> str:
         """A rule with a limit on its characters; a short escape counts as two of them."""
@@ -138,6 +184,10 @@ class EbnfWriter(RuleWriter):
 
 class GbnfWriter(EbnfWriter):
     """GBNF for llama.cpp."""
+
+    def pattern(self, expr: Expr) -> str:
+        """A text of some form."""
+        return self.body(expr)
 
     behind_string = ""
 

@@ -130,6 +130,13 @@ class Blanks(Shared):
 
 
 @dataclass(frozen=True, eq=False)
+class Quoted(Shared):
+    """A text of some form as a value, with its quotes. Engines read it fastest as one regular expression."""
+
+    body: Expr
+
+
+@dataclass(frozen=True, eq=False)
 class OtherName(Shared):
     """A name in JSON, with its quotes, that is none of some names."""
 
@@ -205,6 +212,7 @@ Expr: TypeAlias = (
     | Star
     | Json
     | Blanks
+    | Quoted
     | OtherName
     | Text
     | Members
@@ -391,7 +399,7 @@ def children(expr: Expr) -> list[Expr]:
             return list(expr.parts)
         case Choice():
             return list(expr.options)
-        case Star() | Repeat():
+        case Star() | Repeat() | Quoted():
             return [expr.body]
         case Members():
             return [each for member in expr.members for each in (member.first, member.later)]

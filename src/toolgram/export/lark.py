@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from toolgram.export.arguments import in_braces, json_members
 from toolgram.export.ebnf import EbnfWriter
@@ -34,72 +33,21 @@ from toolgram.export.expressions import (
     Token,
     children,
     choice,
-    complement,
-    is_wide,
     members_in_turn,
     seq,
     star,
 )
-from toolgram.export.notations import BASE
-from toolgram.export.writing import RuleWriter, is_length, ranges, written_ranges
+from toolgram.export.regexes import JSON_STRING, regex, regex_class, regex_count, regex_ranges, regular
+from toolgram.export.writing import RuleWriter, is_length
 
 _MOST_BITS = 60
 _LONGEST_RAW = 16  # a limit on the length of a raw value: with a larger one llguidance may not find its end
-# a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
-_PYTHON_STRING = "|".join(
-    rf"{quote}([^{quote}\\\x00-\x1f]|\\[^0-7xuUN\x00-\x1f]|\\x[0-9a-fA-F]{{2}}|"
-    rf"\\u(?:[0-9a-ce-fA-CE-F][0-9a-fA-F]|[dD][0-7])[0-9a-fA-F]{{2}})*{quote}"
-    for quote in "\"'"
-)
-_JSON_STRING = r'"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
-_LEAVES = {
-    "python_string": _PYTHON_STRING,
-    "words_string": _PYTHON_STRING,
-    "json_string": _JSON_STRING,
-    "json_alone": _JSON_STRING,
-}
-_SCALARS = ("integer", "number", "boolean", "null")
 
 
 def lark_string(text: str) -> str:
     """A text as a Lark string; characters that cannot be printed are escaped."""
     written = json.dumps(text, ensure_ascii=False)
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in written)
-
-
-@lru_cache(maxsize=512)
-def _class(characters: str, negated: bool) -> str:
-    """A character class of a regular expression between slashes."""
-    if not characters:
-        return "(?s:.)" if negated else "[^\\x00-\\x7f]"
-    return f"[{'^' if negated else ''}{ranges(characters, _escaped)}]"
-
-
-_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
-
-
-def _escaped(char: str) -> str:
-    if char in _SHORT:
-        return _SHORT[char]
-    if char in "\\]^-[/":
-        return "\\" + char
-    code = ord(char)
-    return char if char.isprintable() or code > 0xFFFF else f"\\u{code:04x}"
-
-
-@lru_cache(maxsize=512)
-def _ranged(found: tuple[tuple[int, int], ...]) -> str:
-    """A character class of a regular expression, from ranges."""
-    if not is_wide(found):
-        return f"[{written_ranges(found, _escaped)}]"
-    others = complement(found)
-    return f"[^{written_ranges(others, _escaped)}]" if others else "(?s:.)"
-
-
-def _count(expr: Repeat) -> str:
-    if expr.high is None and expr.low < 2:
-        return "+" if expr.low else "*"
-    return f"{{{expr.low},{'' if expr.high is None else expr.high}}}"
 
 
 def _has_class(expr: Expr) -> bool:
@@ -110,33 +58,6 @@ def _has_class(expr: Expr) -> bool:
             return True
         pending += children(here)
     return False
-
-
-def regular(expr: Expr) -> str | None:
-    """An expression as a regular expression; None where it is none."""
-    match expr:
-        case Lit():
-            return _regex(expr.text)
-        case Class():
-            return _ranged(expr.ranges)
-        case Repeat() | Star():
-            inner = regular(expr.body)
-            count = _count(expr) if isinstance(expr, Repeat) else "*"
-            return None if inner is None else f"({inner}){count}"
-        case Seq() | Choice():
-            parts = [regular(each) for each in children(expr)]
-            if None in parts:
-                return None
-            joined = ("" if isinstance(expr, Seq) else "|").join(part or "" for part in parts)
-            return joined if isinstance(expr, Seq) else f"({joined})"
-        case Break():
-            return ""
-        case Ref():
-            if expr.name in _LEAVES:
-                return f"({_LEAVES[expr.name]})"
-            scalar = expr.name in BASE and expr.name.partition("_")[2] in _SCALARS
-            return regular(BASE[expr.name]) if scalar else None
-    return None
 
 
 class LarkWriter(RuleWriter):
@@ -159,22 +80,22 @@ class LarkWriter(RuleWriter):
 
     def char_class(self, characters: str, negated: bool = False) -> str:
         """A regular expression of one class."""
-        return f"/{_class(characters, negated)}/"
+        return f"/{regex_class(characters, negated)}/"
 
     def class_item(self, expr: Class) -> str:
         """A regular expression of one class."""
-        return f"/{_ranged(expr.ranges)}/"
+        return f"/{regex_ranges(expr.ranges)}/"
 
     def run(self, characters: str, most: int) -> str:
         """A bounded run, as one regular expression."""
-        return f"/{_class(characters, False)}{{0,{most}}}/"
+        return f"/{regex_class(characters, False)}{{0,{most}}}/"
 
     def characters(self, expr: Chars) -> str:
         """A run, as one regular expression where nothing is excluded."""
         if expr.but:
             return super().characters(expr)
-        rest = f"{_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
-        return f"/{_class(expr.first, False)}{rest}/"
+        rest = f"{regex_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
+        return f"/{regex_class(expr.first, False)}{rest}/"
 
 
 class XgrammarWriter(LarkWriter, EbnfWriter):
@@ -189,14 +110,18 @@ class XgrammarWriter(LarkWriter, EbnfWriter):
     def starred(self, expr: Star) -> str:
         """A set of characters as one regular expression, anything else as a rule that calls itself."""
         if isinstance(expr.body, Class):
-            return f"/{_ranged(expr.body.ranges)}*/"
+            return f"/{regex_ranges(expr.body.ranges)}*/"
         return super().starred(expr)
 
     def repeated(self, expr: Repeat) -> str:
         """A set of characters as one regular expression."""
         if isinstance(expr.body, Class) and not expr.is_length and (expr.high is None or expr.high < 64):
-            return f"/{_ranged(expr.body.ranges)}{_count(expr)}/"
+            return f"/{regex_ranges(expr.body.ranges)}{regex_count(expr)}/"
         return super().repeated(expr)
+
+    def regex(self, written: str) -> str:
+        """A regular expression."""
+        return f"/{written}/"
 
     def text(self, expr: Text) -> str:
         """Free text, by its automaton."""
@@ -224,15 +149,15 @@ class LlguidanceWriter(LarkWriter):
 
     def run(self, characters: str, most: int) -> str:
         """A bounded run, as a terminal."""
-        body = f"/{_class(characters, False)}{{0,{most}}}/"
+        body = f"/{regex_class(characters, False)}{{0,{most}}}/"
         return self.terminal(body, "run", body)
 
     def characters(self, expr: Chars) -> str:
         """A run, as a terminal."""
-        rest = f"{_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
-        body = f"/{_class(expr.first, False)}{rest}/"
+        rest = f"{regex_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
+        body = f"/{regex_class(expr.first, False)}{rest}/"
         if expr.but:
-            body += f" & ~/({'|'.join(map(_regex, expr.but))})/"
+            body += f" & ~/({'|'.join(map(regex, expr.but))})/"
         return self.terminal(body, "run", body)
 
     # --- parts that are one terminal: a lexer reads sets of characters and their repetition --------------------------
@@ -266,8 +191,8 @@ class LlguidanceWriter(LarkWriter):
 
     def other_name(self, expr: OtherName) -> str:
         """A name in JSON that is none of some names."""
-        names = "|".join(_regex(json.dumps(name, ensure_ascii=False)) for name in expr.but)
-        return self.terminal(expr, "key", f"/{_JSON_STRING}/ & ~/{names}/")
+        names = "|".join(regex(json.dumps(name, ensure_ascii=False)) for name in expr.but)
+        return self.terminal(expr, "key", f"/{JSON_STRING}/ & ~/{names}/")
 
     def json_value(self, expr: Json) -> str:
         """`%json`; or, where it can be expressed, an object with its keys in any order."""
@@ -277,7 +202,7 @@ class LlguidanceWriter(LarkWriter):
             members = json_members(schema, schema) if expr.any_order else None
             if members is not None:
                 found = in_braces(members)
-                self._count(found)
+                self.regex_count(found)
                 self.names[key] = self.rule(("object", expr), "object", lambda: self.body(found))
             else:
                 text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
@@ -292,7 +217,7 @@ class LlguidanceWriter(LarkWriter):
         marker = "|".join(_pattern(each) for each in patterns)
         if expr.closer:
             longer = [each for each in patterns if _ends_longer(each, expr.closer)]
-            body = f"/(?s:.*){_regex(expr.closer)}/ & ~/(?s:.*)({marker})(?s:.+)/"
+            body = f"/(?s:.*){regex(expr.closer)}/ & ~/(?s:.*)({marker})(?s:.+)/"
             if longer:
                 body += f" & ~/(?s:.*)({'|'.join(_pattern(each) for each in longer)})/"
         elif marker:
@@ -306,7 +231,7 @@ class LlguidanceWriter(LarkWriter):
             found = regular(within)
             if found is None:
                 raise AssertionError("a pattern is regular")
-            body += f" & /({found}){_regex(expr.closer)}/"
+            body += f" & /({found}){regex(expr.closer)}/"
         return self.terminal(("text", body), "text", body)
 
     def text_within(self, expr: Text) -> str:
@@ -348,7 +273,7 @@ class LlguidanceWriter(LarkWriter):
     def ordered_in_turn(self, expr: Members) -> Expr:
         """Arguments in their own order."""
         found = members_in_turn(expr)
-        self._count(found)
+        self.regex_count(found)
         return found
 
 
@@ -467,22 +392,15 @@ def cut(root: Expr, cuts: Mapping[str, int]) -> Expr:
     return made(root)
 
 
-def _regex(text: str) -> str:
-    """A text as a regular expression between slashes."""
-    return "".join(
-        _SHORT[char] if char in _SHORT else "\\" + char if char in r"\.+*?()|[]{}^$#&-~/" else char for char in text
-    )
-
-
 def _pattern(pattern: tuple[Step, ...]) -> str:
     return "".join(_step(step) for step in pattern)
 
 
 def _step(step: Step) -> str:
     if len(step.characters) == 1 and not step.negated:
-        body = _regex(next(iter(step.characters)))
+        body = regex(next(iter(step.characters)))
     else:
-        body = _class("".join(sorted(step.characters)), step.negated)
+        body = regex_class("".join(sorted(step.characters)), step.negated)
     return body + ("*" if step.repeated else "")
 
 

@@ -20,12 +20,14 @@ from toolgram.export.expressions import (
     Class,
     Expr,
     Lit,
+    Quoted,
     Ref,
     Repeat,
     Seq,
     Star,
     choice,
     complement,
+    joined_ranges,
     optional,
     seq,
     star,
@@ -99,8 +101,7 @@ def _escaped(expr: Expr, special: Sequence[int], written: Callable[[int], str], 
         case Class():
             inside = [code for code in special if any(low <= code <= high for low, high in expr.ranges)]
             plain = without_characters(expr.ranges, [*special, *range(0xD800, 0xE000)] if inside else special)
-            escapes = [Lit(written(code)) for code in inside]
-            found = choice(*([Class(plain)] if plain else []), *escapes)
+            found = choice(*([Class(plain)] if plain else []), *_escapes([written(code) for code in inside]))
         case Seq():
             found = seq(*(_escaped(each, special, written, known) for each in expr.parts))
         case Choice():
@@ -114,8 +115,16 @@ def _escaped(expr: Expr, special: Sequence[int], written: Callable[[int], str], 
     return found
 
 
+def _escapes(written: Sequence[str]) -> list[Expr]:
+    """One of some escapes. Those that differ in their last character alone are a set of characters behind the rest."""
+    last: dict[str, list[tuple[int, int]]] = {}
+    for each in written:
+        last.setdefault(each[:-1], []).append((ord(each[-1]), ord(each[-1])))
+    return [seq(Lit(rest), Class(joined_ranges(found))) for rest, found in last.items()]
+
+
 _JSON_SPECIAL = (*_CONTROL, 34, 92)
-_JSON_ANY = choice(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_escape"))
+JSON_CHARACTER = choice(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_escape"))
 _PYTHON_ANY = {
     quote: choice(Class(complement((code, code) for code in (*_CONTROL, ord(quote), 92))), Ref("python_escape"))
     for quote in "\"'"
@@ -123,8 +132,8 @@ _PYTHON_ANY = {
 
 
 def _json_quoted(text: Expr) -> Expr:
-    inner = _with_any(text, _JSON_ANY, lambda rest: _escaped(rest, _JSON_SPECIAL, _json_character, {}))
-    return seq(Lit('"'), inner, Lit('"'))
+    inner = _with_any(text, JSON_CHARACTER, lambda rest: _escaped(rest, _JSON_SPECIAL, _json_character, {}))
+    return Quoted(seq(Lit('"'), inner, Lit('"')))
 
 
 def _python_quoted(text: Expr) -> Expr:
@@ -136,7 +145,7 @@ def _python_quoted(text: Expr) -> Expr:
             return _escaped(rest, special, _python_character(quote), {})
 
         options.append(seq(Lit(quote), _with_any(text, _PYTHON_ANY[quote], written), Lit(quote)))
-    return choice(*options)
+    return Quoted(choice(*options))
 
 
 def _with_any(text: Expr, character: Expr, written: Callable[[Expr], Expr]) -> Expr:

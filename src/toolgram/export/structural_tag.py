@@ -23,6 +23,7 @@ from toolgram.export.expressions import (
     Lit,
     Members,
     OtherName,
+    Quoted,
     Ref,
     Repeat,
     Rules,
@@ -88,7 +89,7 @@ class _Formats:
                     )
                     return self.of(members_in_turn(expr))
                 return self.embedded(expr)
-            case Json() | Chars() | Class() | Repeat() | Blanks() | OtherName() | Rules():
+            case Json() | Chars() | Class() | Repeat() | Blanks() | Quoted() | OtherName() | Rules():
                 return self.embedded(expr)
             case Ref():
                 raise AssertionError("a rule is only known inside its language")

@@ -25,6 +25,7 @@ from toolgram.export.expressions import (
     Lit,
     Members,
     OtherName,
+    Quoted,
     Ref,
     Repeat,
     Rules,
@@ -161,6 +162,8 @@ class RuleWriter:
                 return self.json_value(expr)
             case Blanks():
                 return self.blanks()
+            case Quoted():
+                return self.quoted(expr)
             case OtherName():
                 return self.other_name(expr)
             case Text():
@@ -305,6 +308,10 @@ class RuleWriter:
         """Blanks where JSON allows them."""
         return self.char_class(" \n\t\r") + "*"
 
+    def quoted(self, expr: Quoted) -> str:
+        """A text as a value: a rule, which may stand in many places."""
+        return self.rule(expr, "quoted", lambda: self.body(expr.body))
+
     def other_name(self, expr: OtherName) -> str:
         """A name in JSON that is none of some names."""
         return self.rule(expr, "key", lambda: self.body(self._first_of_other_name(expr)))
@@ -339,7 +346,11 @@ class RuleWriter:
         if found != expr.within:
             shown = " ".join(repr(char) for char in sorted(begins))
             self.note(f"a raw value with a pattern or a length holds none of the characters {shown}")
-        return self.item(seq(found, Lit(expr.closer)))
+        return f"({self.pattern(found)} {self.literal(expr.closer)})" if expr.closer else self.pattern(found)
+
+    def pattern(self, expr: Expr) -> str:
+        """A text of some form."""
+        return self.item(expr)
 
 
 def is_length(expr: Expr) -> bool:

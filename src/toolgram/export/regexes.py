@@ -1,0 +1,113 @@
+"""Expressions as regular expressions, in the dialect that llguidance and xgrammar both read.
+
+Strategy: what has no rules that call themselves is a regular expression, written from the inside out.  Strings are the
+exception: their rules call themselves, and their regular expressions are known.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from toolgram.export.expressions import (
+    Break,
+    Choice,
+    Class,
+    Expr,
+    Lit,
+    Quoted,
+    Ref,
+    Repeat,
+    Seq,
+    Star,
+    children,
+    complement,
+    is_wide,
+)
+from toolgram.export.notations import BASE
+from toolgram.export.writing import ranges, written_ranges
+
+# a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
+_PYTHON_STRING = "|".join(
+    rf"{quote}([^{quote}\\\x00-\x1f]|\\[^0-7xuUN\x00-\x1f]|\\x[0-9a-fA-F]{{2}}|"
+    rf"\\u(?:[0-9a-ce-fA-CE-F][0-9a-fA-F]|[dD][0-7])[0-9a-fA-F]{{2}})*{quote}"
+    for quote in "\"'"
+)
+JSON_STRING = r'"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
+_LEAVES = {
+    "python_string": _PYTHON_STRING,
+    "words_string": _PYTHON_STRING,
+    "json_string": JSON_STRING,
+    "json_alone": JSON_STRING,
+}
+_FLAT = ("integer", "number", "boolean", "null", "escape", "escaped")  # rules that call no string, list or object
+
+
+@lru_cache(maxsize=512)
+def regex_class(characters: str, negated: bool) -> str:
+    """A character class of a regular expression between slashes."""
+    if not characters:
+        return "(?s:.)" if negated else "[^\\x00-\\x7f]"
+    return f"[{'^' if negated else ''}{ranges(characters, _escaped)}]"
+
+
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def _escaped(char: str) -> str:
+    if char in _SHORT:
+        return _SHORT[char]
+    if char in "\\]^-[/":
+        return "\\" + char
+    code = ord(char)
+    return char if char.isprintable() or code > 0xFFFF else f"\\u{code:04x}"
+
+
+@lru_cache(maxsize=512)
+def regex_ranges(found: tuple[tuple[int, int], ...]) -> str:
+    """A character class of a regular expression, from ranges."""
+    if not is_wide(found):
+        return f"[{written_ranges(found, _escaped)}]"
+    others = complement(found)
+    return f"[^{written_ranges(others, _escaped)}]" if others else "(?s:.)"
+
+
+def regex_count(expr: Repeat) -> str:
+    if expr.high is None and expr.low < 2:
+        return "+" if expr.low else "*"
+    return f"{{{expr.low},{'' if expr.high is None else expr.high}}}"
+
+
+def regular(expr: Expr) -> str | None:
+    """An expression as a regular expression; None where it is none."""
+    match expr:
+        case Lit():
+            return regex(expr.text)
+        case Class():
+            return regex_ranges(expr.ranges)
+        case Repeat() | Star():
+            inner = regular(expr.body)
+            count = regex_count(expr) if isinstance(expr, Repeat) else "*"
+            return None if inner is None else f"({inner}){count}"
+        case Seq() | Choice():
+            parts = [regular(each) for each in children(expr)]
+            if None in parts:
+                return None
+            joined = ("" if isinstance(expr, Seq) else "|").join(part or "" for part in parts)
+            return joined if isinstance(expr, Seq) else f"({joined})"
+        case Break():
+            return ""
+        case Ref():
+            if expr.name in _LEAVES:
+                return f"({_LEAVES[expr.name]})"
+            flat = expr.name in BASE and expr.name.partition("_")[2] in _FLAT
+            return regular(BASE[expr.name]) if flat else None
+        case Quoted():
+            return regular(expr.body)
+    return None
+
+
+def regex(text: str) -> str:
+    """A text as a regular expression between slashes."""
+    return "".join(
+        _SHORT[char] if char in _SHORT else "\\" + char if char in r"\.+*?()|[]{}^$#&-~/" else char for char in text
+    )
