@@ -202,7 +202,7 @@ class LlguidanceWriter(LarkWriter):
             members = json_members(schema, schema) if expr.any_order else None
             if members is not None:
                 found = in_braces(members)
-                self.regex_count(found)
+                self._count(found)
                 self.names[key] = self.rule(("object", expr), "object", lambda: self.body(found))
             else:
                 text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
@@ -273,7 +273,7 @@ class LlguidanceWriter(LarkWriter):
     def ordered_in_turn(self, expr: Members) -> Expr:
         """Arguments in their own order."""
         found = members_in_turn(expr)
-        self.regex_count(found)
+        self._count(found)
         return found
 
 
