@@ -14,20 +14,26 @@ closed, which the engine's own tags take for granted as well, so that both sides
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import platform
 import random
-import statistics
+import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import toolgram
-from benchmarks.vocabularies import Vocabulary, vocabulary
+from benchmarks.vocabularies import NAMES, Vocabulary, vocabulary
 from tests.export.engines import import_xgrammar
+from tests.export.measuring import PROMPTS, problem_of
 from tests.export.schema_pool import pool
 from tests.export.writing import random_output
 from toolgram.export import export_request, expression
@@ -51,10 +57,17 @@ BUILT_IN = {
     "minimax_m2": "minimax",
     "qwen3_coder": "qwen_3_coder",
 }
+VERBS = ("get_page", "search", "update_row", "list")
 SIZES = (1, 8, 40)
 CHOICES = ("auto", "required", "named")
+WHOLE = ("hermes", "qwen3_coder", "llama3_json", "mistral_v11")
+WITHOUT_BUILT_IN = ("mistral_v11", "lfm2", "llama4_pythonic")
+SETS = {1: 3}  # toolsets for a size
 OUTPUTS = 3
+TRIES = 60
 ROUNDS = 3
+FREE_COMPILE, MOST_MASK, MOST_LATER, MOST_LLGUIDANCE = 50.0, 1000.0, 100.0, 100.0
+BEGIN, END = "<!-- speed -->", "<!-- /speed -->"
 NOT_THEIRS = ("allOf", "oneOf", "dict", "float", "minLength", "maxLength")  # read otherwise, or counted out, by its own
 CLOSED = "is closed: no other names are written"
 
@@ -83,7 +96,7 @@ def tools(size: int, seed: int = 0) -> list[dict[str, Any]]:
     chosen = random.Random(f"{size} {seed}").sample(_schemas(), size)
     return [
         {"type": "function", "function": {"name": f"{verb}_{at}", "parameters": schema}}
-        for at, (schema, verb) in enumerate(zip(chosen, ["get_page", "search", "update_row", "list"] * size))
+        for at, (schema, verb) in enumerate(zip(chosen, VERBS * size, strict=False))
     ]
 
 
@@ -92,7 +105,7 @@ def wish(choice: str, declared: Sequence[dict[str, Any]]) -> Any:
     return {"type": "function", "function": {"name": declared[0]["function"]["name"]}} if choice == "named" else choice
 
 
-def markers(fmt: toolgram.Format) -> list[str]:
+def special_texts(fmt: toolgram.Format) -> list[str]:
     """The texts of a format's special tokens."""
     shapes = (fmt.spec.terminals[token] for token in fmt.spec.special_tokens)
     return sorted(shape.text for shape in shapes if isinstance(shape, Literal))
@@ -193,43 +206,205 @@ class Llguidance:
 
 @dataclass
 class Cost:
-    """What one grammar costs: milliseconds to compile, and for a later toolset; microseconds for each mask."""
+    """What grammars cost: milliseconds to compile, and for a later toolset; microseconds for each mask."""
 
-    compile: float
-    later: float
+    compile: float = 0.0
+    later: float = 0.0
     masks: list[float] = field(default_factory=list)
-    taken: int = 0  # outputs that it accepts
 
     def at(self, share: float) -> float:
         """A percentile of the masks."""
         return float(np.quantile(self.masks, share)) if self.masks else float("nan")
 
 
+@dataclass(frozen=True)
+class Case:
+    """One format and request."""
+
+    vocabulary: str
+    format: str
+    size: int
+    choice: str
+
+
+@dataclass
+class Row:
+    """What one case costs: the structural tag, the engine's own tag, llguidance."""
+
+    case: Case
+    own: str  # the key of the engine's own tag
+    ours: Cost = field(default_factory=Cost)
+    theirs: Cost = field(default_factory=Cost)
+    llguidance: Cost = field(default_factory=Cost)
+    all_tokens: bool = True  # whether the markers that end a text are tokens
+
+    def missed(self) -> list[str]:
+        """The targets that are missed."""
+        found = []
+        if self.ours.compile > max(2 * self.theirs.compile, FREE_COMPILE):
+            found.append("compile")
+        if self.ours.at(0.95) > 2 * self.theirs.at(0.95) or self.ours.at(0.95) > MOST_MASK:
+            found.append("mask")
+        if self.ours.later > MOST_LATER:
+            found.append("later")
+        if self.all_tokens and self.llguidance.at(0.95) > MOST_LLGUIDANCE:
+            found.append("llguidance")
+        return found
+
+
 def outputs(fmt: toolgram.Format, declared: list[dict[str, Any]], choice: Any) -> Iterator[str]:
-    """Outputs with calls that read well, written from the exported expression, without end."""
-    root, _ = expression(fmt, export_request(declared, choice), None, lambda words: None)
+    """Outputs with calls that read well, written from the exported expression."""
+    root, _ = expression(fmt, export_request(declared, choice, reasoning=False), PROMPTS.get(fmt.name), lambda words: None)
     rng = random.Random(f"{fmt.name} {len(declared)} {choice}")
-    for _ in range(400):
+    for _ in range(TRIES):
         text = random_output(root, rng)
-        message = fmt.parse(text, declared)
-        if message.tool_calls and not message.anomalies and (choice != "auto" or message.content):
+        message = fmt.parse(text, declared, PROMPTS.get(fmt.name, ""))
+        fits = not problem_of(fmt, text, declared, PROMPTS.get(fmt.name, ""))
+        if message.tool_calls and fits and (choice != "auto" or message.content):
             yield text
 
 
 def built_in(key: str, declared: list[dict[str, Any]], choice: Any) -> str:
     """xgrammar's own structural tag for a model, by its public function."""
-    module = import_xgrammar()
-    return str(
-        module.get_model_structural_tag(key, tools=declared, tool_choice=choice, reasoning="disabled").model_dump_json()
-    )
+    tag = import_xgrammar().get_model_structural_tag(key, tools=declared, tool_choice=choice, reasoning="disabled")
+    return str(tag.model_dump_json())
 
 
-def cost(engine: Xgrammar, tag: str, later: str, texts: Sequence[str]) -> Cost:
-    """A structural tag in xgrammar."""
-    took, grammar = engine.compiled(tag)
-    found = Cost(took, engine.later(tag, later))
+class Bench:
+    """Measures cases; vocabularies and engines are made once for each format."""
+
+    def __init__(self) -> None:
+        self.engines: dict[tuple[str, ...], tuple[Xgrammar, Llguidance]] = {}
+
+    def engine(self, name: str, markers: Sequence[str]) -> tuple[Xgrammar, Llguidance]:
+        """Both engines over a vocabulary with these markers; those of one format at a time."""
+        key = (name, *markers)
+        if key not in self.engines:
+            self.engines.clear()
+            vocab = vocabulary(name, markers)
+            self.engines[key] = (Xgrammar(vocab), Llguidance(vocab))
+        return self.engines[key]
+
+    def row(self, case: Case) -> Row:
+        """One case, over one toolset or several."""
+        row = Row(case, BUILT_IN.get(case.format, BUILT_IN["hermes"]))
+        for seed in range(SETS.get(case.size, 1)):
+            self._add(row, toolgram.get_format(case.format), tools(case.size, 2 * seed), tools(case.size, 2 * seed + 1))
+        return row
+
+    def _add(self, row: Row, fmt: toolgram.Format, declared: list[Any], others: list[Any]) -> None:
+        xgrammar, llguidance = self.engine(row.case.vocabulary, special_texts(fmt))
+        choice, other = wish(row.case.choice, declared), wish(row.case.choice, others)
+        own = built_in(row.own, declared, choice)
+        took, grammar = xgrammar.compiled(own)
+        written = list(outputs(fmt, declared, choice))
+        both = [text for text in written if fmt.name in BUILT_IN and xgrammar.masks(grammar, text)][:OUTPUTS]
+        chosen = both or written[:OUTPUTS]
+        theirs = both or list(outputs(toolgram.get_format("hermes"), declared, choice))[:OUTPUTS]
+        if not both:  # its outputs are others, so it is compared with hermes
+            row.own = BUILT_IN["hermes"]
+            own = built_in(row.own, declared, choice)
+            took, grammar = xgrammar.compiled(own)
+        made = partial(fmt.export, prefix=PROMPTS.get(fmt.name), reasoning=False)
+        _measure(row.theirs, took, xgrammar.later(own, built_in(row.own, others, other)), xgrammar, grammar, theirs)
+        tag = made("structural_tag", declared, choice).text
+        took, grammar = xgrammar.compiled(tag)
+        later = xgrammar.later(tag, made("structural_tag", others, other).text)
+        _measure(row.ours, took, later, xgrammar, grammar, chosen)
+        export = made("llguidance", declared, choice, special_tokens=llguidance.vocab.special)
+        row.all_tokens = row.all_tokens and "& ~" not in export.text
+        took, grammar = llguidance.compiled(export.text)
+        _measure(row.llguidance, took, 0.0, llguidance, grammar, chosen)
+
+
+def _measure(cost: Cost, took: float, later: float, engine: Any, grammar: Any, texts: Sequence[str]) -> None:
+    cost.compile, cost.later = max(cost.compile, took), max(cost.later, later)
     for text in texts:
         masks = engine.masks(grammar, text)
-        found.masks += masks or []
-        found.taken += masks is not None
-    return found
+        if masks is None:
+            raise SystemExit(f"exports: an output of its own is refused: {text!r}")
+        cost.masks += masks
+
+
+# --- what is said -------------------------------------------------------------------------------------------------
+
+HEAD = """| vocabulary | format | tools | call | compile ms (own) | p50 us (own) | p95 us (own) | later ms (own) | \
+llguidance ms | p95 us | missed |
+|---|---|--:|---|--:|--:|--:|--:|--:|--:|---|"""
+
+
+def cells(row: Row) -> str:
+    """A row of the table."""
+    case, ours, theirs, other = row.case, row.ours, row.theirs, row.llguidance
+    own = case.format if row.own == BUILT_IN.get(case.format) else f"{case.format} ({row.own})"
+    parts = [
+        case.vocabulary,
+        own,
+        str(case.size),
+        case.choice,
+        f"{ours.compile:.0f} ({theirs.compile:.0f})",
+        f"{ours.at(0.5):.1f} ({theirs.at(0.5):.1f})",
+        f"{ours.at(0.95):.0f} ({theirs.at(0.95):.0f})",
+        f"{ours.later:.0f} ({theirs.later:.0f})",
+        f"{other.compile:.0f}",
+        f"{other.at(0.95):.0f}" + ("" if row.all_tokens else "*"),
+        ", ".join(row.missed()),
+    ]
+    return f"| {' | '.join(parts)} |"
+
+
+def page(rows: Sequence[Row]) -> Iterator[str]:
+    """The section of the page."""
+    model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    machine = f"{os.cpu_count()} cores, {model[1] if model else platform.machine()}, Python {platform.python_version()}"
+    met = sum(not row.missed() for row in rows)
+    engines = f"xgrammar {version('xgrammar')} and llguidance {version('llguidance')}"
+    yield f"Measured with {engines} on {machine}, which other"
+    yield f"work shared. {met} of {len(rows)} rows meet all targets."
+    yield ""
+    yield HEAD
+    yield from (cells(row) for row in rows)
+
+
+def cases(formats: Sequence[str], whole: Sequence[str], vocabularies: Sequence[str]) -> Iterator[Case]:
+    """For some formats everything on every vocabulary; for the others what differs most, on the first."""
+    for name in [*whole, *(each for each in formats if each not in whole)]:
+        for words in vocabularies if name in whole else vocabularies[:1]:
+            for size in SIZES:
+                for choice in CHOICES if name in whole or size == 8 else CHOICES[:1]:
+                    yield Case(words, name, size, choice)
+
+
+def quick() -> list[Row]:
+    """What `make bench-check` measures: a few formats with eight tools."""
+    bench = Bench()
+    return [bench.row(Case("tekken", name, 8, "auto")) for name in ("hermes", "qwen3_coder", "mistral_v11")]
+
+
+def main() -> None:
+    """Print the table, or write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--formats", nargs="*", default=[*BUILT_IN, *WITHOUT_BUILT_IN])
+    parser.add_argument("--whole", nargs="*", default=WHOLE, help="formats with every request and vocabulary")
+    parser.add_argument("--vocabularies", nargs="*", default=NAMES)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--write", type=Path)
+    wanted = parser.parse_args()
+    bench = Bench()
+    rows = []
+    whole = [name for name in wanted.whole if name in wanted.formats]
+    for case in cases(wanted.formats, whole, wanted.vocabularies) if not wanted.quick else ():
+        rows.append(bench.row(case))
+        print(cells(rows[-1]), flush=True)
+    if wanted.quick:
+        rows = quick()
+        print(*map(cells, rows), sep="\n")
+    if wanted.write is not None:
+        text = wanted.write.read_text(encoding="utf-8")
+        before, _, rest = text.partition(BEGIN)
+        table = "\n".join(page(rows))
+        wanted.write.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

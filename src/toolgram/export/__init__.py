@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolgram.errors import ToolgramError
@@ -61,6 +62,7 @@ def export(
         open_objects,
         text_before_calls,
     )
+    request = replace(request, tokens_as_text=chosen.tokens_as_text)
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
     special = {
         token: shape.text

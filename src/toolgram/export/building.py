@@ -80,7 +80,7 @@ class Builder:
         self.ends: dict[
             str, dict[str, None]
         ] = {}  # words that end the text of a state, in addition to what it must not contain
-        self.tagged = TaggedArguments(spec, paths, self._marker, note)
+        self.tagged = TaggedArguments(spec, paths, self._marker, note, frozenset(self._token_texts()))
         self.alike: dict[str, str] = {}
         self.representatives: dict[Any, str] = {}
 
@@ -404,8 +404,16 @@ class Builder:
                 shape = self.spec.terminals.get(trigger)
                 if isinstance(shape, Literal) and trigger not in self.rows[beyond] and len(shape.text) > 2:
                     found.append(literal_pattern(shape.text))
-            self.known_forbidden[state] = Forbidden(tuple(dict.fromkeys(found)))
+            tokens = {literal_pattern(text) for text in self._token_texts()}
+            self.known_forbidden[state] = Forbidden(tuple(each for each in dict.fromkeys(found) if each not in tokens))
         return self.known_forbidden[state]
+
+    def _token_texts(self) -> Iterator[str]:
+        """The markers that are tokens and nothing else: text may spell them out."""
+        for trigger in self.spec.special_tokens:
+            shape = self.spec.terminals[trigger]
+            if isinstance(shape, Literal) and not self.request.is_text(shape.text):
+                yield shape.text
 
     def _text_edges(self, state: str) -> list[Edge]:
         """The transitions out of free text in a state: those observed there, and those of other content that fit."""

@@ -34,6 +34,11 @@ class ExportRequest:
     tokens: Mapping[str, int | None] = field(default_factory=dict)  # markers that are special tokens, with known ids
     text_before_calls: bool = False  # whether text may stand before a call that there must be
     named: bool = False  # exactly one call, and nothing behind it
+    tokens_as_text: bool = True  # whether the engine reads a special token as its text, too; else text may spell it out
+
+    def is_text(self, marker: str) -> bool:
+        """Whether a marker, spelled out in text, is that marker."""
+        return self.tokens_as_text or marker not in self.tokens
 
 
 def export_request(

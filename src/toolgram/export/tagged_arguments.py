@@ -52,11 +52,20 @@ class _Place(NamedTuple):
 
 
 class TaggedArguments:
-    """Writes the tagged arguments of a format for one request. `marker` is the text or token of a transition."""
+    """Writes the tagged arguments of a format for one request. `marker` is the text or token of a transition.
+
+    `tokens` are the markers that are tokens and nothing else.
+    """
 
     def __init__(
-        self, spec: Spec, paths: ObservedPaths, marker: Callable[[Edge], Expr], note: Callable[[str], object]
+        self,
+        spec: Spec,
+        paths: ObservedPaths,
+        marker: Callable[[Edge], Expr],
+        note: Callable[[str], object],
+        tokens: frozenset[str] = frozenset(),
     ) -> None:
+        self.tokens = tokens
         self.spec, self.paths, self.marker, self.note = spec, paths, marker, note
         self.rows = rows_of(spec)
         self.known_members: dict[tuple[Any, ...], Expr] = {}
@@ -226,7 +235,7 @@ class TaggedArguments:
         found = []
         for trigger in self.rows[edge.source]:
             shape = self.spec.terminals.get(trigger)
-            if isinstance(shape, Literal):
+            if isinstance(shape, Literal) and shape.text not in self.tokens:
                 found.append(literal_pattern(shape.text + echoed))
         forbidden = Forbidden(tuple(dict.fromkeys(found)))
         marker = self.marker(edge)
