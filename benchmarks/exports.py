@@ -254,7 +254,9 @@ class Row:
 
 def outputs(fmt: toolgram.Format, declared: list[dict[str, Any]], choice: Any) -> Iterator[str]:
     """Outputs with calls that read well, written from the exported expression."""
-    root, _ = expression(fmt, export_request(declared, choice, reasoning=False), PROMPTS.get(fmt.name), lambda words: None)
+    root, _ = expression(
+        fmt, export_request(declared, choice, reasoning=False), PROMPTS.get(fmt.name), lambda words: None
+    )
     rng = random.Random(f"{fmt.name} {len(declared)} {choice}")
     for _ in range(TRIES):
         text = random_output(root, rng)
