@@ -1,9 +1,9 @@
 """Has a change made toolgram slower? A few workloads are measured as ratios to the floor and compared with committed
 ratios.
 
-`make bench-check` measures and compares with `baseline.json`, and a few exported grammars with the engines' own; `make bench-baseline` writes that file.  Ratios hardly
+`make bench-check` measures and compares with `baseline.json`; `make bench-baseline` writes that file.  Ratios hardly
 depend on the machine, but they do depend on its other load.  So a workload that seems too slow is measured again, and
-the smallest of its figures counts.
+the smallest of its figures counts.  A few exported grammars are measured beside the engines' own.
 """
 
 from __future__ import annotations
