@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema_rs
 
 import toolgram
-from tests.export.engines import Engines, import_xgrammar, sample
+from tests.export.engines import Engines, sample
 from tests.export.schema_pool import pool, spoiled, values
 from toolgram.export.normalising import normal_form
 
@@ -41,14 +41,14 @@ def standard(schema: Any) -> Any:
     return made
 
 
-# What the written schemas say that is not JSON Schema, so that the judge reads them otherwise: there the normal form is.
+# What is not JSON Schema, so that the judge reads it otherwise: there the normal form is the judge.
 READ_OTHERWISE = {"types of another language", "upper case", "empty enum", "required is a word", "old tuple",
                   "old exclusive"}  # fmt: skip
 
 
 @lru_cache(maxsize=8)
 def judged(name: str) -> tuple[list[str], list[str]]:
-    """Valid and invalid arguments for a schema of the pool, as JSON. Valid are those that fit a closed object as well."""
+    """Valid and invalid arguments for a schema of the pool, as JSON. What is valid fits closed objects as well."""
     schema = pool()[name]
     form: Any = normal_form(schema, "f", lambda words: None, "object")
     closed = jsonschema_rs.Draft202012Validator(form)

@@ -40,7 +40,7 @@ from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.export.texts import WORD, characters_of, first_completion, literal_pattern, patterns_of, rest_of
 from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
 
-_BLANKS = {"", "\n", "\n\n"}  # that models write before a call, whatever the template does
+_BLANKS = {"", "\n", "\n\n"}  # that models write before and behind a call, whatever the template does
 _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
 
@@ -191,10 +191,13 @@ class Builder:
         if any("open_arguments" in edge.actions for edge in edges):
             yield from self._argument_moves(node, edges)
             edges = [edge for edge in edges if "open_arguments" not in edge.actions]
+        behind = node.state in self.ended and self.spec.states[node.state].meaning == "content"
         for edge in edges:
-            yield from self._step(node, edge, edge.lead)
+            for lead in sorted({edge.lead, *(_BLANKS if behind and not edge.lead.strip() else ())}):
+                yield from self._step(node, edge, lead)
         if self._may_end(node):
-            for lead in sorted({edge.lead for edge in edges if self._ends(edge)}):
+            ends = {edge.lead for edge in edges if self._ends(edge)}
+            for lead in sorted(ends | _BLANKS if ends and behind and not self.request.named else ends):
                 yield Lit(lead) if lead else EMPTY, None
 
     def _may_end(self, node: Node) -> bool:

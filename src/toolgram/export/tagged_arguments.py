@@ -215,7 +215,8 @@ class TaggedArguments:
             return NOTHING
         definitions = tool.schema.get("$defs", {})
         written: Expr = Json(schema_text(schema, definitions))
-        if self.paths.python_values:
+        alike = {"integer", "number"}.issuperset(_kinds(tool, schema))  # Python writes numbers as JSON does
+        if self.paths.python_values and not alike:
             values = Values(tool.schema, noting(tool, self.note), PYTHON)
             start = values.value(schema)
             written = choice(written, values.rules(start)) if start != NOTHING else written
