@@ -15,6 +15,7 @@ from toolgram.export.arguments import in_braces, json_members
 from toolgram.export.ebnf import EbnfWriter
 from toolgram.export.engines import fitted
 from toolgram.export.expressions import (
+    Blanks,
     Break,
     Chars,
     Choice,
@@ -291,6 +292,8 @@ def cuts_of(root: Expr) -> dict[str, int]:
     while pending:
         ways = places.ways(pending.pop())
         texts = sorted(symbol.text for symbol in ways if isinstance(symbol, Lit))
+        if any(isinstance(symbol, Json) for symbol in ways):  # which may begin with a brace of its own
+            cuts.update({text: max(cuts.get(text, 0), 1) for text in texts if text.startswith("{") and len(text) > 1})
         for at, text in enumerate(texts):
             for other in texts[at + 1 :]:
                 if not other.startswith(text):
@@ -326,6 +329,9 @@ class _Places:
                     self.add(part, here, begin)
                 self.free[begin].append(end)
             case Break():
+                self.free[begin].append(end)
+            case Blanks():
+                self.edges[begin].append((expr, end))
                 self.free[begin].append(end)
             case Choice():
                 for option in expr.options:
