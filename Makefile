@@ -118,6 +118,7 @@ vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vL
 
 export-table: $(READY) ## run exports whose grammars changed in their engines, write the table in docs/export.md; ALL=1, SAMPLES=200 for more
 	$(BIN)/python -m tests.export.table --write docs/export.md --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
+	$(BIN)/python -m tests.export.pool_figures --write docs/export.md
 
 conformance: $(READY) ## derive from every real chat template, parse its recorded outputs and write docs/conformance.md
 	$(BIN)/python -m tests.conformance.roundtrip --write docs/conformance.md $(ARGS)

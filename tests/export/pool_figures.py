@@ -8,11 +8,16 @@ engine, and the parser reads that back. The engines' own readings are asked for 
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import random
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -20,12 +25,16 @@ import jsonschema_rs
 import toolgram
 from tests.export.engines import Engines, sample
 from tests.export.schema_pool import pool, spoiled, values
+from toolgram.export import TARGETS
 from toolgram.export.normalising import normal_form
 
 VALUES = 6  # for each schema; as many again are spoiled once and twice
 CLOSED = "is closed: no other names are written"
 ORDER = "in the order of"
-OWN = {"xgrammar's own": "xgrammar json_schema", "llguidance's own": "llguidance %json"}
+OWN = ("xgrammar's own", "llguidance's own")
+BEGIN, END = "<!-- pool -->", "<!-- /pool -->"
+HEAD = """| | exported | compiled | valid accepted | invalid refused | sampled valid | silent |
+|---|--:|--:|--:|--:|--:|--:|"""
 
 
 def standard(schema: Any) -> Any:
@@ -46,13 +55,23 @@ READ_OTHERWISE = {"types of another language", "upper case", "empty enum", "requ
                   "old exclusive"}  # fmt: skip
 
 
+def judge_of(schema: Any) -> Any:
+    """The judge of a schema. Formats count: every engine enforces those that it knows."""
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
+
+
+def finite(text: str) -> float:
+    """A number of any size as one that the judge can hold."""
+    return max(min(float(text), sys.float_info.max), -sys.float_info.max)
+
+
 @lru_cache(maxsize=8)
 def judged(name: str) -> tuple[list[str], list[str]]:
     """Valid and invalid arguments for a schema of the pool, as JSON. What is valid fits closed objects as well."""
     schema = pool()[name]
     form: Any = normal_form(schema, "f", lambda words: None, "object")
-    closed = jsonschema_rs.Draft202012Validator(form)
-    judge = closed if name in READ_OTHERWISE else jsonschema_rs.Draft202012Validator(standard(schema))
+    closed = judge_of(form)
+    judge = closed if name in READ_OTHERWISE else judge_of(standard(schema))
     rng = random.Random(name)
     fitting: dict[str, None] = {}
     others: dict[str, None] = {}
@@ -89,7 +108,7 @@ def figures(name: str, target: str, samples: int = 1) -> Counter[str]:
 
     _count(found, name, accepts, in_notes)
     rng = random.Random(f"{name} {target}")
-    closed = jsonschema_rs.Draft202012Validator(normal_form(schema, "f", lambda words: None, "object"))
+    closed = judge_of(normal_form(schema, "f", lambda words: None, "object"))
     for _ in range(samples):
         text = sample(engine, rng, [begin], [], 40)
         if text is None:
@@ -97,7 +116,8 @@ def figures(name: str, target: str, samples: int = 1) -> Counter[str]:
             continue
         calls = fmt.parse(text, tools).tool_calls
         good = bool(calls) and all(
-            call.status == "complete" and closed.is_valid(json.loads(call.arguments)) for call in calls
+            call.status == "complete" and closed.is_valid(json.loads(call.arguments, parse_float=finite))
+            for call in calls
         )
         found["sampled valid" if good else "sampled invalid"] += 1
         found["silent"] += not good and not in_notes
@@ -133,3 +153,62 @@ def _count(found: Counter[str], name: str, accepts: Callable[[str], bool], in_no
         good = not accepts(arguments)
         found["invalid refused" if good else "invalid accepted"] += 1
         found["silent"] += not good and not in_notes
+
+
+# --- the table ----------------------------------------------------------------------------------------------------
+
+
+def _job(job: tuple[str, str]) -> Counter[str]:
+    name, which = job
+    return own_figures(name, which) if which in OWN else figures(name, which)
+
+
+def measured(which: str, names: list[str]) -> Counter[str]:
+    """The figures of one target, or of an engine's own reading, over schemas of the pool."""
+    with ProcessPoolExecutor(os.cpu_count()) as workers:
+        return sum(workers.map(_job, [(name, which) for name in names], chunksize=20), Counter())
+
+
+def lines(names: list[str]) -> Iterator[str]:
+    """The table."""
+    yield f"{len(names)} schemas; arguments of hermes, whose calls are JSON:"
+    yield ""
+    yield HEAD
+    for which in (*TARGETS, *OWN):
+        found = measured(which, names)
+        print(which, dict(found), file=sys.stderr)
+        said = [f"{found[good]}/{found[good] + found[bad]}" for good, bad in _PAIRS]
+        ours = which not in OWN
+        cells = [
+            str(found["exported"]) if ours else "",
+            str(found["compiled"]),
+            *said[:2],
+            said[2] if ours else "",
+            str(found["silent"]) if ours else "",
+        ]
+        yield f"| {which} | {' | '.join(cells)} |"
+
+
+_PAIRS = (
+    ("valid accepted", "valid refused"),
+    ("invalid refused", "invalid accepted"),
+    ("sampled valid", "sampled invalid"),
+)
+
+
+def main() -> None:
+    """The command: prints the table, or writes it into a page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path)
+    wanted = parser.parse_args()
+    table = "\n".join(lines(list(pool())))
+    if wanted.write is None:
+        print(table)
+        return
+    before, _, rest = wanted.write.read_text(encoding="utf-8").partition(BEGIN)
+    text = f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.partition(END)[2]}"
+    wanted.write.write_text(text, encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
