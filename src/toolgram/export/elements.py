@@ -11,9 +11,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from toolgram.export.arguments import schema_text
 from toolgram.export.expressions import EMPTY, NOTHING, Expr, Forbidden, Json, Lit, Step, Text, choice, optional, seq
 from toolgram.export.texts import literal_pattern
-from toolgram.export.values import alternatives, schema_text, text_of_schema, times
+from toolgram.export.values import alternatives, text_of_schema, times
 
 _DEEPEST = 4  # elements inside elements
 _ENFORCED = {
