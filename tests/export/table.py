@@ -14,7 +14,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -52,10 +52,12 @@ def measured(page: str) -> dict[str, tuple[str, list[str]]]:
     }
 
 
-def lines(samples: int, known: dict[str, tuple[str, list[str]]]) -> Iterator[str]:
-    """The table: rows that are current as they are, the others measured."""
+def lines(samples: int, known: dict[str, tuple[str, list[str]]], only: Sequence[str] = ()) -> Iterator[str]:
+    """The table: rows that are current as they are, the others measured; of `only` these formats, if there are any."""
     import_xgrammar()  # it prints the rules of schemas
-    marks = {name: fingerprint(name) for name in toolgram.format_names()}
+    asked = set(only or toolgram.format_names())
+    marks = {name: fingerprint(name) if name in asked else known[name][0] for name in toolgram.format_names()
+             if name in asked or name in known}  # fmt: skip
     rows = {name: known[name][1] for name, mark in marks.items() if known.get(name, ("",))[0] == mark}
     jobs = [(name, target, samples) for name in marks if name not in rows for target in TARGETS]
     with ProcessPoolExecutor(os.cpu_count()) as workers:
@@ -111,12 +113,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--all", action="store_true", help="measure everything, current or not")
+    parser.add_argument("--only", nargs="*", default=[], help="formats to look at; the others' rows stay")
     parser.add_argument("--write", type=Path)
     wanted = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
     old, _, after = rest.partition(END)
-    table = "\n".join(lines(wanted.samples, {} if wanted.all else measured(old)))
+    table = "\n".join(lines(wanted.samples, {} if wanted.all else measured(old), wanted.only))
     tail = "\n".join(recorded()) if wanted.all else old.partition(RECORDED)[2].rstrip()
     text = f"{BEGIN}\n\n{table}\n\n{RECORDED}{tail}\n\n{END}"
     if wanted.write is None:

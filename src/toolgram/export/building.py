@@ -193,11 +193,11 @@ class Builder:
             edges = [edge for edge in edges if "open_arguments" not in edge.actions]
         behind = node.state in self.ended and self.spec.states[node.state].meaning == "content"
         for edge in edges:
-            for lead in sorted({edge.lead, *(_BLANKS if behind and not edge.lead.strip() else ())}):
+            for lead in sorted({edge.lead, *(_BLANKS if behind and edge.lead in _BLANKS else ())}):
                 yield from self._step(node, edge, lead)
         if self._may_end(node):
             ends = {edge.lead for edge in edges if self._ends(edge)}
-            for lead in sorted(ends | _BLANKS if ends and behind and not self.request.named else ends):
+            for lead in sorted(ends | _BLANKS if "" in ends and behind and not self.request.named else ends):
                 yield Lit(lead) if lead else EMPTY, None
 
     def _may_end(self, node: Node) -> bool:
