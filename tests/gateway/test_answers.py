@@ -285,3 +285,33 @@ def test_the_small_endpoints(llama: str) -> None:
     metrics = httpx.get(f"{llama}/metrics").text
     assert 'toolgram_requests_total{api="chat",status="200"}' in metrics
     assert "toolgram_answers_in_flight 0.0" in metrics
+
+
+@pytest.mark.parametrize("answers", [1, 3])
+def test_several_choices_are_streamed_at_the_same_time(answers: int) -> None:
+    """No answer goes on before all of them are open, so choices one after the other would never end."""
+    script = Script(cut(OUTPUT), together=answers)
+    with gateway_to(script) as (address, _):
+        client = openai_at(address)
+        asked: Any = {"model": "m", "messages": USER, "tools": [TOOL], "n": answers, "stream": True}
+        chunks = list(client.chat.completions.create(**asked, stream_options={"include_usage": True}))
+    assert len(script.bodies) == answers
+    assert len({chunk.id for chunk in chunks}) == 1
+    assert chunks[-1].usage is not None
+    assert chunks[-1].usage.completion_tokens == answers * len(cut(OUTPUT))
+    for index in range(answers):
+        mine = [choice for chunk in chunks for choice in chunk.choices if choice.index == index]
+        calls = [call for choice in mine for call in choice.delta.tool_calls or ()]
+        heard = ["".join(call.function.arguments or "" for call in calls if call.index == at) for at in (0, 1)]
+        assert heard == ARGUMENTS
+        assert [choice.finish_reason for choice in mine if choice.finish_reason] == ["tool_calls"]
+
+
+def test_one_of_several_choices_that_fails_ends_the_stream() -> None:
+    script = Script(cut(OUTPUT), error={"message": "out of memory"})
+    with gateway_to(script) as (address, _):
+        body = {"model": "m", "messages": USER, "n": 3, "stream": True}
+        with httpx.stream("POST", f"{address}/v1/chat/completions", json=body, timeout=20) as response:
+            lines = [line for line in response.iter_lines() if line.startswith("data: {")]
+    assert "out of memory" in json.loads(lines[-1][6:])["error"]["message"]
+    assert script.open == 0

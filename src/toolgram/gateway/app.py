@@ -11,8 +11,8 @@ import asyncio
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
 
 import anyio
@@ -37,11 +37,12 @@ from toolgram.adapters import (
     to_response,
 )
 from toolgram.adapters.chat import new_id
-from toolgram.adapters.usage import added
+from toolgram.adapters.usage import Usage, added
 from toolgram.gateway.answering import Gateway, Prepared, Turn
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.chat_requests import read_chat
 from toolgram.gateway.errors import Api, Refusal, error_body
+from toolgram.gateway.merging import together
 from toolgram.gateway.messages_requests import read_messages
 from toolgram.gateway.observing import Numbers
 from toolgram.gateway.responses_requests import read_responses
@@ -334,34 +335,43 @@ def _bytes(messages: list[dict[str, Any]]) -> bytes:
 
 
 async def _chat(served: Served, ask: Ask, prepared: Prepared, turn: Turn) -> AsyncIterator[bytes]:
-    """A chat completion as a stream; several choices come one after the other."""
-    gateway, began = served.gateway, time.monotonic()
-    id, created, usages = new_id("chatcmpl-"), int(time.time()), []
+    """A chat completion as a stream; several choices come at the same time, each with its index."""
+    id, created, usages = new_id("chatcmpl-"), int(time.time()), list[Usage]()
+    settings: Any = {"calls": served.gateway.calls, "reasoning": served.gateway.reasoning, "id": id, "created": created}
+
+    def chunks_of(number: int) -> ChatChunks:
+        return ChatChunks(served.gateway.model.name, index=number, **settings)
+
+    choices = [_choice(served, ask, prepared, turn, number, chunks_of(number)) for number in range(ask.answers)]
     try:
-        for number in range(ask.answers):
-            if number:
-                await turn.close()
-                turn = await gateway.turn(ask, prepared, number)
-            chunks = ChatChunks(
-                gateway.model.name,
-                calls=gateway.calls,
-                reasoning=gateway.reasoning,
-                id=id,
-                created=created,
-                index=number,
-            )
-            yield _bytes(chunks.start())
-            async for events in turn.events():
-                if made := chunks.feed(events):
+        async with aclosing(together(choices)) as merged:
+            async for made in merged:
+                if isinstance(made, Usage):
+                    usages.append(made)
+                else:
                     yield _bytes(made)
-            usages.append(turn.usage)
-            yield _bytes(chunks.end((), turn.reason))
-            served.numbers.answer("chat", time.monotonic() - began, turn.usage, turn.said)
         if ask.usage:
-            yield _bytes([chunks.usage(added(usages))])
+            yield _bytes([chunks_of(0).usage(added(usages))])
         yield CHAT_DONE.encode()
     except Refusal as refusal:
         yield _bytes([error_body("chat", refusal)])
+
+
+async def _choice(
+    served: Served, ask: Ask, prepared: Prepared, turn: Turn, number: int, chunks: ChatChunks
+) -> AsyncGenerator[list[dict[str, Any]] | Usage, None]:
+    """The chunks of one choice, and how many tokens it took; `turn` is that of the first one."""
+    began = time.monotonic()
+    if number:
+        turn = await served.gateway.turn(ask, prepared, number)
+    try:
+        yield chunks.start()
+        async for events in turn.events():
+            if made := chunks.feed(events):
+                yield made
+        yield chunks.end((), turn.reason)
+        yield turn.usage
+        served.numbers.answer("chat", time.monotonic() - began, turn.usage, turn.said)
     finally:
         with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
             await turn.close()

@@ -1,0 +1,52 @@
+"""Several streams as one: the items of all of them, in the order in which they come.
+
+Strategy: a task reads each stream and waits until its item is taken, so a slow client slows every stream down, and
+nothing piles up. The first failure ends them all. However the merged stream ends, every stream is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+class _End:
+    """A stream is over; `error` is what it ended with."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+
+
+async def together(streams: Sequence[AsyncGenerator[_T, None]]) -> AsyncGenerator[_T, None]:
+    """The items of these streams. Raises what the first of them raises that fails."""
+    queue: asyncio.Queue[_T | _End] = asyncio.Queue(maxsize=1)
+
+    async def read(stream: AsyncGenerator[_T, None]) -> None:
+        try:
+            async for item in stream:
+                await queue.put(item)
+        except Exception as error:
+            await queue.put(_End(error))
+        else:
+            await queue.put(_End())
+        finally:
+            await stream.aclose()
+
+    tasks = [asyncio.create_task(read(stream)) for stream in streams]
+    try:
+        left = len(tasks)
+        while left:
+            item = await queue.get()
+            if not isinstance(item, _End):
+                yield item
+            elif item.error is not None:
+                raise item.error
+            else:
+                left -= 1
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
