@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import TypeVar
 
+import anyio
+
 _T = TypeVar("_T")
 
 
@@ -49,4 +51,5 @@ async def together(streams: Sequence[AsyncGenerator[_T, None]]) -> AsyncGenerato
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        with anyio.CancelScope(shield=True):  # whoever reads this was cancelled, too, and the streams have to be closed
+            await asyncio.gather(*tasks, return_exceptions=True)
