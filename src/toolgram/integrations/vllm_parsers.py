@@ -107,7 +107,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         if _TELLS_PROMPTS:
             super().set_prompt_token_ids(prompt_token_ids)
         tools = self.tool_parser
-        if isinstance(tools, ToolgramToolParser) and tools.partner is None:
+        if isinstance(tools, ToolgramToolParser) and (tools.partner is None or not _TELLS_PROMPTS):
             tools.see_prompt(prompt_token_ids)
 
     def is_reasoning_end(self, input_ids: list[int]) -> bool:
