@@ -25,7 +25,7 @@ from tests.integrations.vllm_driver import ChatStreamProcessor, Server, grouped
 from tests.integrations.writers import WRITERS, Turn
 
 LENGTHS = (250, 1_000, 4_000, 16_000, 64_000)
-QUICK_LENGTHS = (250, 4_000)
+QUICK_LENGTHS = (250, 1_000, 4_000)
 TARGET = 1.3
 LINE = "    total = add(first, second)  # {so} it goes\n"
 
@@ -122,7 +122,7 @@ def main() -> None:
     """Print the table."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("formats", nargs="*", help="these; all that ship, without one")
-    options.add_argument("--quick", action="store_true", help="two lengths, few runs")
+    options.add_argument("--quick", action="store_true", help="up to 4 000 characters")
     given = options.parse_args()
     quick, names = given.quick, given.formats or [name for name in toolgram.format_names() if name in WRITERS]
     register_idle()
@@ -134,7 +134,7 @@ def main() -> None:
     ratios = []
     for name in names:
         for length in QUICK_LENGTHS if quick else LENGTHS:
-            found = measure(name, length, 5 if quick else 15 if length <= 4_000 else 5)
+            found = measure(name, length, 15 if length <= 4_000 else 5)
             ratio = max(found["tools"].mean, found["pair"].mean) / found["idle_call"].mean
             ratios.append(ratio)
             cells = [f"{each.mean:.1f}" for each in found.values()]

@@ -40,7 +40,7 @@ def count(outcome: str) -> None:
     counts[outcome] += 1
     counter = _counter()
     if counter is not None:
-        counter.labels(outcome=outcome).inc()
+        counter[outcome].inc()
 
 
 @lru_cache(maxsize=1)
@@ -54,10 +54,7 @@ def _counter() -> Any:
         made: Any = prometheus.Counter("toolgram_answers", "Answers that toolgram has read, by outcome", ["outcome"])
     except ValueError:  # a process that loaded this module twice
         made = getattr(prometheus.REGISTRY, "_names_to_collectors", {}).get("toolgram_answers")
-    if made is not None:
-        for outcome in OUTCOMES:
-            made.labels(outcome=outcome)
-    return made
+    return {outcome: made.labels(outcome=outcome) for outcome in OUTCOMES} if made is not None else None
 
 
 def _say_counts() -> None:

@@ -20,13 +20,13 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.integrations.answers import CALL, FAILED, TEXT, WHOLE, AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger
-from toolgram.integrations.vllm_surface import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from toolgram.integrations.vllm_patches import MALFORMED_FIELD, quick_arguments, quick_call
+from toolgram.integrations.vllm_surface import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Ended
 
 MALFORMED_VARIABLE = "TOOLGRAM_MALFORMED_CALLS"
-MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
 
 _TEXTS = (Content, Malformed, Reasoning)
 
@@ -59,19 +59,6 @@ def builder_for(request: Any, marks: frozenset[str] | None, closing: frozenset[s
 # --- deltas ---------------------------------------------------------------------------------------------------------
 
 
-class Ended(DeltaMessage):  # type: ignore[misc]
-    """The last delta of a stream, with arguments of a call that was open before and what comes behind them."""
-
-    def parts(self) -> list[Any]:
-        """The same in order: the arguments of the open call, then the rest."""
-        first = [call for call in self.tool_calls if not call.id]
-        rest = [call for call in self.tool_calls if call.id]
-        fields = {name: getattr(self, name) for name in ("reasoning", "content") if getattr(self, name)}
-        if rest:
-            fields["tool_calls"] = rest
-        return [DeltaMessage(tool_calls=first), *([DeltaMessage(**fields)] if fields else [])]
-
-
 class Outgoing:
     """The deltas of one stream."""
 
@@ -84,6 +71,10 @@ class Outgoing:
 
     def delta(self, events: list[Event]) -> Any:
         """The next delta; None for nothing to send."""
+        if not self.waiting:
+            found = self._of_one_call(events)
+            if found is not events:
+                return found
         if self.waiting:
             events = [*self.waiting, *events]
         place, self.carried = self._cut(events)
@@ -95,6 +86,27 @@ class Outgoing:
             elif type(event) is ToolCallEnd:
                 self.open = -1
         return delta_of(sent)
+
+    def _of_one_call(self, events: list[Event]) -> Any:
+        """The delta of events that are all of one call, as nearly all are; the events themselves where they are not."""
+        start: ToolCallStart | None = None
+        index, ends, arguments = -1, False, ""
+        for event in events:
+            if isinstance(event, ToolCallDelta) and index in (-1, event.index) and not ends:
+                index = event.index
+                arguments += event.arguments
+            elif isinstance(event, ToolCallStart) and index < 0:
+                start, index = event, event.index
+            elif isinstance(event, ToolCallEnd) and not ends and index in (-1, event.index):
+                index, ends = event.index, True
+            elif not isinstance(event, Dropped):
+                return events
+        self.carried = start is None and arguments != "" and index == self.open
+        if start is not None or ends:
+            self.open = -1 if ends else index
+        if start is not None:
+            return quick_call(index, start.id, start.name, arguments)
+        return quick_arguments(index, arguments) if arguments else None
 
     def last(self, events: list[Event]) -> Any:
         """What is left at the end. Goes into one message with the delta before it."""

@@ -18,10 +18,10 @@ from typing import Any
 
 from toolgram.integrations.answers import WHOLE
 from toolgram.integrations.observing import logger
-from toolgram.integrations.vllm_deltas import MALFORMED_FIELD, Ended
-from toolgram.integrations.vllm_surface import arguments_delta, content_delta, reasoning_delta
+from toolgram.integrations.vllm_surface import Ended, arguments_delta, call_delta, content_delta, reasoning_delta
 
 _DONE = "_patched_by_toolgram"
+MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,9 @@ def _filled(sample: Any) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
     return functools.partial(kind.__new__, kind), dict(sample.__dict__), sample.__pydantic_extra__
 
 
-def quick_messages() -> tuple[Any, Any, Any] | None:
-    """Content, reasoning and arguments without the constructors; None where that does not give the same."""
+def quick_messages() -> tuple[Any, Any, Any, Any] | None:
+    """Content, reasoning, arguments and the beginning of a call without the constructors; None where that does not give
+    the same."""
     put = object.__setattr__
     try:
         sample = arguments_delta(0, "")
@@ -168,7 +169,7 @@ def quick_messages() -> tuple[Any, Any, Any] | None:
         def reasoning(text: str) -> Any:
             return message("reasoning", text)
 
-        def arguments(index: int, text: str) -> Any:
+        def arguments(index: int, text: str, begun: Any = None) -> Any:
             function = new_function()
             put(function, "__dict__", {**function_values, "arguments": text})
             put(function, "__pydantic_fields_set__", {"arguments"})
@@ -179,6 +180,11 @@ def quick_messages() -> tuple[Any, Any, Any] | None:
             put(call, "__pydantic_fields_set__", {"index", "function"})
             put(call, "__pydantic_extra__", None if call_extra is None else {})
             put(call, "__pydantic_private__", None)
+            if begun is not None:
+                function.__dict__["name"] = begun[1]
+                function.__pydantic_fields_set__.add("name")
+                call.__dict__.update(id=begun[0], type="function")
+                call.__pydantic_fields_set__.update(("id", "type"))
             made = new_message()
             put(made, "__dict__", {**message_values, "tool_calls": [call]})
             put(made, "__pydantic_fields_set__", {"tool_calls"})
@@ -186,7 +192,11 @@ def quick_messages() -> tuple[Any, Any, Any] | None:
             put(made, "__pydantic_private__", None)
             return made
 
+        def beginning(index: int, id: str, name: str, text: str) -> Any:
+            return arguments(index, text, (id, name))
+
         pairs = (
+            (beginning(1, "c", "f", "{"), call_delta(1, "c", "f", "{")),
             (content("a"), content_delta("a")),
             (reasoning("a"), reasoning_delta("a")),
             (arguments(1, '{"a'), arguments_delta(1, '{"a')),
@@ -199,7 +209,12 @@ def quick_messages() -> tuple[Any, Any, Any] | None:
         )
     except (AttributeError, IndexError, TypeError):
         return None
-    return (content, reasoning, arguments) if alike else None
+    return (content, reasoning, arguments, beginning) if alike else None
 
 
-quick_content, quick_reasoning, quick_arguments = quick_messages() or (content_delta, reasoning_delta, arguments_delta)
+quick_content, quick_reasoning, quick_arguments, quick_call = quick_messages() or (
+    content_delta,
+    reasoning_delta,
+    arguments_delta,
+    call_delta,
+)

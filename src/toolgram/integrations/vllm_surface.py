@@ -61,6 +61,19 @@ if not hasattr(ToolParser, "engine_based_streaming"):
 # --- delta messages ---------------------------------------------------------------------------------------------------
 
 
+class Ended(DeltaMessage):  # type: ignore[misc, valid-type]
+    """The last delta of a stream, with arguments of a call that was open before and what comes behind them."""
+
+    def parts(self) -> list[Any]:
+        """The same in order: the arguments of the open call, then the rest."""
+        first = [call for call in self.tool_calls if not call.id]
+        rest = [call for call in self.tool_calls if call.id]
+        fields = {name: getattr(self, name) for name in ("reasoning", "content") if getattr(self, name)}
+        if rest:
+            fields["tool_calls"] = rest
+        return [DeltaMessage(tool_calls=first), *([DeltaMessage(**fields)] if fields else [])]
+
+
 def content_delta(text: str) -> Any:
     """A delta of content."""
     return DeltaMessage(content=text)
@@ -69,6 +82,12 @@ def content_delta(text: str) -> Any:
 def reasoning_delta(text: str) -> Any:
     """A delta of reasoning."""
     return DeltaMessage(reasoning=text)
+
+
+def call_delta(index: int, id: str, name: str, arguments: str) -> Any:
+    """A delta that begins a call."""
+    function = DeltaFunctionCall(name=name, arguments=arguments)
+    return DeltaMessage(tool_calls=[DeltaToolCall(index=index, id=id, type="function", function=function)])
 
 
 def arguments_delta(index: int, arguments: str) -> Any:
