@@ -87,7 +87,7 @@ def required_of(tools: Sequence[dict[str, Any]]) -> list[str]:
 
 def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]], prefix: str = "") -> str:
     """What is wrong with an output, as the parser and the schemas see it; "" where nothing is."""
-    message = fmt.parse(text, tools, prefix)
+    message = fmt.parse(text, tools, prefix, "stop")  # a sample ends where the model may stop
     schemas = {each["function"]["name"]: each["function"]["parameters"] for each in tools}
     for call in message.tool_calls:
         if call.status != "complete":

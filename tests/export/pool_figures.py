@@ -114,7 +114,7 @@ def figures(name: str, target: str, samples: int = 1) -> Counter[str]:
         if text is None:
             found["endless"] += 1
             continue
-        calls = fmt.parse(text, tools).tool_calls
+        calls = fmt.parse(text, tools, finish_reason="stop").tool_calls  # it ends where the model may stop
         good = bool(calls) and all(
             call.status == "complete" and closed.is_valid(json.loads(call.arguments, parse_float=finite))
             for call in calls

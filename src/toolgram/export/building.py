@@ -196,9 +196,13 @@ class Builder:
             for lead in sorted({edge.lead, *(_BLANKS if behind and edge.lead in _BLANKS else ())}):
                 yield from self._step(node, edge, lead)
         if self._may_end(node):
-            ends = {edge.lead for edge in edges if self._ends(edge)}
+            ends = {edge.lead for edge in edges if self._ends(edge) and self._has_arguments(node, edge)}
             for lead in sorted(ends | _BLANKS if "" in ends and behind and not self.request.named else ends):
                 yield Lit(lead) if lead else EMPTY, None
+
+    def _has_arguments(self, node: Node, edge: Edge) -> bool:
+        """Whether a call that an edge ends has the arguments that it must have."""
+        return "no_arguments" not in edge.actions or node.tool < 0 or self.request.tools[node.tool].may_be_empty
 
     def _may_end(self, node: Node) -> bool:
         return not node.due and (node.called or not self.request.required)
