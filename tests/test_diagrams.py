@@ -173,6 +173,8 @@ def test_the_happy_path_says_what_a_model_writes_between_the_boxes() -> None:
         ("reasoning", "content"): "[/THINK]",
         ("content", "call"): "[TOOL_CALLS]",
         ("name", "arguments"): "[ARGS]",
+        ("name", "call_id"): "[CALL_ID]",
+        ("call_id", "arguments"): "[ARGS]",
         ("arguments", "name"): "[TOOL_CALLS]",
         ("arguments", "output_ends"): "",
     }

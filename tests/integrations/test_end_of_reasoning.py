@@ -26,7 +26,7 @@ TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
 FORMATS = toolgram.format_names()
 DERIVED = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 # Channels: the marker that ends a thought ends every other message as well, so no marker is about reasoning alone.
-SHARED_MARKERS = {"gpt_oss", "inkling", "own_messages", "solar_open"}
+SHARED_MARKERS = {"gpt_oss", "inkling", "own_messages", "second_header_tags", "solar_open"}
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolgram.export.observed_paths import Edge as Step
     from toolgram.formats import Format
 
-WIDEST_LINE = 30
+WIDEST_LINE = 28
 VARIES = "..."
 START, FINISH = "output_begins", "output_ends"
 _IN_WORDS = {
