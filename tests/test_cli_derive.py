@@ -166,8 +166,8 @@ class TestReport:
     def test_tells_which_probes_do_not_come_back(self, hermes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fmt = toolgram.derive_format(HERMES)
         assert fmt.report is not None
-        probes = [Probe("one call", "on", "[red]\x1b[31m", "name \x1b"), *fmt.report.probes]
-        warnings = ["one call (on): name \x1b", "odd"]
+        probes = (Probe("one call", "on", "[red]\x1b[31m", "name \x1b"), *fmt.report.probes)
+        warnings = ("one call (on): name \x1b", "odd")
         failing = toolgram.Format(
             fmt.spec, fmt.machine_text, DeriveReport(fmt.report.analysis, probes=probes, warnings=warnings)
         )
@@ -339,12 +339,22 @@ def test_a_mistake_in_the_command_is_one_line_and_status_2(arguments: list[str],
     assert result.stderr.count("\n") == 1
 
 
-def test_without_jinja(hermes: Path) -> None:
+def without_jinja(*arguments: str) -> subprocess.CompletedProcess[str]:
     code = "import sys; sys.modules['jinja2'] = None; from toolgram.cli import main; main()"
-    command = [sys.executable, "-c", code, "derive", str(hermes)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_without_jinja(hermes: Path) -> None:
+    done = without_jinja("derive", str(hermes))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == 'toolgram: derive needs jinja2; pip install "toolgram[derive]"\n'
+
+
+def test_other_commands_without_jinja() -> None:
+    done = without_jinja("export", "hermes", "--target", "response_template")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == 'toolgram: response_template needs jinja2; pip install "toolgram[derive]"\n'
+    assert without_jinja("formats").returncode == 0
 
 
 class TestTable:

@@ -260,7 +260,7 @@ def run(path: Path) -> Result:
     assert fmt.report is not None
     result.milliseconds = min(times)
     result.ok, result.origin = fmt.report.ok, fmt.report.shipped or "derived"
-    result.unexplained = fmt.report.unexplained + [f"{each.case}: {each.problem}" for each in fmt.report.failed]
+    result.unexplained = [*fmt.report.unexplained, *(f"{each.case}: {each.problem}" for each in fmt.report.failed)]
     result.outcomes = [run_row(fmt, row) for row in rows]
     return result
 

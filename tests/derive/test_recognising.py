@@ -74,7 +74,7 @@ def test_a_family_is_recognised_by_what_its_template_renders(name: str, proved: 
     report = report_of(toolgram.derive_format((FAMILIES / f"{name}.jinja").read_text(encoding="utf-8")))
     assert report.shipped == name
     assert report.ok is proved, str(report)
-    assert [each for each in report.unexplained if "printed alike" in each] == report.unexplained
+    assert all("printed alike" in each for each in report.unexplained)
 
 
 def test_what_is_empty_is_compared_at_any_depth() -> None:

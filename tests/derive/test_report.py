@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import FrozenInstanceError
 
 import pytest
 
@@ -27,7 +28,7 @@ def report_of(template: str) -> DeriveReport:
 def test_what_is_understood_is_ok() -> None:
     report = report_of(WHOLE)
     assert report.ok
-    assert report.unexplained == []
+    assert not report.unexplained
     assert toolgram.derive_format(WHOLE, strict=True).report is report
 
 
@@ -127,3 +128,11 @@ def test_what_is_refused_is_asked_in_another_form(refusal: str) -> None:
     message = fmt.parse(text, prefix="<|assistant|>")
     assert message.content == "Hello."
     assert [call.name for call in message.tool_calls] == ["f", "g"]
+
+
+def test_a_report_cannot_be_changed() -> None:
+    report = report_of(WHOLE)
+    for part in (report.probes, report.warnings, report.unexplained, report.failed):
+        assert isinstance(part, tuple)
+    with pytest.raises(FrozenInstanceError):
+        report.shipped = "hermes"  # type: ignore[misc]

@@ -7,7 +7,6 @@ from typing import Any
 
 from toolgram import Format, ToolgramError
 from toolgram.cli.terminal import USABLE, complain, indent_for_terminal, refuse, spelled_out, write_json
-from toolgram.derive.response_templates import write_response_template
 
 RESPONSE_TEMPLATE = "response_template"  # no grammar: what a model says, for transformers to read
 
@@ -61,6 +60,12 @@ def print_export(
 
 def _print_response_template(fmt: Format, as_json: bool) -> int:
     """Print what goes into tokenizer_config.json under `response_template`."""
+    try:
+        from toolgram.derive.response_templates import write_response_template  # so that no other target needs jinja2
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("toolgram"):
+            raise
+        refuse(f'{RESPONSE_TEMPLATE} needs {error.name}; pip install "toolgram[derive]"')
     try:
         made = write_response_template(fmt)
     except ToolgramError as error:

@@ -27,7 +27,7 @@ from toolgram.derive.known import known_for
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.recognising import recognise
 from toolgram.derive.rendering import ChatTemplate
-from toolgram.derive.report import DeriveReport, found_of
+from toolgram.derive.report import ReportBuilder
 from toolgram.derive.result import DiffAnalysisResult, Tokens
 from toolgram.derive.synthesis import synthesise, without_calls
 from toolgram.derive.unexplained import find_unexplained
@@ -134,7 +134,7 @@ def _bounded(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any]
 def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] | None) -> Format:
     began = time.perf_counter()
     result = analyse(template, tokens.bos_token, tokens.eos_token, kwargs)
-    report = DeriveReport(result, warnings=list(result.report.warnings), found=found_of(result))
+    report = ReportBuilder(result, warnings=list(result.report.warnings))
     look("writing the two files")
     fmt = _synthesised(result, name, tokens, report)
     look("compiling the derived format")
@@ -149,8 +149,7 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
     report.unexplained += find_unexplained(result, report)
     for failed in report.failed:
         report.warnings.append(f"{failed.case} ({failed.prompt}): {failed.problem}")
-    report.seconds = time.perf_counter() - began
-    return fmt
+    return Format(fmt.spec, fmt.machine_text, report.report(time.perf_counter() - began))
 
 
 def _wraps_text(result: DiffAnalysisResult) -> bool:
@@ -159,10 +158,10 @@ def _wraps_text(result: DiffAnalysisResult) -> bool:
     return text is not None and text.wrapped is not None
 
 
-def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: DeriveReport) -> Format:
+def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: ReportBuilder) -> Format:
     try:
         builder = synthesise(result, name, tokens)
-        fmt = Format(builder.spec(), builder.machine(), report)
+        fmt = Format(builder.spec(), builder.machine())
         _ = fmt.program  # compiled now, so that it is refused now
         return fmt
     except (NotExpressible, TooManyWays) as error:
@@ -172,15 +171,15 @@ def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: 
     report.unexplained.append(f"the calls cannot be expressed, and are read as text: {problem}")
     report.warnings += report.unexplained
     builder = without_calls(result, name, tokens)
-    return Format(builder.spec(), builder.machine(), report)
+    return Format(builder.spec(), builder.machine())
 
 
-def _known(result: DiffAnalysisResult, fmt: Format, report: DeriveReport) -> Format:
+def _known(result: DiffAnalysisResult, fmt: Format, report: ReportBuilder) -> Format:
     """The shipped format that knows more, where there is one and it reads no less."""
     row = known_for(result)
     if row is None or row.name not in format_names():
         return fmt
-    shipped = shipped_format(row.name, result.prompts["unset"].opened, report)
+    shipped = shipped_format(row.name, result.prompts["unset"].opened)
     probes = probe(shipped, result)
     if passed(probes) < passed(report.probes):
         report.warnings.append(f"{row.name} seemed to fit and reads less of the template's own messages")
@@ -189,7 +188,7 @@ def _known(result: DiffAnalysisResult, fmt: Format, report: DeriveReport) -> For
     return shipped
 
 
-def _recognised(template: ChatTemplate, result: DiffAnalysisResult, fmt: Format, report: DeriveReport) -> Format:
+def _recognised(template: ChatTemplate, result: DiffAnalysisResult, fmt: Format, report: ReportBuilder) -> Format:
     """The shipped format that reads what the template renders, where the analysis does not explain it."""
     found = recognise(template, result)
     if found is None:
@@ -201,7 +200,7 @@ def _recognised(template: ChatTemplate, result: DiffAnalysisResult, fmt: Format,
     result.report.unexplained.clear()  # warnings tell of them
     if found.lost:
         report.unexplained.append(found.lost)
-    return shipped_format(name, result.prompts["unset"].opened, report)
+    return shipped_format(name, result.prompts["unset"].opened)
 
 
 def _insist(fmt: Format) -> None:

@@ -42,9 +42,16 @@ def from_data(data: Mapping[str, Any]) -> Format | None:
     try:
         if data["code"] != readers_hash():
             return None
-        report = DeriveReport(None, data["shipped"], data["why"], [Probe(*each) for each in data["probes"]])
-        report.warnings, report.unexplained = list(data["warnings"]), list(data["unexplained"])
-        report.found, report.seconds = Found(**data["found"]), float(data["seconds"])
+        report = DeriveReport(
+            None,
+            data["shipped"],
+            data["why"],
+            tuple(Probe(*each) for each in data["probes"]),
+            tuple(data["warnings"]),
+            tuple(data["unexplained"]),
+            Found(**data["found"]),
+            float(data["seconds"]),
+        )
         if report.shipped:
             return shipped_format(report.shipped, str(data["generation_prompt"]), report)
         spec = replace(load_spec(data["spec"]), import_paths=(str(grammar_home()),))
@@ -53,7 +60,7 @@ def from_data(data: Mapping[str, Any]) -> Format | None:
         return None
 
 
-def shipped_format(name: str, generation_prompt: str, report: DeriveReport) -> Format:
+def shipped_format(name: str, generation_prompt: str, report: DeriveReport | None = None) -> Format:
     """The shipped format of this name, behind the template's own generation prompt."""
     return Format(replace(get_format(name).spec, generation_prompt=generation_prompt), report=report)
 

@@ -44,7 +44,7 @@ class Found:
     markers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class DeriveReport:
     """How a format was derived. `shipped` names the shipped format that was chosen, where one was, and `why` says why.
 
@@ -56,16 +56,16 @@ class DeriveReport:
     analysis: DiffAnalysisResult | None
     shipped: str | None = None
     why: str = ""
-    probes: list[Probe] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    unexplained: list[str] = field(default_factory=list)
+    probes: tuple[Probe, ...] = ()
+    warnings: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
     found: Found = Found()
     seconds: float = 0.0
 
     @property
-    def failed(self) -> list[Probe]:
+    def failed(self) -> tuple[Probe, ...]:
         """The probes that did not come back."""
-        return [probe for probe in self.probes if probe.problem]
+        return tuple(probe for probe in self.probes if probe.problem)
 
     @property
     def ok(self) -> bool:
@@ -102,6 +102,28 @@ class DeriveReport:
         listed += [("warning", each) for each in self.warnings if each not in told]
         for kind, text in listed:
             yield f"{kind + ':':<13}{_short(text)}"
+
+
+@dataclass(slots=True)
+class ReportBuilder:
+    """A report while the format is being derived."""
+
+    analysis: DiffAnalysisResult
+    shipped: str | None = None
+    why: str = ""
+    probes: list[Probe] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
+
+    @property
+    def failed(self) -> list[Probe]:
+        """The probes that did not come back."""
+        return [probe for probe in self.probes if probe.problem]
+
+    def report(self, seconds: float) -> DeriveReport:
+        """What there is to say, once the format is derived."""
+        told = tuple(self.probes), tuple(self.warnings), tuple(self.unexplained)
+        return DeriveReport(self.analysis, self.shipped, self.why, *told, found_of(self.analysis), seconds)
 
 
 def _between(mode: str, markers: Mapping[str, str], part: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +73,10 @@ def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any
         source.special += [_text(token) for token in added.values() if getattr(token, "special", False)]
     source.special += [_text(token) for token in _listed(getattr(tokenizer, "all_special_tokens", ()))]
     fmt = source.derive(variant, options)
-    if fmt.report is not None:
-        known = fmt.report.warnings
-        known += [each for each in second_opinion(tokenizer, fmt) if each not in known]
-    return fmt
+    report = fmt.report
+    if report is None or not (more := [each for each in second_opinion(tokenizer, fmt) if each not in report.warnings]):
+        return fmt
+    return Format(fmt.spec, fmt.machine_text, replace(report, warnings=(*report.warnings, *more)))
 
 
 def from_pretrained_files(folder: str | Path, *, variant: str | None = None, **options: Any) -> Format:

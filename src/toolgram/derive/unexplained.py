@@ -11,11 +11,11 @@ from itertools import product
 
 from toolgram.derive.hints import TOOLS
 from toolgram.derive.python_skeleton import is_lossy, is_python
-from toolgram.derive.report import DeriveReport
+from toolgram.derive.report import ReportBuilder
 from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ValueEncoding
 
 
-def find_unexplained(result: DiffAnalysisResult, report: DeriveReport) -> list[str]:
+def find_unexplained(result: DiffAnalysisResult, report: ReportBuilder) -> list[str]:
     """What is left open, in words; nothing where all that the template prints is understood and was read again."""
     found = [
         *result.report.unexplained,
@@ -28,7 +28,7 @@ def find_unexplained(result: DiffAnalysisResult, report: DeriveReport) -> list[s
     return list(dict.fromkeys(found))
 
 
-def _calls(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
+def _calls(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
     """Calls that are not printed, but refused, or told of."""
     if result.prints_calls == "yes":
         return
@@ -42,7 +42,7 @@ def _calls(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
         yield "the template tells the model of tools and prints no calls; how they are written is not known"
 
 
-def _values(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
+def _values(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
     if report.shipped:
         return
     for kind, style in (result.calls.arguments.values if result.calls else {}).items():
@@ -56,7 +56,7 @@ def _python(result: DiffAnalysisResult) -> Iterator[str]:
         yield "the template writes its calls like Python, without all quotes and commas; they are read as Python"
 
 
-def _opened(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
+def _opened(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
     """What the generation prompt writes for the model, and no marker explains: a shipped format may know it, and where
     it opens a thought that has no other beginning, it is the beginning."""
     if report.shipped or (result.reasoning_mode is ReasoningMode.FORCED_OPEN and not result.markers.reasoning_start):
@@ -85,7 +85,7 @@ def _combinations(result: DiffAnalysisResult) -> Iterator[Parts]:
             yield parts
 
 
-def _unproved(result: DiffAnalysisResult, report: DeriveReport) -> Iterator[str]:
+def _unproved(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
     """Messages that were never written and read again, though the template has them."""
     proved = {probe.case for probe in report.probes}
     if "content" not in proved:
