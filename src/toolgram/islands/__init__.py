@@ -105,7 +105,7 @@ class MarkedValue(Value, Protocol):
 
 _ISLANDS = {  # loaded when first needed: most formats need one or two
     "json": "json_values.JsonScanner",
-    "json_value": "json_values.JsonValue",
+    "json_value": "json_item.JsonValue",
     "json_string": "json_strings.JsonStringScanner",
     "envelope": "json_envelope.Envelope",
     "python": "python_literals.PythonScanner",

@@ -559,57 +559,6 @@ def _innermost(state: int) -> str:
     return "[" if state in (ITEM, FIRST_ITEM, AFTER_ITEM) else "{"
 
 
-class JsonValue:
-    """One JSON value of any kind that no marker ends: read as the item of a list that is never closed."""
-
-    __slots__ = ("_scanner", "broken", "done", "out")
-
-    def __init__(self) -> None:
-        self._scanner = JsonScanner()
-        self._scanner.accept_controls()
-        self._scanner.stack.append("[")
-        self._scanner.state = ITEM
-        self.out = ""
-        self.done = False
-        self.broken = False
-
-    def read(self, text: str, pos: int, final: bool) -> int:
-        """Read on to the end of the value; a number ends only at the character after it."""
-        scanner, written = self._scanner, []
-        while pos < len(text) and not (self.done or self.broken):
-            if len(scanner.stack) > 1:
-                scanner.run(text, pos, 1)
-                pos = scanner.end
-                written.append(scanner.out)
-                self.done = len(scanner.stack) == 1
-            else:
-                end = scanner.step(text, pos)
-                if scanner.kind != BLANK:
-                    written.append(escape_controls(text[pos:end]) if scanner.kind == CONTROL else text[pos:end])
-                self.done = scanner.kind in (SCALAR_END, STRING_END)
-                pos = end
-            self.broken = scanner.broken
-        self.out = "".join(written)
-        return pos
-
-    def open_brackets(self) -> OpenBrackets:
-        """What is open in the value, and the list that stands for its end."""
-        return self._scanner.open_brackets()
-
-    def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
-        return self._scanner.dump()
-
-    @classmethod
-    def load(cls, data: Any) -> JsonValue:
-        """The inverse of `dump`. Raises ValueError for what is none."""
-        value = cls()
-        value._scanner = JsonScanner.load(data)
-        if value._scanner.stack[:1] != ["["]:
-            raise ValueError("no value in a list")
-        return value
-
-
 def _repairer_class() -> type[JsonRepairer]:
     """The class that repairs, loaded when first needed."""
     kind: type[JsonRepairer] = import_module("toolgram.islands.json_repairs").JsonRepairer
