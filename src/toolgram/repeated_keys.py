@@ -25,7 +25,7 @@ class KeyWatch:
     __slots__ = ("_depth", "_escaped", "_expects_key", "_in_string", "_key", "_keys", "repeated")
 
     def __init__(self) -> None:
-        self.repeated: list[str] = []
+        self.repeated: dict[str, None] = {}  # in the order in which they came again, each once
         self._keys: set[str] = set()
         self._key: str | None = None  # as it is written, as far as it has come
         self._depth = 0
@@ -74,13 +74,13 @@ class KeyWatch:
             return
         key = json.loads(f'"{key}"')
         if key in self._keys:
-            self.repeated.append(key)
+            self.repeated[key] = None
         elif len(self._keys) < _MOST_KEYS:
             self._keys.add(key)
 
 
 def repeated_keys(arguments: str) -> list[str]:
-    """The keys of a JSON object that stand in it twice. Costs as much as reading it, where it has two keys."""
+    """The keys of a JSON object that stand in it twice, each once. Costs as much as reading it, where it has two keys."""
     if arguments.count(":") < 2:
         return []
     outermost: list[str] = []
@@ -94,7 +94,7 @@ def repeated_keys(arguments: str) -> list[str]:
         json.loads(arguments, object_pairs_hook=see)
     except (ValueError, RecursionError):
         return []
-    return [key for at, key in enumerate(outermost) if key in outermost[:at]]
+    return list(dict.fromkeys(key for at, key in enumerate(outermost) if key in outermost[:at]))
 
 
 def _no_key_twice(arguments: str, given: Any) -> bool:

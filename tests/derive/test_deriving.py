@@ -409,7 +409,7 @@ def test_every_cut_of_every_message_is_conserved_and_honest(name: str) -> None:
         whole = fmt.parse(probe.output, finish_reason="stop")
         for end in range(len(probe.output)):
             parser = fmt.parser()
-            events = [*parser.feed(probe.output[:end]), *parser.close()]
+            events = [*parser.feed(probe.output[:end]), *parser.close("length")]
             assert "".join(event.source for event in events) == probe.output[:end]
             same = [] if probe.problem else whole.tool_calls  # of what does not come back, other calls may be left
             for call, other in zip(parser.message.tool_calls, same, strict=False):

@@ -39,7 +39,7 @@ class AnomalyLog:
         self._name = ""  # of the last call
         self._keep = keep
         self._anomalies: MutableSequence[Anomaly] | None = None  # made with the first of them
-        self._repeated: list[str] = []  # arguments of the open call that were noted where they stand
+        self._repeated: set[str] = set()  # arguments of the open call that were noted where they stand
         self._taken = 0  # how many were taken, of those that are kept
         self._call: int | None = None
         self._malformed_to = -1  # where the malformed text ends that the last anomaly is about
@@ -57,13 +57,13 @@ class AnomalyLog:
                 if event.kind in KINDS:
                     self.add(event.kind, event.text)
                 if event.kind == "repeated_argument":
-                    self._repeated.append(event.text)
+                    self._repeated.add(event.text)
                 continue
             emitted.append(event)
             if self._rest_to < 0 and isinstance(event, _MARKUP):
                 pass  # nearly all events, and nothing to note of them
             elif isinstance(event, ToolCallStart):
-                self._call, self._name, self._repeated = event.index, event.name, []
+                self._call, self._name, self._repeated = event.index, event.name, set()
                 if self._names and event.name not in self._names:
                     self.add("unknown_tool", event.name)
             elif isinstance(event, ToolCallEnd):
@@ -85,7 +85,7 @@ class AnomalyLog:
 
     def _add_repeated(self, index: int, repeated: Iterable[tuple[int, str]]) -> None:
         """Keys that are there twice, unless they were noted where they stand."""
-        noted, self._repeated = self._repeated, []
+        noted, self._repeated = self._repeated, set()
         for call, key in repeated:
             if call == index and key not in noted:
                 self.add("repeated_argument", key)

@@ -38,11 +38,9 @@ class Calls:
         "key",
         "keys",
         "name",
-        "names",
         "read_on",
         "start",
         "tools",
-        "wrapped",
         "wrapper",
     )
 
@@ -59,9 +57,12 @@ class Calls:
         self.keys: dict[str, None] | None = None
         self.key = ""
         self.read_on = 0  # the value that is being read goes on behind what may have been meant to close it
-        self.names = tools.names
-        self.wrapped: Set[str] = frozenset()  # keys under which all arguments may stand as one object
         self.wrapper: list[str] | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the functions that were declared."""
+        return self.tools.names
 
     def begin_name(self, name: str, source: str) -> None:
         """The name of a call that is not certain yet."""
@@ -111,11 +112,12 @@ class Calls:
         self.keys = {}
         self.delta("{", "")
 
-    def begin_argument(self, key: str, source: str) -> None:
-        """The key of a tagged argument, whole. Blanks behind it are no part of it."""
+    def begin_argument(self, key: str, source: str, wrapped: Set[str]) -> None:
+        """The key of a tagged argument, whole. Blanks behind it are no part of it. Under one of the keys `wrapped`, all
+        arguments may stand as one object."""
         key = key.rstrip()
         self.key, self.read_on = key, 0
-        if key in self.wrapped and self._may_wrap(key):
+        if key in wrapped and self._may_wrap(key):
             self.wrapper = []
             self._events.drop(source, SYNTAX)
         else:

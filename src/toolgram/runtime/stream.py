@@ -86,7 +86,6 @@ class Stream:
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
         self.calls = Calls(self.events, call_ids, tools)
-        self.calls.wrapped = program.wrapped
         self.source = Source()
         self.island: Island | None = None  # the embedded value that is open
         self.rejected: RejectedValue | None = None  # what the island belongs to, where it is text
@@ -165,7 +164,7 @@ class Stream:
                 calls.delta("{}", text)
                 text = ""
             elif action == "argument_key":
-                calls.begin_argument(value, text)
+                calls.begin_argument(value, text, self.program.wrapped)
                 text = ""
             elif action == "unclosed_value":
                 if ended and calls.index is not None:
