@@ -80,7 +80,7 @@ class KeyWatch:
 
 
 def repeated_keys(arguments: str) -> list[str]:
-    """The keys of a JSON object that stand in it twice, each once. Costs as much as reading it, where it has two keys."""
+    """The keys that stand in a JSON object twice, each once. Costs as much as reading it, where it has two keys."""
     if arguments.count(":") < 2:
         return []
     outermost: list[str] = []
