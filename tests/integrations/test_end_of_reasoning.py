@@ -21,12 +21,15 @@ from tests.integrations.test_vllm_plugin import GROUPS, hear
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.properties.selection import formats_of
 from toolgram.export.observed_paths import canonical_outputs
+from toolgram.integrations.observing import UNTOLD_END, start_line
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
 FORMATS = toolgram.format_names()
 DERIVED = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 # Channels: the marker that ends a thought ends every other message as well, so no marker is about reasoning alone.
-SHARED_MARKERS = {"gpt_oss", "inkling", "own_messages", "second_header_tags", "solar_open"}
+# Between equal delimiters, it begins a thought as well. The line at the start says of each that its end is not told.
+SHARED_MARKERS = {"beam", "equal_delimiters", "gpt_oss", "inkling", "muse", "muse_glimmer"}
+SHARED_MARKERS |= {"own_messages", "second_header_tags", "solar_open"}
 
 
 @pytest.fixture
@@ -110,6 +113,28 @@ def test_a_marker_of_its_own_ends_reasoning(name: str, vllm: Any) -> None:
     if reasoning.served.reasons and name not in SHARED_MARKERS:
         assert reasoning.reasoning_end_str
         assert reasoning.reasoning_start_str
+    assert (UNTOLD_END in start_line(reasoning.served)) == (name in SHARED_MARKERS)
+
+
+def test_equal_delimiters_that_are_tokens(vllm: Any) -> None:
+    """The first one opens the thought, the second closes it, and neither is shown, to another tool parser either."""
+    name, mark = "equal_delimiters", ":::think:::"
+    template = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+    specials = [*format_of(name).program.special.values()]
+    tokenizer = Pieces(specials, added=[mark], chat_template=template, eos_token="</s>")
+    kind, request = stand_in.compose("toolgram", "toolgram"), stand_in.request(None)
+    for opened in (True, False):
+        prompt = [tokenizer.eos_token_id, *tokenizer.encode(mark * opened)]
+        ids = tokenizer.encode(mark * (not opened) + f"Hm.{mark}It is sunny.")
+        reasoning = kind(tokenizer, None).reasoning_parser
+        assert reasoning.served.both_ways_ids == {tokenizer.token(mark)}
+        reasoning.set_prompt_token_ids(prompt)
+        assert reasoning.prompt_opens_reasoning == opened
+        assert tokenizer.decode(reasoning.extract_content_ids(ids)) == "It is sunny."
+        assert not reasoning.is_reasoning_end(prompt)
+        assert reasoning.is_reasoning_end([*prompt, *ids])
+        for group in GROUPS:
+            assert hear(tokenizer, kind, ids, request, prompt, group) == ("It is sunny.", "Hm.", [])
 
 
 @pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *DERIVED])

@@ -64,6 +64,7 @@ def _say_counts() -> None:
 
 # --- the line at the start ------------------------------------------------------------------------------------------
 
+UNTOLD_END = "which no marker of its own ends: a grammar holds calls from the first token on, or not at all"
 _told: set[int] = set()
 
 
@@ -95,6 +96,8 @@ def start_line(served: Served) -> str:
     tokens = sum(marker in served.tokens for marker in markers)
     mode = str(getattr(analysis.reasoning_mode, "value", analysis.reasoning_mode)) if analysis else ""
     reasoning = f"reasoning {mode or 'yes'}" if served.reasons else "no reasoning"
+    if served.reasons and not served.tells_its_end:
+        reasoning += f", {UNTOLD_END}"
     if report is None:
         verdict, ask = "shipped", f"toolgram explain --format {fmt.name} ANSWER.txt"
     else:

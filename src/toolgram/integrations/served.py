@@ -67,8 +67,9 @@ class Served:
         }
         self.by_id = {number: text for text, number in self.special_tokens.items()}
         self.reasoning_states = frozenset(state.name for state in states if _is_reasoning(state))
-        starts = {literals[trigger] for trigger in _crossing(states, inwards=True) if trigger in literals}
-        ends = {literals[trigger] for trigger in _crossing(states, inwards=False) if trigger in literals}
+        starts_of = _crossing(states, inwards=True) & literals.keys()
+        ends_of = _crossing(states, inwards=False) & literals.keys()
+        starts, ends = {literals[trigger] for trigger in starts_of}, {literals[trigger] for trigger in ends_of}
         # A marker of reasoning and of nothing else, such as <think>; harmony's <|message|> is none.
         only = {
             literals[trigger]
@@ -77,6 +78,9 @@ class Served:
         }
         self.start_texts, self.end_texts = frozenset(starts & only), frozenset(ends & only)
         self.marks = self.start_texts | self.end_texts
+        # One marker on both sides of a thought. It ends reasoning only where it is told which of the two it is.
+        self.both_ways = frozenset(literals[each] for each in starts_of & ends_of if _opens_and_closes(each, states))
+        self.both_ways_ids = frozenset(self.tokens[text] for text in self.both_ways if text in self.tokens)
         self.start_ids = frozenset(self.tokens[text] for text in starts if text in self.tokens)
         self.end_ids = frozenset(self.tokens[text] for text in ends if text in self.tokens)
         self.mark_ids = frozenset(self.tokens[text] for text in self.marks if text in self.tokens)
@@ -91,7 +95,7 @@ class Served:
         begun_by = {trigger for state in states for trigger, move in state.row.items() if move.dest in beginnings}
         inner = {text for trigger, text in literals.items() if trigger not in begun_by}
         self._boundaries = frozenset(
-            number for text, number in self.tokens.items() if text not in self.marks and text not in inner
+            number for text, number in self.tokens.items() if text not in self.marks | self.both_ways | inner
         )
 
     def _leaves_out(self, number: int) -> bool:
@@ -106,6 +110,11 @@ class Served:
     def reasons(self) -> bool:
         """Whether the format knows reasoning at all."""
         return bool(self.reasoning_states)
+
+    @property
+    def tells_its_end(self) -> bool:
+        """Whether a marker ends reasoning and does nothing else, so that one token tells the end."""
+        return bool(self.end_texts)
 
     @property
     def needs_special_text(self) -> bool:
@@ -168,7 +177,7 @@ class Served:
             return known
         state = self.fmt.program.states[self.fmt.parser(prefix=prefix, keep_message=False).state]
         in_answer = _is_content(state) and not any(_is_reasoning(move.dest) for move in state.row.values())
-        closed = in_answer or any(text in prefix for text in self.end_texts)
+        closed = in_answer or any(text in prefix for text in self.end_texts | self.both_ways)
         found = "open" if _is_reasoning(state) else "closed" if closed else ""
         if len(self._behind) < _MOST_PREFIXES and len(prefix) <= _LONGEST_PREFIX:
             self._behind[prefix] = found
@@ -179,7 +188,8 @@ class Served:
 
         The engine holds what follows to a grammar. The grammar has the opening marker of a call in it, so a call that
         begins inside a thought does not count: its marker has passed. Nor does a marker that ends every kind of message
-        (channels): what must follow it is another header, so calls are read there and not enforced.
+        (channels): what must follow it is another header, so calls are read there and not enforced. Nor does a marker
+        on both sides of a thought: which side it is depends on all that went before.
         """
         if self.fmt is None or not self.reasons:
             return True
@@ -570,6 +580,12 @@ def _only_about_reasoning(trigger: str, states: list[StateProgram], initial: Sta
     closes = bool(inside) and all(dest.is_text and not _is_reasoning(dest) for dest in inside)
     dropped = all(state.is_text and _is_content(move.dest) for state, move in rows if not _is_reasoning(state))
     return bool(rows) and ((opens and begins) or (closes and dropped))
+
+
+def _opens_and_closes(trigger: str, states: list[StateProgram]) -> bool:
+    """Whether a marker that opens reasoning also closes it, and does nothing else."""
+    rows = [(_is_reasoning(state), state.row[trigger].dest) for state in states if trigger in state.row]
+    return all(dest.is_text and _is_reasoning(dest) != inside for inside, dest in rows)
 
 
 @lru_cache(maxsize=64)

@@ -219,9 +219,13 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:
         """The ids behind the end of reasoning, for a tool parser that does not share the session."""
-        served = self.served
+        served, inside = self.served, self.prompt_opens_reasoning
         for place, number in enumerate(input_ids):
-            if number in served.end_ids:  # a marker that begins a call ends reasoning, and is no part of it
+            if number in served.both_ways_ids:
+                if inside:
+                    return input_ids[place + 1 :]
+                inside = True
+            elif number in served.end_ids:  # a marker that begins a call ends reasoning, and is no part of it
                 return input_ids[place + (number in served.mark_ids) :]
         return input_ids
 
