@@ -348,7 +348,7 @@ def _ends_of_value(
         move = state.row[symbol.trigger]
         after = move.dest
         foreign = "unclosed_value" in move.actions
-        lines = foreign and not text.startswith("\n") and f"\n{text}" not in literals
+        lines = foreign and not {"\n", f"\n{text}"} & {*literals} and not text.startswith("\n")
         opening = (line_end if lines else "") + re.escape(text)
         ends.partials.append(partial_pattern([text, *([f"\n{text}"] if lines and line_end else [])]))
         next_argument = after.meaning == "argument_key" and foreign

@@ -78,14 +78,21 @@ def outputs(seed: int, tools: list[dict[str, Any]], **request: Any) -> Iterator[
         yield from (mutated(text, rng) for _ in range(4))
 
 
+def without_call_ids(text: str) -> str:
+    """A text without its call ids, which theirs has no place for."""
+    return re.sub(r"\[CALL_ID\][0-9A-Za-z]{9}(?=\[ARGS\])", "", text)
+
+
 def told_apart(text: str) -> bool:
     """Where the two differ on purpose.
 
-    They want some text, thought or call, where we allow silence; they let blanks stand beside markers and behind
-    arguments, where a model writes none; and they let text spell the end token, which a parser would take for it.
+    They want some text, thought or call, where we allow silence; they let blanks stand beside markers, where a model
+    writes none, and behind arguments more of them than one or two line breaks; and they let text spell the end token,
+    which a parser would take for it.
     """
     rest = re.sub(r"\A\[THINK\].*?\[/THINK\]", "", text, flags=re.DOTALL)
-    blanks = re.search(r"(?:\[TOOL_CALLS\]|\[ARGS\])\s|\s\[ARGS\]|[}]\s+(?:\Z|\[TOOL_CALLS\])", text)
+    behind = r"(?:\Z|\[TOOL_CALLS\])"
+    blanks = re.search(rf"(?:\[TOOL_CALLS\]|\[ARGS\])\s|\s\[ARGS\]|[}}](?!\n{{1,2}}{behind})\s+{behind}", text)
     return not rest or "[THINK][/THINK]" in text or blanks is not None or "</s>" in text
 
 
@@ -108,9 +115,8 @@ def test_agrees(choice: str, parallel: bool) -> None:
     for text in outputs(7, tools, tool_choice=choice, parallel_tool_calls=parallel):
         if told_apart(text):
             continue
-        tokens = tokens_of(text)
-        mine = accepts(ours, tokens)
-        assert mine == accepts(other, tokens), (mine, text)
+        mine = accepts(ours, tokens_of(text))
+        assert mine == accepts(other, tokens_of(without_call_ids(text))), (mine, text)
         agreed[mine] += 1
     assert agreed[True] > SAMPLES
     assert agreed[False] > 0 or choice == "none"
@@ -119,9 +125,10 @@ def test_agrees(choice: str, parallel: bool) -> None:
 def test_spelled_out_markers_are_not_tokens() -> None:
     fmt = toolgram.get_format("mistral_v11")
     engine = Llguidance(vocabulary())
-    grammar = engine.compile(fmt.export("llguidance", TOOLS, special_tokens=IDS).text)
     text = '[TOOL_CALLS]find[ARGS]{"city": "Paris"}'
-    matcher = engine.module.LLMatcher(engine.tokenizer, grammar, log_level=0)
-    tokens = tokens_of(text)
-    assert matcher.try_consume_tokens(tokens) == len(tokens)
-    assert not engine.accepts(grammar, text)
+    for choice in ("auto", "required"):
+        grammar = engine.compile(fmt.export("llguidance", TOOLS, choice, special_tokens=IDS).text)
+        assert engine.accepts(grammar, tokens_of(text))
+        assert engine.accepts(grammar, text) == (choice == "auto")  # spelled out it is text, and no call
+        assert not engine.accepts(grammar, tokens_of(text)[:-1])
+        assert engine.accepts(grammar, text[:-1]) == (choice == "auto")

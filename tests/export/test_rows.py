@@ -115,8 +115,12 @@ def test_real_templates_export(template: str) -> None:
 WRITTEN_OTHERWISE = {
     "arguments_as_string": "writes arguments as a JSON string",
     "openai_objects": "writes arguments as a JSON string",
-    "python_bare_words": "writes texts without quotes",
-    "own_nesting": "lists and objects are written as JSON",
+    "python_all_quoted": "writes arguments that Python does not read",
+    "python_bare_words": "writes arguments that Python does not read",
+    "python_no_commas": "writes arguments that Python does not read",
+    "python_raw_in_markers": "writes arguments that Python does not read",
+    "python_single_quoted": "writes arguments that Python does not read",
+    "python_tokens": "writes arguments that Python does not read",
 }
 FIXTURES = sorted(TEMPLATES.glob("*.jinja"))
 

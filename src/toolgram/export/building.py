@@ -337,9 +337,10 @@ class Builder:
         via = "" if _ends_arguments(closing) else closing.trigger
         if spec.states[edge.dest].python:
             notation = WORDS if self.paths.json_words else PYTHON
-            if self.paths.bare_words:
+            if spec.loose_python:
                 self.note(
-                    "this template writes texts without quotes; they are exported in quotes, which are read as well"
+                    "this template writes arguments that Python does not read: without quotes or commas, or with "
+                    "quotes around everything; they are exported as Python, which is read as well"
                 )
             body = keyword_arguments(tool.forms, tool.schema, noting(tool, self.note), notation)
             return (seq(Lit("("), body, Lit(")")) if body != NOTHING else NOTHING), dest, via

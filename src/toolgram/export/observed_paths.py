@@ -55,12 +55,10 @@ class ObservedPaths:
     outputs: list[tuple[str, list[Edge]]] = field(default_factory=list)
     python_values: bool = False  # values of arguments are written as Python writes them
     json_words: bool = False  # arguments in Python's notation have JSON's words in them
-    bare_words: bool = False  # arguments in Python's notation have texts without quotes in them
     ascii_only: bool = False  # JSON is written with `\u` escapes
 
 
 _JSON_WORD = re.compile(r"[=:,\[]\s*(?:true|false|null)\b").search
-_BARE_WORD = re.compile(r"(?:^|[(,])\s*\w+=(?!(?:true|false|null|True|False|None)\b)[^\W\d]").search
 _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 
@@ -178,8 +176,6 @@ class _Reader:
             elif step.trigger == "object_end":
                 written = self.output[self.pos : end]
                 self.paths.json_words = self.paths.json_words or _JSON_WORD(written) is not None
-                if self.spec.states[step.source].python:
-                    self.paths.bare_words = self.paths.bare_words or _BARE_WORD(written) is not None
             self.pos = end
             if step.trigger == TEXT:
                 self.left.append(step.source)
