@@ -192,17 +192,38 @@ NOTATED = [
 OWN = [name for name in toolgram.format_names() if toolgram.get_format(name).spec.notation]
 
 
+def nested_city(notation: tuple[str, ...]) -> tuple[dict[str, Any], tuple[str, str]]:
+    """A schema for the city of an example call, and how to write a nested value in place of its name."""
+    if len(notation) == 2:
+        opening, closing = notation
+        nested = f"{{a:[1,{{b:{opening}it's {{c}}{closing},n:None}}],e:{{}}}}"
+        return {}, (f"{opening}Paris{closing}", nested)
+    opening, closing, item = notation  # elements, which only a schema tells from text
+
+    def element(name: str, inside: str) -> str:
+        return f"{opening}{name}>{inside}{closing}{name}>"
+
+    inner = {"type": "object", "properties": {"b": {"type": "string"}}, "additionalProperties": False}
+    listed = {"type": "array", "items": inner}
+    city = {"type": "object", "properties": {"a": listed, "e": {"type": "integer"}}, "additionalProperties": False}
+    text = element(item, element("b", "it's {c}"))
+    return city, (f"Paris{closing}", element("a", text + element(item, "")) + element("e", "1") + closing)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", OWN)
 def test_nested_values_in_the_quotes_of_a_format(name: str, target: str) -> None:
     fmt = toolgram.get_format(name)
     figures = measure(fmt, target, SAMPLES, NOTATED)
     assert not figures.problems, "\n".join(figures.problems[:3])
-    opening, closing = fmt.spec.notation
-    call = str(fmt.example).replace(
-        f"{opening}Paris{closing}", f"{{a:[1,{{b:{opening}it's {{c}}{closing},n:None}}],e:{{}}}}"
-    )
-    weather = [tool("get_weather", {"city": {}, "days": {"type": "integer"}}, ["city"]), tool("get_time", {})]
+    city, written = nested_city(fmt.spec.notation)
+    call = str(fmt.example).replace(*written)
+    assert written[1] in call
+    hours = {"type": "array", "items": {"type": "integer"}}
+    weather = [
+        tool("get_weather", {"city": city, "days": {"type": "integer"}, "hours": hours}, ["city"]),
+        tool("get_time", {}),
+    ]
     assert fmt.parse(call, weather).tool_calls[0].status == "complete"
     assert Engines().load(target, fmt.export(target, weather).text).accepts(call)
 

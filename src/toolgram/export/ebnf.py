@@ -31,7 +31,7 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.regexes import regular
-from toolgram.export.texts import fixed_words
+from toolgram.export.texts import fixed_words, literal_pattern
 from toolgram.export.writing import Note, RuleWriter, ranges, written_ranges
 
 _MOST_COUNTED = 2000  # in llama.cpp
@@ -177,7 +177,16 @@ class EbnfWriter(RuleWriter):
         return f"({name} {self.literal(expr.closer)})" if expr.closer else name
 
     def text_and_closer(self, expr: Text) -> str:
-        """Free text by its automaton, which texts with different closers share, and the closer behind it."""
+        """Free text by its automaton, which texts with different closers share, and the closer behind it.
+
+        A text that must not even contain a beginning of its closer that goes on otherwise shares nothing: that holds
+        across its end, too.
+        """
+        patterns = expr.forbidden.patterns
+        if expr.closer and any(
+            each[-1].negated and each[:-1] == literal_pattern(expr.closer)[: len(each) - 1] for each in patterns
+        ):
+            return RuleWriter.text(self, expr)
         shared = RuleWriter.text(self, Text(expr.forbidden))
         return f"({shared} {self.literal(expr.closer)})" if expr.closer else shared
 

@@ -216,7 +216,8 @@ class _Reader:
         if step.trigger == "object_empty" or (closing and meaning == "arguments"):
             return self.pos, step.offset + 1
         if step.trigger == "value_end":
-            return self._json_value()
+            elements = spec.states[step.source].typed == "elements"  # they end with the tag that closes them
+            return (pos, step.offset + 1) if elements else self._json_value()
         if step.trigger == "object_start":
             at = output.find("(" if spec.states[step.dest].python else "{", pos)
             return at, at + 1
