@@ -282,7 +282,22 @@ def _opened(found: Served, force_reasoning: bool | None) -> str:
         return str(prompt.opened) if prompt is not None else default
     if not force_reasoning:
         return ""
-    return default if found.reasoning_behind(default) == "open" else min(found.start_texts, default="")
+    if found.reasoning_behind(default) == "open":
+        return default
+    return min(found.start_texts, default="") or _beginning_of_a_thought(found)
+
+
+def _beginning_of_a_thought(found: Served) -> str:
+    """What stands before the thought in the format's own example: a header, where no marker alone begins one."""
+    fmt = found.fmt
+    if fmt is None:
+        return ""
+    parser = fmt.parser(prefix="")
+    for end, character in enumerate(fmt.example, 1):
+        parser.feed(character)
+        if fmt.program.states[parser.state].meaning == "reasoning":
+            return fmt.example[:end]
+    return ""
 
 
 def _default_mode(found: Served) -> str | None:
