@@ -20,7 +20,7 @@ such a call is handed out as far as it was written, and never as complete.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -210,6 +210,7 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
             reasoning_default=_default_mode(self.served),
         )
         self._calls_follow = tool_call_parser_active
+        self._hands_on_markup = tool_call_parser_active and not _keeps_calls_as_text(self.served)
         self._prompt = _opened(self.served, force_reasoning)
         if continue_final_message and isinstance(previous_content, str):
             self._prompt += previous_content
@@ -219,7 +220,7 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
         self._kept: list[str] = []  # reasoning that is sent when all of it is there
 
     def _new_session(self) -> Session:
-        session = Session(self.served, calls=self._calls_follow)
+        session = Session(self.served, calls=self._hands_on_markup)
         session.prefix, session.counts = self._prompt, not self._calls_follow
         return session
 
@@ -238,9 +239,10 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
                     self._behind_thought = self._behind_thought or mark
                     continue
             self._behind_thought = False
-            handed = event.source if self._calls_follow else getattr(event, "text", "")
-            if isinstance(event, Dropped) and not self._calls_follow:
-                handed = ""
+            if self._hands_on_markup:
+                handed = event.source
+            else:
+                handed = "" if isinstance(event, Dropped) else getattr(event, "text", "")
             if handed.strip():
                 self._in_reasoning = False
             rest.append(handed)
@@ -298,6 +300,22 @@ def _beginning_of_a_thought(found: Served) -> str:
         if fmt.program.states[parser.state].meaning == "reasoning":
             return fmt.example[:end]
     return ""
+
+
+@lru_cache(maxsize=64)
+def _keeps_calls_as_text(found: Served) -> bool:
+    """Whether an answer that is read without calls has all of their markup in its text, as the format's example tells.
+
+    It has not where the header of a message names who it is for. Where it has, the markers around the text are gone.
+    """
+    fmt = found.fmt
+    if fmt is None:
+        return True
+    session = Session(found, calls=False)
+    events = [*session.feed(fmt.example, None), *session.close(_ENDED)]
+    text = "".join(event.text for event in events if isinstance(event, (Content, Malformed)))
+    whole, rest = fmt.parse(fmt.example, prefix="").tool_calls, fmt.parse(text, prefix="").tool_calls
+    return [(call.name, call.arguments) for call in rest] == [(call.name, call.arguments) for call in whole]
 
 
 def _default_mode(found: Served) -> str | None:
