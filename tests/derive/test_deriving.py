@@ -408,9 +408,10 @@ def test_every_cut_of_every_message_is_conserved_and_honest(name: str) -> None:
     for probe in report_of(fmt).probes[:9]:
         whole = fmt.parse(probe.output, finish_reason="stop")
         for end in range(len(probe.output)):
-            parser = fmt.parser()
-            events = [*parser.feed(probe.output[:end]), *parser.close("length")]
-            assert "".join(event.source for event in events) == probe.output[:end]
+            for reason in (None, "length"):
+                parser = fmt.parser()
+                events = [*parser.feed(probe.output[:end]), *parser.close(reason)]
+                assert "".join(event.source for event in events) == probe.output[:end]
             same = [] if probe.problem else whole.tool_calls  # of what does not come back, other calls may be left
             for call, other in zip(parser.message.tool_calls, same, strict=False):
                 assert call.status != "complete" or call.arguments == other.arguments

@@ -28,6 +28,7 @@ from toolgram.cli.options import (
     FormatOption,
     Grammar,
     Machine,
+    OutputFile,
     Prefix,
     Strict,
     Tools,
@@ -213,9 +214,7 @@ def parse(
 
 @app.command()
 def explain(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", show_default=False, help="Raw model output. None, or -, is standard input.")
-    ] = "-",
+    file: OutputFile = "-",
     format_name: FormatOption = None,
     grammar: Grammar = None,
     machine: Machine = None,

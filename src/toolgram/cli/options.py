@@ -39,6 +39,9 @@ FormatOption = Annotated[
         help="A shipped format; `toolgram formats` lists them. Example: --format llama3_json",
     ),
 ]
+OutputFile = Annotated[
+    str, typer.Argument(metavar="FILE", show_default=False, help="Raw model output. None, or -, is standard input.")
+]
 Grammar = Annotated[
     str | None,
     typer.Option(

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 import toolgram
-from toolgram.cli.options import FinishReason, Prefix, Tools, read_tools
+from toolgram.cli.options import FinishReason, OutputFile, Prefix, Tools, read_tools
 from toolgram.cli.paint import Colours, painter
 from toolgram.cli.source import Unreadable, pieces
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, quiet_endings, spelled_out, write_json
@@ -38,9 +37,7 @@ class Trial:
 
 
 def try_output(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", show_default=False, help="Raw model output. None, or -, is standard input.")
-    ] = "-",
+    file: OutputFile = "-",
     tools: Tools = None,
     prefix: Prefix = None,
     finish_reason: FinishReason = None,
