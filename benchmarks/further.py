@@ -9,21 +9,26 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import tracemalloc
+import zipfile
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 
 import toolgram
 from benchmarks.contenders.ours import prepare
 from benchmarks.measure import seconds_per_stream
 from benchmarks.workloads import FORMATS, WHOLE, WORKLOADS, Workload
 
+ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = 0.05  # seconds, at least
 PARSERS = 10_000
 WHOLE_LENGTH = 16_000
@@ -118,17 +123,35 @@ def program(format_name: str) -> str:
     return f"import toolgram; toolgram.get_format({format_name!r}).parse({text!r})"
 
 
-def process_seconds(code: str) -> float:
+def process_seconds(code: str, environment: dict[str, str]) -> float:
     """A fresh interpreter, from start to exit."""
     begin = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
     return time.perf_counter() - begin
 
 
 def start_up(rounds: int) -> dict[str, list[float]]:
-    """Seconds of processes: an empty one, lark alone, and toolgram with each format."""
+    """Seconds of processes: an empty one, lark alone, and toolgram with each format.
+
+    As behind an installation: every module has bytecode, and the specifications that the build keeps are those of the
+    files. A checkout may have neither, so both are made in a directory that is thrown away.
+    """
     codes = {NOTHING: NOTHING, LARK: LARK} | {name: program(name) for name in FORMATS}
-    return in_turns(rounds, {name: partial(process_seconds, code) for name, code in codes.items()})
+    with tempfile.TemporaryDirectory() as scratch:
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPATH"] = str(installed(Path(scratch)))
+        in_turns(1, {name: partial(process_seconds, code, environment) for name, code in codes.items()})
+        return in_turns(rounds, {name: partial(process_seconds, code, environment) for name, code in codes.items()})
+
+
+def installed(scratch: Path) -> Path:
+    """The wheel of this checkout, unpacked; an installation puts the same files into `site-packages`."""
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(scratch)]
+    subprocess.run(build, check=True, cwd=ROOT, capture_output=True)
+    [wheel] = scratch.glob("*.whl")
+    package = scratch / "package"
+    zipfile.ZipFile(wheel).extractall(package)
+    return package
 
 
 def measure(rounds: int) -> Further:

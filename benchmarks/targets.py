@@ -27,7 +27,7 @@ PEER_LIMITS = {"vllm_engine": 15.0, "transformers": 4.0, "harmony": 1.0}
 WHOLE_LIMIT = 30.0  # nanoseconds per character
 PARSER_LIMIT = 5.0  # microseconds
 SIZE_LIMIT = 1024.0  # bytes
-START_LIMIT = 2.0
+START_LIMIT = 1.6
 MANY_LIMIT = 2.0
 
 

@@ -65,22 +65,41 @@ def test_damaged_leftovers_are_no_specification(damage: str, files: Path) -> Non
     assert kept_spec("mistral_v11", *paths) is None
 
 
-def test_a_fresh_process_that_parses_loads_no_grammar_library(files: Path) -> None:
-    """Lark, YAML, ijson and transitions are loaded when something needs them: a format that is read, an envelope."""
+def _printed(program: str, files: Path) -> str:
+    """What a fresh process prints that gets `mistral_v11` from a build's specification."""
     keep_spec(read_spec(*_paths(files, "mistral_v11"), (str(files / "grammars"),)))
-    program = f"""
+    begin = f"""
 import sys
 from pathlib import Path
 from toolgram import formats, spec_cache
 spec_cache._HOME = Path({str(files / "specs")!r})
 formats._home = lambda: Path({str(files)!r})
 import toolgram
-message = toolgram.get_format("mistral_v11").parse('[TOOL_CALLS]f[ARGS]{{"a": 1}}')
+fmt = toolgram.get_format("mistral_v11")
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", begin + program], capture_output=True, text=True, check=True, cwd=files
+    )
+    return result.stdout.strip()
+
+
+def test_a_fresh_process_that_parses_loads_no_grammar_library(files: Path) -> None:
+    """Lark, YAML, ijson and transitions are loaded when something needs them: a format that is read, an envelope."""
+    program = """
+message = fmt.parse('[TOOL_CALLS]f[ARGS]{"a": 1}')
 assert message.tool_calls[0].name == "f"
 print([name for name in ("lark", "yaml", "ijson", "transitions", "jinja2", "rich") if name in sys.modules])
 """
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=files)
-    assert result.stdout.strip() == "[]"
+    assert _printed(program, files) == "[]"
+
+
+def test_a_fresh_process_that_does_not_parse_loads_no_parser(files: Path) -> None:
+    """A format is a name and data until its first parser is made; the names of the package are there all the same."""
+    program = """
+print([name for name in sorted(sys.modules) if name.startswith(("toolgram.runtime", "toolgram.compile"))])
+assert toolgram.Parser is type(fmt.parser()) and "Message" in dir(toolgram)
+"""
+    assert _printed(program, files) == "[]"
 
 
 def _mutated(data: st.DataObject, value: Any) -> Any:

@@ -9,6 +9,7 @@ parser.close()
 parser.message
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from toolgram.anomalies import Anomaly
@@ -26,22 +27,32 @@ from toolgram.events import (
 )
 from toolgram.formats import Format, format_names, get_format, load_format
 from toolgram.late_imports import late_import
-from toolgram.message import MalformedCall, Message, ToolCall
-from toolgram.runtime.parser import Parser
-from toolgram.tools import tool_schemas
 
 if TYPE_CHECKING:
     from toolgram.derive.deriving import derive_format
     from toolgram.derive.sources import from_gguf, from_pretrained_files, from_tokenizer
+    from toolgram.message import MalformedCall, Message, ToolCall
+    from toolgram.runtime.parser import Parser
+    from toolgram.tools import tool_schemas
 
 __version__ = "0.1.0"
 
 
-_DERIVING = ("derive_format", "from_gguf", "from_pretrained_files", "from_tokenizer")
+# What is imported when it is asked for, so that a process loads what it uses.
+_WITH_A_PARSER = {
+    "MalformedCall": "toolgram.message",
+    "Message": "toolgram.message",
+    "Parser": "toolgram.runtime.parser",
+    "ToolCall": "toolgram.message",
+    "tool_schemas": "toolgram.tools",
+}
+_DERIVING = ("derive_format", "from_gguf", "from_pretrained_files", "from_tokenizer")  # which need jinja2
 
 
 def __getattr__(name: str) -> Any:
-    if name in _DERIVING:  # which needs jinja2, and loads when it is asked for
+    if name in _WITH_A_PARSER:
+        return getattr(import_module(_WITH_A_PARSER[name]), name)
+    if name in _DERIVING:
         try:
             return late_import(name)
         except ModuleNotFoundError as error:
@@ -49,6 +60,10 @@ def __getattr__(name: str) -> Any:
                 raise
             return _no_derive_format
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def _no_derive_format(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,8 @@
-"""Formats: two files, loaded, compiled and ready to make parsers. Shipped formats load by name, yours by path."""
+"""Formats: two files, loaded, compiled and ready to make parsers. Shipped formats load by name, yours by path.
+
+Strategy: a process loads what it uses.  The specification of a shipped format comes from what the build kept, so that
+no file is read by a library; the parser and the compiler are imported with the first parser.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +14,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolgram.call_ids import CallIds, random_call_ids
-from toolgram.compile import Program, compile_spec
 from toolgram.errors import FormatError, ToolgramError
 from toolgram.late_imports import late_import
-from toolgram.look_ahead import TooManyWays
-from toolgram.message import Message
-from toolgram.runtime.parser import Parser
-from toolgram.runtime.snapshots import VERSION
-from toolgram.runtime.stream import Trace
 from toolgram.spec import Spec, text_only, with_line_calls
 from toolgram.spec_cache import kept_spec
 from toolgram.spec_data import dump_spec, load_spec
-from toolgram.tools import read_tools
 
 if TYPE_CHECKING:
     from lark import Lark
 
+    from toolgram.compile import Program
     from toolgram.derive.report import DeriveReport
     from toolgram.diagrams import Kind, Level
     from toolgram.explain import Explanation
     from toolgram.export import Export
     from toolgram.export.observed_paths import ObservedPaths
+    from toolgram.message import Message
     from toolgram.reference import ReferenceMachine
+    from toolgram.runtime.parser import Parser
+    from toolgram.runtime.stream import Trace
 
 
 def _home() -> Path:
@@ -138,17 +139,36 @@ class Format:
     @cached_property
     def program(self) -> Program:
         """The compiled form that parsers run."""
+        from toolgram.compile import compile_spec
+
         return compile_spec(self.spec)
 
     @cached_property
     def strict_program(self) -> Program:
         """The same without what repairs: the form that strict parsers run."""
+        from toolgram.compile import compile_spec
+
         return compile_spec(self.spec, strict=True)
+
+    def _with_line_calls(self, tools: Sequence[Any], program: Program) -> tuple[Any, Program]:
+        """The declared tools, and the compiled form in which their names begin calls."""
+        from toolgram.tools import read_tools
+
+        declared = read_tools(tools)
+        return declared, self._program_for(declared.names) if declared.names else program
 
     @cached_property
     def _program_for(self) -> Callable[[frozenset[str]], Program]:
         """The compiled form for a request that declares functions of these names, where that makes a difference."""
+        from toolgram.compile import compile_spec
+
         return lru_cache(maxsize=16)(lambda names: compile_spec(with_line_calls(self.spec, names)))
+
+    @cached_property
+    def _parser_class(self) -> type[Parser]:
+        from toolgram.runtime.parser import Parser
+
+        return Parser
 
     @cached_property
     def text_only(self) -> Format:
@@ -196,14 +216,12 @@ class Format:
         is then what is held back, whatever the length of the output. With `strict=True` nothing is repaired: what a
         model got wrong inside a call makes the call malformed.
         """
-        declared = read_tools(tools)
-        if self.spec.line_calls and declared.names and not strict:
-            program = self._program_for(declared.names)
-        else:
-            program = self.strict_program if strict else self.program
-        return Parser(
+        program = self.strict_program if strict else self.program
+        if self.spec.line_calls and tools is not None and not strict:
+            tools, program = self._with_line_calls(tools, program)
+        return self._parser_class(
             program,
-            declared,
+            tools,
             prefix,
             call_ids or self._call_ids,
             special_tokens,
@@ -313,6 +331,8 @@ class Format:
 
         Raises ToolgramError for a state that is none, or of another format or version.
         """
+        from toolgram.runtime.snapshots import VERSION
+
         try:
             version = state["version"]
             if version != VERSION or type(version) is not int:
@@ -373,6 +393,8 @@ def _shipped(name: str) -> Format:
 
 def load_format(grammar: str | Path, machine: str | Path) -> Format:
     """A format from two files of your own. Raises FormatError, which says file, line and remedy."""
+    from toolgram.look_ahead import TooManyWays
+
     fmt = _load(Path(grammar), Path(machine))
     try:
         _ = fmt.program  # compiled now, so that it is refused now

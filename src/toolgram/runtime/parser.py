@@ -30,7 +30,6 @@ from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
 from toolgram.runtime.event_buffer import REASONING, UNCLOSED_ENVELOPE
 from toolgram.runtime.readers import READERS
-from toolgram.runtime.snapshots import dump_stream, load_stream
 from toolgram.runtime.straight_paths import Key, Path, StraightPaths
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
 from toolgram.runtime.value_readers import end_value
@@ -348,10 +347,14 @@ class Parser:
         """
         self._take_long_way()
         replayed = [event_to_dict(event) for event in self._replayed]
+        from toolgram.runtime.snapshots import dump_stream
+
         return {**dump_stream(self._stream), "closed": self._closed, "replayed": replayed, "offset": self._offset}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `snapshot` was taken. Used by `Format.restore`, which says what is raised."""
+        from toolgram.runtime.snapshots import load_stream
+
         self._closed, self._replayed, self._offset = load_stream(self._stream, state)
         start = self._stream.calls.start
         if start is not None and not self._replayed:
