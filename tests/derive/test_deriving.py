@@ -18,6 +18,7 @@ from toolgram.check import check_format
 from toolgram.derive import TemplateError
 from toolgram.derive.deriving import derive_format
 from toolgram.derive.result import ToolFormat
+from toolgram.derive.verification import TOOLS as DECLARED
 from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
 from toolgram.spec import Spec
@@ -417,6 +418,23 @@ def test_every_cut_of_every_message_is_conserved_and_honest(name: str) -> None:
                 assert call.status != "complete" or call.arguments == other.arguments
                 only_name = call.arguments == "{}"  # where a call may end behind its name, and nobody says that it does
                 assert only_name or other.arguments.startswith(call.arguments), probe.output[:end]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_functions_are_declared_nothing_is_lost_at_the_beginning(name: str) -> None:
+    """A call may begin at the beginning of a line, and the output begins one, whatever stands there."""
+    fmt = derived(name)
+    for text in ("Good morning.", *(probe.output for probe in report_of(fmt).probes[:6])):
+        for prefix in (None, "", "<|user|>\nHello.<|end|>\n"):
+            parser = fmt.parser(DECLARED, prefix)
+            events = [event for character in text for event in parser.feed(character)] + parser.close()
+            assert "".join(event.source for event in events) == text
+            assert _without_ids(parser.message) == _without_ids(fmt.parse(text, DECLARED, prefix))
+
+
+def _without_ids(message: toolgram.Message) -> tuple[object, ...]:
+    calls = [(call.name, call.arguments, call.status) for call in message.tool_calls]
+    return message.content, message.reasoning, calls
 
 
 def test_a_closing_marker_repeats_the_whole_key() -> None:

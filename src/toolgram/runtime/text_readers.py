@@ -76,6 +76,7 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         if stream.program.line_calls and end > pos and _line_begins(state, text, end - 1, final):
             end -= 1
         if end > pos:
+            pos = stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
             add_piece(stream.events.blanks, text[pos:end])
             pos = end
             if pos == len(text):
