@@ -15,7 +15,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-sglang test-llama-cpp test-ray conformance scoreboard export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-sglang test-llama-cpp test-ray conformance scoreboard readme-table export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,6 +130,9 @@ judged: $(READY) ## judge every case of other parsers' tests in ../shared and wr
 # SCOREBOARD='--peer vllm=.venv-vllm/bin/python' takes an environment that is there for one of the peers.
 scoreboard: $(READY) $(if $(SCOREBOARD),,$(PEERS)/.ready) ## toolgram, vLLM, SGLang and transformers on the same outputs; writes docs/scoreboard.md
 	$(BIN)/python -m tests.scoreboard --peers $(PEERS)/bin/python --write docs/scoreboard.md $(SCOREBOARD)
+
+readme-table: $(READY) $(PEERS)/.ready ## vLLM, SGLang and toolgram on the output that the README shows first; writes its table
+	$(BIN)/python -m tests.scoreboard.one_output --peers $(PEERS)/bin/python --write README.md
 
 templates: $(READY) ## fetch real chat templates for `make conformance` into tests/conformance/templates/
 	$(BIN)/python -m tests.conformance.fetch_templates

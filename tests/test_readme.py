@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 import toolgram
+from tests.scoreboard import one_output
+from tests.scoreboard.__main__ import ask
 from toolgram.page_tables import refreshed
 
 
@@ -35,3 +38,24 @@ def test_what_the_first_screen_says_of_the_llama_output(readme: str) -> None:
     message = toolgram.get_format("llama3_json").parse(output)
     (call,) = message.tool_calls
     assert f"| `{message.content}` | `{call.name}({call.arguments})` |" in readme
+
+
+def test_toolgram_reads_the_first_output_as_its_row_says(readme: str) -> None:
+    """The rows of the other parsers need their environments: `make readme-table`."""
+    asked = one_output.question(one_output.output_of(readme))
+    peer = ask("toolgram", sys.executable, [asked])
+    rows = one_output.rows("toolgram", peer.version, one_output.FORMAT, peer.answers["one"]["runs"])
+    assert len(rows) == 1
+    assert rows[0] in readme.split(one_output.BEGIN)[1].split(one_output.END)[0]
+
+
+def test_streams_that_gave_the_same_are_one_row() -> None:
+    said = {"content": "a\nb ", "reasoning": "", "calls": []}
+    called = {"content": "", "reasoning": "", "calls": [["f", "{}"]]}
+    rows = one_output.rows("sglang", "1", "llama3", [said, said, called, said, {"raised": "E: no"}])
+    assert rows == [
+        "| SGLang 1, `llama3`, whole | `a b` | none |",
+        "| SGLang 1, `llama3`, streamed, 2 of 7 ways to split it | `a b` | none |",
+        "| SGLang 1, `llama3`, streamed, 1 of 7 ways to split it | none | `f({})` |",
+        "| SGLang 1, `llama3`, streamed, 1 of 7 ways to split it | raised `E: no` |  |",
+    ]

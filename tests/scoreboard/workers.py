@@ -252,7 +252,7 @@ def answers(peer: str, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
         except CannotBeMade as error:
             yield {"id": case["id"], "none": str(error)[:300]}
             continue
-        deltas = [None, *(cut(case["text"], size, case["markers"]) for size in SIZES)]
+        deltas = [None, *(cut(case["text"], size, case["markers"]) for size in case.get("sizes", SIZES))]
         yield {"id": case["id"], "runs": [_guarded(read, each) for each in deltas]}
 
 
