@@ -9,7 +9,7 @@ from itertools import combinations
 from toolgram.call_flow import call_faults
 from toolgram.errors import FormatError
 from toolgram.spec import END, TEXT, UNCLOSED, Literal, Run, Spec, State, Transition, rows_of
-from toolgram.vocabulary import ENDED_BY_A_MARKER, NEVER_ENDED_BY_THEMSELVES
+from toolgram.vocabulary import value_type
 
 
 def faults(spec: Spec) -> Iterator[FormatError]:
@@ -170,7 +170,7 @@ def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Tran
         )
     closers = [trigger for trigger in row if isinstance(spec.terminals.get(trigger), Literal)]
     alone = "value_end" in row
-    if state.meaning in ("value", "ignored") and not (alone or (closers and state.typed in ENDED_BY_A_MARKER)):
+    if state.meaning in ("value", "ignored") and not (alone or (closers and value_type(state.typed).to_marker)):
         needed = f"{state.meaning} {state.typed}".strip()
         yield FormatError(
             path,
@@ -178,7 +178,7 @@ def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Tran
             f"add `- {{trigger: value_end, source: {name}, dest: {spec.initial}}}`, or one on a marker",
             state.line,
         )
-    if state.meaning == "value" and alone and state.typed in NEVER_ENDED_BY_THEMSELVES:
+    if state.meaning == "value" and alone and not value_type(state.typed).alone:
         yield FormatError(
             path,
             f"{name} reads a value of any type, which does not end by itself",

@@ -29,9 +29,10 @@ from toolgram.islands import value_island, value_kind
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Message, ToolCall
 from toolgram.spec import ACTIONS, Spec, Transition
+from toolgram.vocabulary import value_type
 
 if TYPE_CHECKING:
-    from toolgram.islands.tagged_values import TaggedValue
+    from toolgram.islands import MarkedValue
 
 _CALLS = {
     "call",
@@ -222,13 +223,7 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
     return call
 
 
-_TYPED = {
-    "raw_value": "",
-    "text_value": "text",
-    "literal_value": "json",
-    "trimmed_value": "trimmed",
-    "xml_value": "xml",
-}
+_TAGS = {"raw": "", "literal": "json"}  # rules of values that are not called after their tag
 
 
 def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
@@ -243,12 +238,14 @@ def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
         source = "" if node.meta.empty else text[node.meta.start_pos : node.meta.end_pos]
         if not (isinstance(following, Token) and _short(following.type) in own):
             source = source.removesuffix("\n")  # a line end in front of another marker belongs to that
-        if name in _TYPED:
-            tagged = cast("TaggedValue", value_island(value_kind(_TYPED[name], alone=False), _TYPED[name], None, ()))
-            tagged.read(source, 0, True)
-            source = tagged.out + tagged.finish()
+        stem = name.removesuffix("_value")
+        tag = _TAGS.get(stem, stem)
+        if name != "json_value" and value_type(tag).to_marker:
+            marked = cast("MarkedValue", value_island(value_kind(tag, alone=False), tag, None, ()))
+            marked.read(source, 0, True)
+            source = marked.out + marked.finish()
         elif name != "json_value":
-            value = value_island(value_kind(name.removesuffix("_value"), alone=True), "", None, spec.notation, key)
+            value = value_island(value_kind(tag, alone=True), "", None, spec.notation, key)
             value.read(source, 0, True)
             source = value.out
         yield f"{json.dumps(key)}: {source}"

@@ -167,24 +167,53 @@ MEANINGS: Mapping[str, str] = {
     "malformed": "What is left of a call that could not be read.",
 }
 
-VALUE_TYPES: Mapping[str, str] = {
-    "text": "The value is always text.",
-    "json": "The value is always JSON.",
-    "trimmed": "The value is read as its parameter says, without the blanks around it.",
-    "xml": "The value is read as its parameter says, without the marks of CDATA sections and with entities decoded.",
-    "notated": "The value is JSON with the quotes of `notation:`.",
-    "elements": "The value has elements inside, with the tags of `notation:`; the tag that closes its own ends it.",
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """How the value of an argument is read that a state has this tag for.
+
+    `to_marker` and `alone` name the island (in the table of `islands`) that reads it up to a marker, and the one that
+    finds its end by itself; "" where it never ends so. `samples` are texts that `check` puts in its place.
+    """
+
+    says: str
+    to_marker: str = ""
+    alone: str = ""
+    samples: tuple[str, ...] = ()
+
+
+UNTYPED = ValueType("The value is read as its parameter says.", to_marker="tagged", samples=("v", "1"))
+
+VALUE_TYPES: Mapping[str, ValueType] = {
+    "text": ValueType("The value is always text.", to_marker="tagged", samples=UNTYPED.samples),
+    "json": ValueType("The value is always JSON.", to_marker="tagged", alone="json_value", samples=('"v"', "1")),
+    "trimmed": ValueType(
+        "The value is read as its parameter says, without the blanks around it.",
+        to_marker="tagged",
+        samples=UNTYPED.samples,
+    ),
+    "xml": ValueType(
+        "The value is read as its parameter says, without the marks of CDATA sections and with entities decoded.",
+        to_marker="xml",
+        samples=UNTYPED.samples,
+    ),
+    "notated": ValueType("The value is JSON with the quotes of `notation:`.", alone="notated", samples=('"v"', "1")),
+    "elements": ValueType(
+        "The value has elements inside, with the tags of `notation:`; the tag that closes its own ends it.",
+        alone="elements",
+    ),
 }
 
-# A value without a type is read as its parameter says, and so is a trimmed one, and one of XML.
-# Types that are named in neither line end only by themselves.
-ENDED_BY_A_MARKER = ("", "text", "json", "trimmed", "xml")
-NEVER_ENDED_BY_THEMSELVES = ("", "text", "trimmed", "xml")
+
+def value_type(tag: str) -> ValueType:
+    """What a state reads that has this tag for its values, or with "" none."""
+    return VALUE_TYPES[tag] if tag else UNTYPED
+
 
 TRAITS: Mapping[str, str] = {
     "held": "What is read is not certain yet: it is sent, or becomes text, later.",
     "python": "The arguments are Python keyword arguments.",
-    **VALUE_TYPES,
+    **{tag: kind.says for tag, kind in VALUE_TYPES.items()},
     "echo": "The marker after the value repeats the argument's key.",
 }
 

@@ -14,7 +14,7 @@ inside a value is truncation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from automata.fa.dfa import DFA
@@ -24,7 +24,7 @@ from lark.grammar import Rule, Terminal
 from toolgram.errors import FormatError
 from toolgram.grammar_file import load_lark, short_name, terminal_line
 from toolgram.spec import END, TEXT, Literal, Spec, Transition, rows_of, without_repairs
-from toolgram.vocabulary import NEVER_ENDED_BY_THEMSELVES, VALUE_TYPES
+from toolgram.vocabulary import UNTYPED, VALUE_TYPES, value_type
 
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
 _VALUES = {
@@ -365,14 +365,18 @@ def _elements(opening: str, closing: str, item: str) -> list[str]:
     return [f"v{end}", f"{items}{end}", f"{opening}a>{items}{closing}a>{opening}b>{closing}b>{end}", end]
 
 
+def _fitting(typed: Iterable[str]) -> Sequence[str]:
+    """Values that fit all states: what is written in a way of its own is read as text as well, but not the reverse."""
+    found = (value_type(tag).samples for tag in typed)
+    return next((each for each in found if each != UNTYPED.samples), UNTYPED.samples)
+
+
 def samples(spec: Spec) -> dict[str, list[str]]:
     """Texts for the symbols that are not one fixed text."""
     python = any(state.python for state in spec.states.values())
     objects = _objects(spec)
-    typed = {state.typed for state in spec.states.values()}
-    values = ["v", "1"] if typed <= {*NEVER_ENDED_BY_THEMSELVES} else ['"v"', "1"]
-    if "elements" in typed:
-        values = _elements(*spec.notation)
+    typed = [state.typed for state in spec.states.values() if state.typed]
+    values = _elements(*spec.notation) if "elements" in typed else list(_fitting(typed))
     runs = {name: [RUNS.get(name.partition("_")[0], "k")] for name in spec.terminals if name != WS}
     return {
         **runs,

@@ -1,19 +1,19 @@
 """From what was found out about a template to a format: which skeletons, put together how.
 
 Strategy: text (content, reasoning, their wrappers) and calls are written by skeletons that know nothing of each other;
-here they are put into one format.  Nothing of any model is known here: the findings decide, and where they do not
-suffice the format reads text only and says so.
+here they are put into one format.  Skeletons of calls stand in one table.  Nothing of any model is known here: the
+findings decide, and where they do not suffice the format reads text only and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.json_skeleton import add_json_calls
 from toolgram.derive.python_skeleton import add_python_calls, is_python
-from toolgram.derive.result import DiffAnalysisResult, Tokens, ToolFormat, ValueEncoding
+from toolgram.derive.result import CallsFormat, DiffAnalysisResult, Tokens, ToolFormat, ValueEncoding
 from toolgram.derive.tag_skeleton import add_tag_calls
 from toolgram.derive.text_skeleton import TextSkeleton
 from toolgram.spec import Literal
@@ -25,13 +25,8 @@ def synthesise(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatB
     text = TextSkeleton(builder, result, tokens)
     leaving: list[str] = []
     if result.calls is not None:
-        fields = result.json_fields
-        if is_python(result.calls):
-            leaving = add_python_calls(builder, result.calls)
-        elif result.tool_format is ToolFormat.JSON_NATIVE and not fields.flat_arguments and _holds_arguments(result):
-            leaving = add_json_calls(builder, result)
-        else:
-            leaving = add_tag_calls(builder, result.calls)
+        add = next(add for fits, add in SKELETONS if fits(result, result.calls))
+        leaving = add(builder, result, result.calls)
     _describe(builder, result, tokens, text.finish(leaving, calls=result.calls is not None))
     return builder
 
@@ -43,9 +38,25 @@ def without_calls(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Form
     return builder
 
 
-def _holds_arguments(result: DiffAnalysisResult) -> bool:
+def _is_json(result: DiffAnalysisResult, calls: CallsFormat) -> bool:
     fields = result.json_fields
-    return fields.name_is_key or bool(fields.name_field and fields.args_field)
+    holds_arguments = fields.name_is_key or bool(fields.name_field and fields.args_field)
+    return result.tool_format is ToolFormat.JSON_NATIVE and not fields.flat_arguments and holds_arguments
+
+
+# Which calls a skeleton can write, and how it adds them; the states behind a call, which text leaves, are returned.
+# The first one that fits is taken.
+SKELETONS: tuple[
+    tuple[
+        Callable[[DiffAnalysisResult, CallsFormat], bool],
+        Callable[[FormatBuilder, DiffAnalysisResult, CallsFormat], list[str]],
+    ],
+    ...,
+] = (
+    (lambda result, calls: is_python(calls), lambda builder, result, calls: add_python_calls(builder, calls)),
+    (_is_json, lambda builder, result, calls: add_json_calls(builder, result)),
+    (lambda result, calls: True, lambda builder, result, calls: add_tag_calls(builder, calls)),
+)
 
 
 def _describe(builder: FormatBuilder, result: DiffAnalysisResult, tokens: Tokens, machine: Mapping[str, Any]) -> None:

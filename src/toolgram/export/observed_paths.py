@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolgram.islands.notated_values import NotatedScanner
+from toolgram.islands import value_island, value_kind
 from toolgram.runtime.stream import REJECTED, TraceStep
 from toolgram.spec import END, TEXT, Literal, Spec, is_json_trigger
 
@@ -216,8 +216,9 @@ class _Reader:
         if step.trigger == "object_empty" or (closing and meaning == "arguments"):
             return self.pos, step.offset + 1
         if step.trigger == "value_end":
-            elements = spec.states[step.source].typed == "elements"  # they end with the tag that closes them
-            return (pos, step.offset + 1) if elements else self._json_value()
+            typed = spec.states[step.source].typed
+            # nested elements end with the tag that closes them
+            return (pos, step.offset + 1) if typed == "elements" else self._value(typed)
         if step.trigger == "object_start":
             at = output.find("(" if spec.states[step.dest].python else "{", pos)
             return at, at + 1
@@ -239,13 +240,13 @@ class _Reader:
         match = _SCALAR.match(self.output, at)
         return match.span() if match else (-1, -1)
 
-    def _json_value(self) -> tuple[int, int]:
+    def _value(self, typed: str) -> tuple[int, int]:
         skipped = _SKIPPED.match(self.output, self.pos)
         assert skipped is not None
-        if self.spec.notation:
-            scanner = NotatedScanner(self.spec.notation)
-            end = scanner.read(self.output, skipped.end(), final=True)
-            return (-1, -1) if scanner.broken else (skipped.end(), end)
+        if typed != "json":
+            value = value_island(value_kind(typed, alone=True), typed, None, self.spec.notation)
+            end = value.read(self.output, skipped.end(), True)
+            return (-1, -1) if value.broken else (skipped.end(), end)
         try:
             _, end = json.JSONDecoder(strict=False).raw_decode(self.output, skipped.end())
         except ValueError:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from toolgram.errors import ToolgramError
 from toolgram.export.arguments import schema_text
 from toolgram.export.elements import Elements
 from toolgram.export.expressions import (
@@ -163,13 +164,10 @@ class TaggedArguments:
             if state.echo or isinstance(self.spec.terminals.get(edge.trigger), Run):
                 return self._key_label(edge, key)
             return self.marker(edge)
-        if state.typed == "elements":
-            if not isinstance(key, str):
-                return NOTHING  # the tag that closes it has a key that is not known
-            elements = Elements(self.spec.notation, tool.schema.get("$defs", {}), noting(tool, self.note))
-            return elements.value(key, declared)
-        if state.typed == "notated":
-            written = self._notated(tool, declared)
+        if state.typed not in READ_AS_TEXT_OR_JSON:
+            if state.typed not in VALUE_WRITERS:
+                raise ToolgramError(f"values that are tagged `{state.typed}` cannot be exported")
+            written = VALUE_WRITERS[state.typed](self, tool, key, declared)
             return written if edge.trigger == "value_end" else seq(written, self.marker(edge))
         if edge.trigger == "value_end":
             return self._literal(tool, declared, with_text=not self._has_text_frame())
@@ -195,7 +193,14 @@ class TaggedArguments:
         free = [form for form in found if not set(form) - {"type"}]
         return free[:1] or found
 
-    def _notated(self, tool: Tool, declared: Any) -> Expr:
+    def elements(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
+        """A value with elements inside, to the tag that closes it."""
+        if not isinstance(key, str):
+            return NOTHING  # that tag has a key that is not known
+        elements = Elements(self.spec.notation, tool.schema.get("$defs", {}), noting(tool, self.note))
+        return elements.value(key, declared)
+
+    def notated(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
         """A value in the format's own quotes."""
         opening, closing = self.spec.notation
         values = Values(tool.schema, noting(tool, self.note), notated(opening, closing))
@@ -243,6 +248,15 @@ class TaggedArguments:
         if isinstance(marker, Token):
             return seq(Text(forbidden, "", within), marker, Lit(echoed))
         return Text(forbidden, edge.text + echoed, within)
+
+
+READ_AS_TEXT_OR_JSON = ("", "text", "trimmed", "xml", "json")
+# By the tag of its state, a value that is written in a way of its own: what writes it for a parameter of this key,
+# declared so.
+VALUE_WRITERS: Mapping[str, Callable[[TaggedArguments, Tool, str | tuple[str, ...], Any], Expr]] = {
+    "elements": TaggedArguments.elements,
+    "notated": TaggedArguments.notated,
+}
 
 
 def _is_free(raw: Expr) -> bool:

@@ -17,8 +17,9 @@ One island may hold another: an envelope holds the scanner of its arguments.
 * `nested_elements`: elements inside elements, named after the members of a value,
 * `error_recovery`: how far a broken value reaches.
 
-A new kind of value is a module here, its name in this file (the two tables), and a tag in the vocabulary of machine
-files. In a grammar, the rule of the value is the tag with `_value` behind it. What is no value needs a reader besides.
+A new kind of value is a module here, its row in the table of this file, and a tag in the vocabulary of machine files
+(`VALUE_TYPES`). In a grammar, the rule of the value is the tag with `_value` behind it. Exports need a row in
+`export.tagged_arguments`. What is no value needs a reader in `runtime` besides.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from toolgram.vocabulary import value_type
 
 if TYPE_CHECKING:
     from toolgram.parameters import Place, Types
@@ -117,9 +120,6 @@ _ISLANDS = {  # loaded when first needed: most formats need one or two
     "elements": "nested_elements.ElementsScanner",
     "recovery": "error_recovery.ErrorRecovery",
 }
-# By the tag of the state: values that end by themselves, all others being JSON, and those that a marker ends.
-_ALONE = {"notated": "notated", "elements": "elements"}
-_MARKED = {"xml": "xml"}
 _NAMES = {path.partition(".")[2]: name for name, path in _ISLANDS.items()}
 
 
@@ -132,7 +132,8 @@ def island_class(name: str) -> Any:
 
 def value_kind(typed: str, alone: bool) -> str:
     """The name of the island for a value: by its state's tag, and whether it ends by itself or else by a marker."""
-    return _ALONE.get(typed, "json_value") if alone else _MARKED.get(typed, "tagged")
+    kind = value_type(typed)
+    return kind.alone or "json_value" if alone else kind.to_marker or "tagged"
 
 
 def value_island(
