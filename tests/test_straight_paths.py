@@ -16,6 +16,14 @@ JSON_FORMATS = ["deepseek_v3", "functionary_v3_2", "gpt_oss", "granite_3", "herm
                 "mistral_v11"]  # fmt: skip
 
 
+def fed(fmt: toolgram.Format, text: str) -> toolgram.Message:
+    """The message of a parser that is fed the whole text."""
+    parser = fmt.parser()
+    parser.feed(text)
+    parser.close()
+    return parser.message
+
+
 @pytest.mark.parametrize("name", JSON_FORMATS)
 def test_calls_are_read_straight(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Into the arguments and out of them, for every call of the example, in a name and a spelling of another model."""
@@ -35,13 +43,13 @@ def test_calls_are_read_straight(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     for which in ("enter", "leave"):
         monkeypatch.setattr(StraightPaths, which, noted(which))
     fmt = toolgram.get_format(name)
-    calls = fmt.parse(fmt.example).tool_calls
+    calls = fed(fmt, fmt.example).tool_calls
     assert taken.count("leave") == len(calls)
     assert "enter" in taken
     for call in calls:
         taken.clear()
         text = fmt.example.replace(call.name, "Another_name-2").replace('": ', '"  :\n').replace(', "', '  ,"')
-        assert "Another_name-2" in [each.name for each in fmt.parse(text).tool_calls]
+        assert "Another_name-2" in [each.name for each in fed(fmt, text).tool_calls]
         assert taken.count("leave") == len(calls)
 
 
@@ -58,7 +66,7 @@ def test_derived_formats_have_paths() -> None:
     assert all_said(fmt, [text], straight=True) == all_said(fmt, [text], straight=False)
     fmt.parse(text)
     assert isinstance(fmt.program.straight, StraightPaths)
-    assert fmt.program.straight._entries
+    assert fmt.program.straight.entries
     assert json.loads(fmt.parse(text).tool_calls[0].arguments) == {"a": 1}
     assert hermes.parse(text).tool_calls[0].name == "f"
 
@@ -84,6 +92,6 @@ def test_a_few_calls_record_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = fmt.program.straight
     assert isinstance(paths, StraightPaths)
     assert calls < 3
-    assert paths._entries is None
+    assert paths.entries is None
     fmt.parse(fmt.example)
-    assert paths._entries
+    assert paths.entries

@@ -124,6 +124,7 @@ class Program:
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
     line_calls: bool = False  # a declared name at the beginning of a line begins a call
     straight: Any = None  # what `runtime.straight_paths` has recorded of it
+    whole: Any = None  # what reads whole outputs by that (see `runtime.whole_outputs`)
 
     @property
     def longest_closer(self) -> int:

@@ -150,8 +150,11 @@ class Format:
 
         return compile_spec(self.spec, strict=True)
 
-    def _with_line_calls(self, tools: Sequence[Any], program: Program) -> tuple[Any, Program]:
-        """The declared tools, and the compiled form in which their names begin calls."""
+    def _chosen(self, tools: Sequence[Any] | None, strict: bool) -> tuple[Any, Program]:
+        """The tools of a request, and the compiled form that reads its output."""
+        program = self.strict_program if strict else self.program
+        if not self.spec.line_calls or tools is None or strict:
+            return tools, program
         from toolgram.tools import read_tools
 
         declared = read_tools(tools)
@@ -163,6 +166,12 @@ class Format:
         from toolgram.compile import compile_spec
 
         return lru_cache(maxsize=16)(lambda names: compile_spec(with_line_calls(self.spec, names)))
+
+    @cached_property
+    def _whole_message(self) -> Callable[..., Message | None]:
+        from toolgram.runtime.whole_outputs import whole_message
+
+        return whole_message
 
     @cached_property
     def _parser_class(self) -> type[Parser]:
@@ -216,9 +225,7 @@ class Format:
         is then what is held back, whatever the length of the output. With `strict=True` nothing is repaired: what a
         model got wrong inside a call makes the call malformed.
         """
-        program = self.strict_program if strict else self.program
-        if self.spec.line_calls and tools is not None and not strict:
-            tools, program = self._with_line_calls(tools, program)
+        tools, program = self._chosen(tools, strict)
         return self._parser_class(
             program,
             tools,
@@ -238,11 +245,18 @@ class Format:
         strict: bool = False,
         call_ids: CallIds | None = None,
     ) -> Message:
-        """The message of a whole output: one `feed` and one `close`, nothing else. Never raises on any text.
+        """The message of a whole output: what one `feed` and one `close` add up to. Never raises on any text.
 
         `tools`, `prefix`, `call_ids` and `strict` are those of `parser`.
         """
-        parser = self.parser(tools, prefix, call_ids, strict=strict)
+        tools, program = self._chosen(tools, strict)
+        ids = call_ids or self._call_ids
+        recorded = program.straight is not None and program.straight.entries is not None
+        if recorded and (prefix is None or not (prefix or program.generation_prompt)):
+            message = self._whole_message(program, text, tools, ids, finish_reason)
+            if message is not None:
+                return message
+        parser = self._parser_class(program, tools, prefix, ids)
         parser.feed(text)
         parser.close(finish_reason)
         return parser.message

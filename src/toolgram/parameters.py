@@ -166,6 +166,13 @@ class DeclaredParameters:
         return next(tool for tool in reversed(tuple(self._tools)) if tool.name == name).parameters
 
 
+def declared_parameters(tools: Tools) -> DeclaredParameters:
+    """The parameters of these tools, read once for all parsers that are given the same `Tools`."""
+    if tools.parameters is None:
+        tools.parameters = DeclaredParameters(tools)
+    return tools.parameters
+
+
 def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> Parameters:
     """What the schema of a function's arguments, or of an object inside them, says about each of its members. Any other
     value says nothing. `root` is the schema that references point into, where it is another one."""

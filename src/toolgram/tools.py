@@ -83,10 +83,11 @@ class DeclaredTool(NamedTuple):
 class Tools:
     """The tools of a request, read. `names` are those that a model may call."""
 
-    __slots__ = ("_tools", "names")
+    __slots__ = ("_tools", "names", "parameters")
 
     def __init__(self, tools: Iterable[DeclaredTool]) -> None:
         self._tools = tuple(tools)
+        self.parameters: Any = None  # what `toolgram.parameters` has read of them
         self.names = frozenset([tool.name for tool in self._tools if tool.name])
 
     def __iter__(self) -> Iterator[DeclaredTool]:

@@ -153,6 +153,14 @@ def value_island(
     return value
 
 
+def plain_value(kind: str, typed: str, types: Types, raw: str) -> str | None:
+    """The JSON of a whole value between markers, where that is certain at once; else None, and its island reads it."""
+    if kind != "tagged" or typed == "json":
+        return None
+    found: str | None = island_class(kind).plain(raw, _told(typed, types), typed == "trimmed")
+    return found
+
+
 def _told(typed: str, types: Types) -> Types:
     """The types of a value whose markers may say whether it is text. What is declared goes before that."""
     if typed == "text":

@@ -59,6 +59,7 @@ from toolgram.islands.python_tokens import (
     SOLE,
     SPECIAL,
     VALUE,
+    WHOLE_ARGUMENT,
     WHOLE_WORD,
     WORD_ENDS,
     WORD_PREFIXES,
@@ -273,6 +274,9 @@ class PythonScanner:
     # Arguments
 
     def _argument(self, text: str, pos: int) -> int:
+        whole = WHOLE_ARGUMENT(text, pos)
+        if whole is not None:
+            return self._whole_arguments(text, whole)
         m = ARGUMENT[self._state].match(text, pos)
         if m is None or m.lastgroup is None:
             return self._unfit(text, pos)
@@ -286,6 +290,24 @@ class PythonScanner:
         else:
             self.empty = self._state == "arguments"
             self._close()
+        return end
+
+    def _whole_arguments(self, text: str, found: re.Match[str] | None) -> int:
+        """Arguments that are in the text as a whole, what ends them included: what the readers below do with each."""
+        parts, end = self._parts, 0
+        while found is not None:
+            name, string, number, word = found.groups()
+            parts += [self._lead, '"'] if self._lead else ['"']
+            self._named = len(parts)
+            self._names += 1
+            parts += [name, '": ', f'"{string[1:-1]}"' if string else number or WORDS[word]]
+            if number:
+                self._digits = len(number.lstrip("-").partition(".")[0])
+            self._lead, end = ", ", found.end()
+            found = WHOLE_ARGUMENT(text, end + 1) if text.startswith(",", end) else None
+        self._lead = ""
+        self.started = True
+        self._then = self._state = "after"
         return end
 
     def _name(self, text: str, pos: int) -> int:

@@ -200,9 +200,9 @@ class Calls:
     def declared(self) -> Parameters | None:
         """The parameters of the function that is called; None where it is not declared."""
         if self._parameters is None:
-            from toolgram.parameters import DeclaredParameters
+            from toolgram.parameters import declared_parameters
 
-            self._parameters = DeclaredParameters(self.tools)
+            self._parameters = declared_parameters(self.tools)
         return self._parameters.get(self._called) if self._called is not None else None
 
     @property

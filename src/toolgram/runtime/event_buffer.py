@@ -23,7 +23,7 @@ SYNTAX = "syntax"
 UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
 _MOST_TAIL = 64  # characters of text in which its last brackets are looked for
-_may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
+may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
 _NOWHERE: list[BufferedEvent] = []  # until the first delta has a list of its own
 
 
@@ -147,7 +147,7 @@ class EventBuffer:
     def remember(self, text: str) -> bool:
         """Text that was said: its end is kept while brackets or a fence may be what it ends in. Whether it is."""
         tail = (self.tail + text)[-_MOST_TAIL:]
-        self.tail = tail if _may_open(tail) else ""
+        self.tail = tail if may_open(tail) else ""
         return self.tail != ""
 
     def drop_blanks(self) -> None:

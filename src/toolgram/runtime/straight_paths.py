@@ -126,7 +126,7 @@ class StraightPaths:
     def __init__(self, program: Program, record: Record) -> None:
         self._program = program
         self._record = record
-        self._entries: dict[Key, list[Path]] | None = None
+        self.entries: dict[Key, list[Path]] | None = None  # once they are recorded
         self._met = 0  # calls
 
     def enter(self, stream: Stream, symbol: Symbol, text: str, begin: int) -> int:
@@ -138,15 +138,15 @@ class StraightPaths:
             return NO_PATH
         if stream.closing is not None or stream.source.prefix_characters or stream.calls.id is not None:
             return NO_PATH
-        if self._entries is None:
+        if self.entries is None:
             move = stream.state.row.get(symbol.trigger)
             if move is not None and move.dest.is_text:
                 return NO_PATH  # it begins no call
             self._met += 1
             if self._met < FIRST_CALLS:
                 return NO_PATH
-            self._entries = self._record(self._program)
-        for path in self._entries.get(entry_key(stream.state, symbol.trigger), ()):
+            self.entries = self._record(self._program)
+        for path in self.entries.get(entry_key(stream.state, symbol.trigger), ()):
             found = path.pattern.match(text, begin)
             if found is not None:
                 return path.take(stream, found)

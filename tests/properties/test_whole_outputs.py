@@ -1,0 +1,121 @@
+"""A message that is made without events is the one that events add up to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolgram
+from tests.properties.selection import every_format
+from tests.strategies import outputs
+from toolgram.runtime.path_examples import examples
+
+DECLARED: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "city": {"type": "string"},
+                    "days": {"type": "integer"},
+                    "unit": {"enum": ["celsius", 7]},
+                    "ratio": {"type": "number"},
+                    "exact": {"type": ["boolean", "null"]},
+                    "tags": {"type": "array"},
+                    "any": {},
+                },
+                "required": ["city"] if name == "f" else [],
+            },
+        },
+    }
+    for name in ("get_weather", "f")
+]
+REASONS = (None, "stop", "tool_calls", "length", "content_filter")
+
+
+def check(name: str, text: str, tools: Any, reason: str | None, *, strict: bool = False) -> None:
+    fmt = toolgram.get_format(name)
+    ids, others = iter(range(10**6)), iter(range(10**6))
+    parser = fmt.parser(tools, call_ids=lambda: f"id-{next(ids)}", strict=strict)
+    parser.trace_to(lambda step: None)  # then the readers read
+    parser.feed(text)
+    parser.close(reason)
+    found = fmt.parse(text, tools, None, reason, strict, call_ids=lambda: f"id-{next(others)}")
+    assert found == parser.message
+
+
+def known_paths(name: str) -> list[str]:
+    """The examples of a format, read once, so that its paths are recorded."""
+    fmt = toolgram.get_format(name)
+    found = examples(fmt.program)
+    for text in found:
+        fmt.parse(text)
+        fmt.parse(text, DECLARED)
+    return found
+
+
+TOOLS = st.sampled_from([None, DECLARED])
+
+
+@every_format
+@given(data=st.data())
+def test_any_output(name: str, data: st.DataObject) -> None:
+    known_paths(name)
+    tools, reason = data.draw(TOOLS), data.draw(st.sampled_from(REASONS))
+    check(name, data.draw(outputs(name)), tools, reason, strict=data.draw(st.booleans()))
+
+
+@every_format
+@given(data=st.data())
+def test_examples_with_text_around_them(name: str, data: st.DataObject) -> None:
+    """Text, blanks and reasoning before, between and behind the format's own examples."""
+    texts = known_paths(name)
+    around = st.sampled_from(
+        [
+            "",
+            " ",
+            "\n",
+            "Hm.",
+            "See (",
+            "`x",
+            "\n\nIt is. \n",
+            "<think>\nHm.\n</think>\n\n",
+            "</think>",
+            "}",
+            "é",
+            "[",
+            "<",
+        ]
+    )
+    pieces = [data.draw(around)]
+    for _ in range(data.draw(st.integers(0, 3))):
+        pieces += [data.draw(st.sampled_from(texts)), data.draw(around)]
+    check(name, "".join(pieces), data.draw(TOOLS), data.draw(st.sampled_from(REASONS)))
+
+
+@every_format
+@given(data=st.data())
+def test_examples_with_other_arguments(name: str, data: st.DataObject) -> None:
+    """The values, names and keys of the format's own examples, exchanged for others of every kind."""
+    text = data.draw(st.sampled_from(known_paths(name)))
+    message = toolgram.get_format(name).parse(text)
+    values = [call.name for call in message.tool_calls]
+    values += [word for word in ("Paris", "Oslo", "celsius", "city", "days", "unit", "3", "2") if word in text]
+    others = st.one_of(
+        st.sampled_from(
+            ["f", "get_weather", "city", "days", "unit", "ratio", "exact", "tags", "any", "a b", "true", "True", "null", "None",
+             "7", "07", "-1", "1e5", "1.50", "9" * 30, "NaN", "[1]", '{"a": 1}', "[1, 2", "'x'", '"x"', "\\n", "\\", '"', "'", "é\u2028",
+             " x ", "\n", "", "</", "<x>", "{", "}", "]", ")", ",", "=", ":", "x</parameter>", "\x01", "\ud800", "#"]
+        ),
+        st.text(max_size=6),
+    )  # fmt: skip
+    for _ in range(data.draw(st.integers(1, 3))):
+        if values:
+            text = text.replace(
+                data.draw(st.sampled_from(values)), data.draw(others), data.draw(st.sampled_from([1, 99]))
+            )
+    check(name, text, data.draw(TOOLS), data.draw(st.sampled_from(REASONS)))
