@@ -170,7 +170,8 @@ def declared_parameters(tools: Tools) -> DeclaredParameters:
     """The parameters of these tools, read once for all parsers that are given the same `Tools`."""
     if tools.parameters is None:
         tools.parameters = DeclaredParameters(tools)
-    return tools.parameters
+    read: DeclaredParameters = tools.parameters
+    return read
 
 
 def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> Parameters:

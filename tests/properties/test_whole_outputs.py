@@ -107,9 +107,10 @@ def test_examples_with_other_arguments(name: str, data: st.DataObject) -> None:
     values += [word for word in ("Paris", "Oslo", "celsius", "city", "days", "unit", "3", "2") if word in text]
     others = st.one_of(
         st.sampled_from(
-            ["f", "get_weather", "city", "days", "unit", "ratio", "exact", "tags", "any", "a b", "true", "True", "null", "None",
-             "7", "07", "-1", "1e5", "1.50", "9" * 30, "NaN", "[1]", '{"a": 1}', "[1, 2", "'x'", '"x"', "\\n", "\\", '"', "'", "é\u2028",
-             " x ", "\n", "", "</", "<x>", "{", "}", "]", ")", ",", "=", ":", "x</parameter>", "\x01", "\ud800", "#"]
+            ["f", "get_weather", "city", "days", "unit", "ratio", "exact", "tags", "any", "a b", "true", "True", "null",
+             "None", "7", "07", "-1", "1e5", "1.50", "9" * 30, "NaN", "[1]", '{"a": 1}', "[1, 2", "'x'", '"x"', "\\n",
+             "\\", '"', "'", "é\u2028", " x ", "\n", "", "</", "<x>", "{", "}", "]", ")", ",", "=", ":",
+             "x</parameter>", "\x01", "\ud800", "#"]
         ),
         st.text(max_size=6),
     )  # fmt: skip

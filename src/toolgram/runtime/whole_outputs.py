@@ -14,6 +14,7 @@ left to the parser, by the answer None.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
@@ -21,12 +22,12 @@ from toolgram.call_ids import CallIds
 from toolgram.compile import PASSED, Program, StateProgram, Symbol
 from toolgram.islands import MarkedValue, Value, island_class, plain_value, value_island, value_kind
 from toolgram.message import Message, Part, ToolCall
-from toolgram.parameters import Parameters, Types, declared_parameters
+from toolgram.parameters import DeclaredParameters, Parameters, Types, declared_parameters
 from toolgram.runtime.event_buffer import may_open
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.path_examples import is_clean
 from toolgram.runtime.straight_paths import Key, Path, entry_key
-from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, VALUE, Piece, recorded_pieces
+from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, recorded_pieces
 from toolgram.tools import Tools, read_tools
 
 _LONGEST_TEXT = 16_384  # characters; of a longer output, making events is a small part
@@ -44,9 +45,8 @@ def _refuse_constant(word: str) -> Any:
     raise ValueError(word)  # NaN and the infinities are no JSON
 
 
-_members: Callable[[str, int], tuple[list[Any], int]] = getattr(
-    json.JSONDecoder(object_pairs_hook=list, parse_constant=_refuse_constant), "scan_once"
-)
+_decoder: Any = json.JSONDecoder(object_pairs_hook=list, parse_constant=_refuse_constant)
+_members: Callable[[str, int], tuple[list[Any], int]] = _decoder.scan_once
 
 
 class _Call(NamedTuple):
@@ -56,6 +56,24 @@ class _Call(NamedTuple):
     id: str
     arguments: str
     model_id: str | None
+
+
+class _Open:
+    """A call that is being read: all of its arguments, or those that come one by one."""
+
+    __slots__ = ("_parameters", "arguments", "id", "members", "name")
+
+    def __init__(self, name: str, made_id: str, parameters: DeclaredParameters | None) -> None:
+        self.name = name
+        self.id = made_id
+        self.arguments: str | None = None
+        self.members: dict[str, str] = {}
+        self._parameters = parameters
+
+    @property
+    def declared(self) -> Parameters | None:
+        """The parameters of the function; None where no tools are declared."""
+        return None if self._parameters is None else self._parameters.get(self.name)
 
 
 class WholeOutputs:
@@ -147,9 +165,11 @@ class _Reading:
                 return self.pos == size
             state = self.state
             move = state.row.get(symbol.trigger)
-            pieces = entries.get(entry_key(state, symbol.trigger))
+            pieces, before = entries.get(entry_key(state, symbol.trigger)), len(self.signature)
             if pieces is not None and self._calls(pieces):
                 continue
+            if len(self.signature) > before:
+                return False  # a call that is not plain
             literal = self.whole_outputs.program.literals.get(symbol.trigger)
             if move is None or move.actions or literal is None or len(self.signature) > _MOST_PIECES:
                 return False
@@ -159,7 +179,7 @@ class _Reading:
         return True
 
     def _symbol(self) -> Symbol | None:
-        """The next symbol, at which `pos` then stands, with the text before it; None at the end, or if it is not plain."""
+        """Take the text up to the next symbol, and that; None at the end, or where it is not plain."""
         text, pos, state = self.text, self.pos, self.state
         if not state.loops:
             if state.is_text and text[pos].isspace():
@@ -214,11 +234,8 @@ class _Reading:
 
     def _calls(self, pieces: list[Piece]) -> bool:
         """Take calls that follow each other; whether they are plain."""
-        name = made_id = ""
-        arguments: str | None = None
-        keys: list[str] = []
         text, pos = self.text, self.pos
-        declared: Parameters | None = None
+        call: _Open | None = None
         while True:
             for piece in pieces:
                 found = piece.pattern.match(text, pos)
@@ -228,60 +245,64 @@ class _Reading:
                 return False
             self.signature.append(piece)
             pos = found.end()
-            if piece.begins and piece.follows == TEXT:  # a call without arguments
-                self.calls.append(_Call(found[piece.name], found[piece.id] if piece.id else "", "{}", None))
-                if self.tools.names:
-                    if found[piece.name] not in self.tools.names:
-                        return False
-                    called = declared_parameters(self.tools).get(found[piece.name])
-                    if called is not None and called.required:
-                        return False
-            elif piece.ends and name:
-                if arguments is None:
-                    if declared is not None and not set(keys).issuperset(declared.required):
-                        return False
-                    arguments = "{" + ", ".join(members) + "}"
-                self.calls.append(_Call(name, made_id, arguments, found[piece.model_id] if piece.model_id else None))
-                name = ""
-            follows = piece.follows
-            if follows == TEXT:
-                self.pos, self.state = pos, piece.state
-                return not name
-            if len(self.signature) > _MOST_PIECES:
-                return False
+            if piece.ends and call is not None:
+                if not self._end(call, found[piece.model_id] if piece.model_id else None):
+                    return False
+                call = None
             if piece.begins:
-                name, made_id = found[piece.name], found[piece.id] if piece.id else ""
-                if self.tools.names and name not in self.tools.names:
+                call = self._begin(found[piece.name], found[piece.id] if piece.id else "")
+                if call is None:
                     return False
-                arguments, keys, members = None, [], []
-            if follows == JSON:
-                start = found.start(piece.arguments) if piece.arguments else pos
-                pos = _end_of_object(text, start)
-                if pos < 0:
-                    return False
-                arguments = text[start:pos]
-            elif follows == PYTHON:
-                scanner = cast(Value, island_class("python")(keywords=True))
-                pos = scanner.read(text, pos, False)
-                if not scanner.done or scanner.broken:
-                    return False
-                arguments = scanner.out
-                if _end_of_object(arguments, 0) != len(arguments):
-                    return False
-            else:
-                key = found[piece.key]
-                if not keys:
-                    declared = declared_parameters(self.tools).get(name) if self.tools.names else None
-                if key in keys or key in self.whole_outputs.program.wrapped:
-                    return False
-                if declared is not None and key not in declared.types and not declared.open:
-                    return False
-                value, pos = self._value(piece.state, key, declared, pos)
-                if value is None:
-                    return False
-                keys.append(key)
-                members.append(f'"{key}": {value}')
+            if piece.follows == TEXT:
+                self.pos, self.state = pos, piece.state
+                return call is None or (piece.begins and piece.ends and self._end(call, None))
+            if call is None or len(self.signature) > _MOST_PIECES:
+                return False
+            pos = self._arguments(call, piece, found, pos)
+            if pos < 0:
+                return False
             pieces = piece.next
+
+    def _begin(self, name: str, made_id: str) -> _Open | None:
+        """A call; None where its function is not declared."""
+        if not self.tools.names:
+            return _Open(name, made_id, None)
+        return _Open(name, made_id, declared_parameters(self.tools)) if name in self.tools.names else None
+
+    def _end(self, call: _Open, model_id: str | None) -> bool:
+        """The call is over; whether nothing is missing."""
+        arguments = call.arguments
+        if arguments is None:
+            declared = call.declared
+            if declared is not None and not call.members.keys() >= set(declared.required):
+                return False
+            arguments = "{" + ", ".join([f'"{key}": {value}' for key, value in call.members.items()]) + "}"
+        self.calls.append(_Call(call.name, call.id, arguments, model_id))
+        return True
+
+    def _arguments(self, call: _Open, piece: Piece, found: re.Match[str], pos: int) -> int:
+        """Take the arguments of a call, or the value of one of them; where that ends, -1 where it is not plain."""
+        if piece.follows == JSON:
+            start = found.start(piece.arguments) if piece.arguments else pos
+            end = _end_of_object(self.text, start)
+            call.arguments = self.text[start:end]
+            return end
+        if piece.follows == PYTHON:
+            scanner = cast(Value, island_class("python")(keywords=True))
+            end = scanner.read(self.text, pos, False)
+            call.arguments = scanner.out
+            plain = scanner.done and not scanner.broken and _end_of_object(scanner.out, 0) == len(scanner.out)
+            return end if plain else -1
+        key, declared = found[piece.key], call.declared
+        if key in call.members or key in self.whole_outputs.program.wrapped:
+            return -1
+        if declared is not None and key not in declared.types and not declared.open:
+            return -1
+        value, end = self._value(piece.state, key, declared, pos)
+        if value is None:
+            return -1
+        call.members[key] = value
+        return end
 
     def _value(self, state: StateProgram, key: str, declared: Parameters | None, pos: int) -> tuple[str | None, int]:
         """The JSON of a tagged value, and where it ends; None where it is not plain."""

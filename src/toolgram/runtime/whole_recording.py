@@ -222,7 +222,7 @@ def _learn(program: Program, text: str, pieces: Pieces, following: dict[tuple[st
 
 def _learn_empty(program: Program, example: _Example, pieces: Pieces) -> None:
     """Add the pieces that are calls without arguments."""
-    for at, start in example.starts:
+    for at, _ in example.starts:
         begun = [each for each in example.symbols if each[0] <= at]
         ended = [end for end in example.ends if end > at]
         clean = [place for place in example.clean if ended and place[0] >= ended[0]]
@@ -294,7 +294,8 @@ def _piece(program: Program, example: _Example, begin: int, span: _Span) -> Piec
     if (starts and not places["name"]) or (span.key and not places["key"]):
         return None
     expression += re.escape(text[at:])
-    return Piece(re.compile(expression), span.follows, span.state, bool(starts), ends, **places)
+    groups_of = (places["name"], places["id"], places["key"])
+    return Piece(re.compile(expression), span.follows, span.state, bool(starts), ends, *groups_of)
 
 
 def _name_expression(program: Program, example: _Example, name: str) -> str:
