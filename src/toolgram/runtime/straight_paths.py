@@ -132,6 +132,8 @@ class StraightPaths:
     def enter(self, stream: Stream, symbol: Symbol, text: str, begin: int) -> int:
         """Take a path that begins with `symbol` at `begin`: the position behind it, or NO_PATH."""
         events = stream.events
+        if self.entries is not None and not self.entries:
+            return NO_PATH
         if stream.trace is not None or stream.unmatched_ids is not None:
             return NO_PATH
         if events.held is not None or stream.island is not None or events.tail or stream.assumed:
