@@ -1,0 +1,110 @@
+"""The command line as its users meet it: names of formats, files, and what else there is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import toolgram
+from tests.cli.running import OUTPUT, on_terminal, run
+from toolgram.cli.app import app
+from toolgram.cli.source import cut, pieces
+
+
+class TestFormats:
+    def test_lines_for_a_pipe(self) -> None:
+        lines = run("formats").stdout.splitlines()
+        assert [line.split("\t")[0] for line in lines] == toolgram.format_names()
+        assert all(len(line.split("\t")) == 4 for line in lines)
+
+    def test_json(self) -> None:
+        shipped = json.loads(run("formats", "--json").stdout)
+        assert [fmt["name"] for fmt in shipped] == toolgram.format_names()
+        assert all(fmt["title"] and fmt["models"] and fmt["example"] for fmt in shipped)
+
+    def test_table_on_a_terminal(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
+        shown = on_terminal(start, "formats", text=b"", stream="stdout")
+        assert all(name.encode() in shown for name in toolgram.format_names())
+        assert b"[TOOL_CALLS]" in shown
+
+    def test_every_example_parses_to_a_complete_call(self) -> None:
+        for fmt in json.loads(run("formats", "--json").stdout):
+            message = json.loads(run("parse", "--format", fmt["name"], text=fmt["example"]).stdout)
+            assert message["tool_calls"], fmt["name"]
+            assert all(call["status"] == "complete" for call in message["tool_calls"])
+
+
+class TestTheRest:
+    def test_version(self) -> None:
+        result = run("--version")
+        assert (result.exit_code, result.stdout) == (0, f"toolgram {toolgram.__version__}\n")
+
+    @pytest.mark.parametrize("command", ["parse", "formats"])
+    def test_help_shows_an_example(self, command: str) -> None:
+        result = run(command, "--help")
+        assert result.exit_code == 0
+        assert f"toolgram {command}" in result.stdout.split("\n", 2)[2]
+
+    @pytest.mark.parametrize("missing", ["typer", "rich"])
+    def test_without_the_extra(self, environment: dict[str, str], missing: str) -> None:
+        code = f"import sys; sys.modules[{missing!r}] = None; from toolgram.cli import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert done.stderr.count("\n") == 1
+        assert 'pip install "toolgram[cli]"' in done.stderr
+
+    def test_the_library_does_not_load_the_command_line(self, environment: dict[str, str]) -> None:
+        code = (
+            "import sys, toolgram, toolgram.cli\n"
+            f"toolgram.get_format('mistral_v11').parse({OUTPUT!r})\n"
+            "print(sorted({'typer', 'rich', 'toolgram.cli.app'} & set(sys.modules)))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == "[]\n"
+
+    def test_pieces_and_cuts(self, tmp_path: Path) -> None:
+        path = tmp_path / "text"
+        path.write_text("aé😀bc", encoding="utf-8")
+        assert list(pieces(str(path))) == ["aé😀bc"]
+        assert list(pieces(str(path), 2)) == ["aé", "😀b", "c"]
+        assert list(cut(["a", "", "bcd", "e"], 2)) == ["ab", "cd", "e"]
+
+
+def test_a_mistyped_name_is_answered_with_the_one_that_was_meant() -> None:
+    result = CliRunner().invoke(app, ["parse", "--format", "hermez"])
+    assert result.exit_code == 2
+    assert "did you mean hermes" in result.stderr
+
+
+def test_a_compressed_file_and_the_mark_of_an_editor(tmp_path: Path) -> None:
+    text = "\ufeff" + toolgram.get_format("mistral_v11").example
+    (tmp_path / "plain.txt").write_text(text, encoding="utf-8")
+    packed = gzip.compress(text.encode())
+    (tmp_path / "x.txt.gz").write_bytes(packed)
+    (tmp_path / "cut.txt.gz").write_bytes(packed[:-12])
+    answers = [
+        CliRunner().invoke(app, ["parse", "-f", "mistral_v11", str(tmp_path / name)])
+        for name in ("plain.txt", "x.txt.gz")
+    ]
+    messages = [json.loads(answer.stdout) for answer in answers]
+    assert [message["content"] for message in messages] == ["Let me add."] * 2
+    cut = CliRunner().invoke(app, ["parse", "-f", "mistral_v11", str(tmp_path / "cut.txt.gz")])
+    assert cut.exit_code == 1
+    assert "damaged or cut off" in cut.stderr
+    assert cut.stderr.count("\n") == 1
+
+
+def test_format_names_are_completed() -> None:
+    environment = {"_TOOLGRAM_COMPLETE": "complete_bash", "COMP_WORDS": "toolgram diagram mistral_v", "COMP_CWORD": "2"}
+    result = CliRunner().invoke(app, [], prog_name="toolgram", env=environment)
+    assert result.stdout.split() == [name for name in toolgram.format_names() if name.startswith("mistral_v")]

@@ -1,0 +1,178 @@
+"""The command line as its users meet it: logs, row by row."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from tests.cli.running import CALL, HOSTILE, V11, WAIT, on_terminal, run
+from toolgram.cli.terminal import CONTROLS
+
+
+class TestRows:
+    ROWS = b"".join(
+        (
+            b'{"id": 1, "out": {"texts": ["hi"]}}\n',
+            b"\n",
+            b"not json\n",
+            b"[1]\n",
+            b'{"out": {"texts": []}}\n',
+            b'{"out": {"texts": [null]}}\n',
+            b'{"out": "\xff"}\n',
+            b'{"out": {"texts": ["caf\\u00e9 \\ud800"]}}\n',
+            b"[" * 100_000 + b"\n",
+            b'{"out.texts.0": "literal key"}',
+        )
+    )
+
+    def test_bad_rows_keep_their_place(self) -> None:
+        result = run(*V11, "--jsonl", "out.texts.0", text=self.ROWS)
+        answers = [json.loads(line) for line in result.stdout.splitlines()]
+        assert result.exit_code == 1
+        assert [answer["line"] for answer in answers] == [1, 3, 4, 5, 6, 7, 8, 9, 10]
+        assert {a["line"]: a["message"]["content"] for a in answers if "message" in a} == {
+            1: "hi",
+            8: "café \ud800",
+            10: "literal key",
+        }
+        assert {answer["line"]: answer["error"] for answer in answers if "error" in answer} == {
+            3: "not JSON: Expecting value at character 1",
+            4: "a row must be an object, not a list",
+            5: "no field 'out.texts.0'",
+            6: "field 'out.texts.0' is null, not text",
+            7: "not UTF-8: byte 10",
+            9: "not JSON that can be read: too deep, or a number too long",
+        }
+        assert result.stderr == "toolgram: 6 of 9 rows could not be read\n"
+
+    def test_no_row_could_be_read(self) -> None:
+        assert run(*V11, "--jsonl", "x", text="{}\n").exit_code == 1
+
+    def test_no_rows(self) -> None:
+        result = run(*V11, "--jsonl", "x", text="\n")
+        assert (result.exit_code, result.stderr) == (1, "toolgram: no rows\n")
+
+    def test_several_files_are_named(self, tmp_path: Path) -> None:
+        paths = [str(tmp_path / name) for name in ("one.jsonl", "two.jsonl")]
+        for path in paths:
+            Path(path).write_text(json.dumps({"x": CALL}) + "\n", encoding="utf-8")
+        result = run(*V11, "--jsonl", "x", "--chunk", "2", paths[0], str(tmp_path / "absent"), paths[1])
+        answers = [json.loads(line) for line in result.stdout.splitlines()]
+        assert [(answer["file"], answer["line"]) for answer in answers] == [(paths[0], 1), (paths[1], 1)]
+        assert all(answer["message"]["tool_calls"][0]["name"] == "add" for answer in answers)
+        assert result.exit_code == 1
+        assert "absent: cannot be read" in result.stderr
+
+    def test_rows_are_answered_one_by_one(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
+        process = start(*V11, "--jsonl", "x")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in (1, 2):
+            process.stdin.write(b'{"x": "hi"}\n')
+            process.stdin.flush()
+            assert json.loads(_line(process.stdout))["line"] == number
+
+    def test_progress_is_for_terminals(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
+        rows = b'{"x": "hi"}\n' * 3
+        assert b"rows" in on_terminal(start, *V11, "--jsonl", "x", text=rows, stream="stderr")
+        _, complaint = start(*V11, "--jsonl", "x").communicate(rows, timeout=WAIT)
+        assert complaint == b""
+
+    @pytest.mark.parametrize(
+        ("row", "kind"), [('{"x": 1}', "a number"), ('{"x": true}', "a truth value"), ('{"x": {}}', "an object")]
+    )
+    def test_kinds_are_named(self, row: str, kind: str) -> None:
+        answer = json.loads(run(*V11, "--jsonl", "x", text=row).stdout)
+        assert answer == {"line": 1, "error": f"field 'x' is {kind}, not text"}
+
+    def test_byte_order_mark(self) -> None:
+        answer = json.loads(run(*V11, "--jsonl", "x", text=b'\xef\xbb\xbf{"x": "hi"}').stdout)
+        assert answer["message"]["content"] == "hi"
+
+    def test_characters_that_control_a_terminal(self) -> None:
+        result = run(*V11, "--jsonl", "x", "--keep", "x", text=json.dumps({"x": HOSTILE}))
+        assert not CONTROLS.search(result.stdout.removesuffix("\n"))
+        assert json.loads(result.stdout)["x"] == HOSTILE
+
+    def test_files_to_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "logs").mkdir()
+        for name in ("a.jsonl", "b.jsonl"):
+            (tmp_path / "logs" / name).write_text(json.dumps({"x": CALL, "id": name}) + "\n[]\n")
+        out, errors, report = tmp_path / "out.jsonl", tmp_path / "errors", tmp_path / "report.html"
+        arguments = ("--jsonl", "x", str(tmp_path / "logs"), "-o", str(out), "--keep", "id", "--workers", "2")
+        result = run(*V11, *arguments, "--errors", str(errors), "--report", str(report))
+        assert (result.exit_code, result.stdout) == (1, "")
+        answers = [json.loads(line) for line in out.read_text().splitlines()]
+        assert [(answer.get("id"), answer["line"], answer.get("error")) for answer in answers] == [
+            ("a.jsonl", 1, None),
+            (None, 2, "a row must be an object, not a list"),
+            ("b.jsonl", 1, None),
+            (None, 2, "a row must be an object, not a list"),
+        ]
+        assert len(errors.read_text().splitlines()) == 2
+        assert "<svg" in report.read_text()
+        said = result.stderr.splitlines()
+        assert said[0] == "toolgram: 4 rows, 2 that could not be read; 2 with calls, 0 with repairs"
+        assert said[-1] == "toolgram: 2 of 4 rows could not be read"
+
+    def test_rows_that_name_their_format(self) -> None:
+        text = json.dumps({"x": CALL, "f": "mistral_v11"}) + "\n" + json.dumps({"x": "hi"})
+        result = run("parse", "--jsonl", "x", "--format-column", "f", text=text)
+        call, none = [json.loads(line) for line in result.stdout.splitlines()]
+        assert call["message"]["tool_calls"][0]["name"] == "add"
+        assert none["error"] == "field 'f' names no format, and no other was given"
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (("-o", "x.jsonl"), "--output is for rows: say which field holds the output text, --jsonl FIELD"),
+            (("--format-column", "f"), "a column is for rows"),
+            (("--jsonl", "x", "--resume"), "--resume needs an output file"),
+            (("--jsonl", "x", "--keep", "message"), "--keep message: the output has a column of this name already"),
+        ],
+    )
+    def test_mistakes(self, arguments: tuple[str, ...], complaint: str) -> None:
+        result = run(*V11, *arguments)
+        assert result.exit_code == 2
+        assert complaint in result.stderr
+
+    def test_a_missing_package(self, environment: dict[str, str], tmp_path: Path) -> None:
+        code = "import sys; sys.modules['pyarrow'] = None; from toolgram.cli import main; main()"
+        (tmp_path / "x.jsonl").write_text("{}")
+        for arguments in (
+            [str(tmp_path / "x.jsonl"), "-o", str(tmp_path / "y.parquet")],
+            [str(tmp_path / "x.parquet")],
+        ):
+            command = [sys.executable, "-c", code, *V11, "--jsonl", "x", *arguments]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 1
+            assert 'needs pyarrow: pip install "toolgram[bulk]"' in done.stderr
+            assert done.stderr.count("\n") == 1
+
+
+def _payload(event: dict[str, Any], kind: str) -> str:
+    if event["type"] != kind:
+        return ""
+    return str(event.get("text") or event.get("name") or event.get("arguments") or "")
+
+
+def _line(stream: IO[bytes]) -> bytes:
+    """One line, or a failed test instead of a test that hangs."""
+    deadline = time.monotonic() + WAIT
+    line = b""
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready, f"nothing was written within {WAIT} s after {line!r}"
+        byte = os.read(stream.fileno(), 1)
+        assert byte, f"the output ended after {line!r}"
+        line += byte
+    return line

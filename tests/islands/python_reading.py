@@ -1,0 +1,49 @@
+"""Python arguments read by a scanner, in whatever pieces they come: for tests."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from toolgram.islands.python_literals import PythonScanner
+
+
+@dataclass
+class Reading:
+    """What a scanner said about a text, whatever pieces it came in."""
+
+    out: str
+    pos: int
+    started: bool
+    empty: bool
+    done: bool
+    broken: bool
+
+
+def read(text: str, keywords: bool = True, cuts: list[int] | None = None, max_depth: int = 256) -> Reading:
+    """Read `text`, cut before each position in `cuts`."""
+    scanner = PythonScanner(keywords, max_depth)
+    edges = [0, *sorted(cuts or []), len(text)]
+    out = ""
+    pos = 0
+    for start, end in pairwise(edges):
+        pos = start + scanner.read(text[start:end], 0)
+        out += scanner.out
+        assert start <= pos <= end
+        assert (pos < end) <= (scanner.done or scanner.broken)
+        if scanner.done or scanner.broken:
+            break
+    return Reading(out, pos, scanner.started, scanner.empty, scanner.done, scanner.broken)
+
+
+def read_by_character(text: str, keywords: bool = True) -> Reading:
+    return read(text, keywords, list(range(1, len(text))))
+
+
+def load(text: str, keywords: bool = True) -> Any:
+    """The value of a text that is read to its end."""
+    reading = read(text, keywords)
+    assert (reading.done, reading.broken, reading.pos) == (True, False, len(text))
+    return json.loads(reading.out)

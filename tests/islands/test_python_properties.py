@@ -1,0 +1,261 @@
+"""Python arguments and values to JSON: the contract's clauses as properties.
+
+The oracle is Python's own writing and reading: a value is generated, written with `repr`, `json.dumps` or a writer
+that draws its own quotes, blanks and commas, and what comes out must load as `json.dumps` would have said it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.islands.python_reading import load, read, read_by_character
+from tests.json_prefix import JsonPrefix
+from toolgram.islands import python_literals
+from toolgram.islands.python_literals import PythonScanner
+
+texts = st.text() | st.text(st.characters()) | st.text("ab'\"\\\n\r\t{}[](),:=x08uN ")
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
+keys = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
+
+
+def containers(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    lists = st.lists(children, max_size=4)
+    return lists | lists.map(tuple) | st.dictionaries(keys, children, max_size=4)
+
+
+values = st.recursive(scalars, containers, max_leaves=12)
+names = st.from_regex(r"[^\W\d]\w{0,4}", fullmatch=True)
+arguments = st.dictionaries(names, values, max_size=4)
+blanks = st.text(" \t\n\r\f", max_size=2)
+
+
+class Writer:
+    """Writes a value as Python in one of the many ways there are; `draw` decides."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+
+    def value(self, value: Any) -> str:
+        if isinstance(value, str):
+            return " ".join(self.string(piece) for piece in self.pieces(value))
+        if isinstance(value, dict):
+            return "{" + self.items([self.value(k) + self.blank(":") + self.value(v) for k, v in value.items()]) + "}"
+        if isinstance(value, list):
+            return "[" + self.items([self.value(item) for item in value]) + "]"
+        if isinstance(value, tuple):
+            return "(" + self.items([self.value(item) for item in value]) + ")"
+        return self.draw(st.sampled_from([repr(value), json.dumps(value)]))
+
+    def items(self, items: list[str]) -> str:
+        trailing = self.draw(st.sampled_from(["", ","])) if items else ""
+        return self.draw(blanks) + self.blank(",").join(items) + self.draw(blanks) + trailing + self.draw(blanks)
+
+    def blank(self, char: str) -> str:
+        return f"{self.draw(blanks)}{char}{self.draw(blanks)}"
+
+    def pieces(self, text: str) -> list[str]:
+        cut = self.draw(st.integers(0, len(text)))
+        return [text[:cut], text[cut:]] if cut else [text]
+
+    def string(self, text: str) -> str:
+        quote = self.draw(st.sampled_from(["'", '"', "'''", '"""']))
+        return quote + "".join(self.character(c, quote[0]) for c in text) + quote
+
+    def character(self, character: str, quote: str) -> str:
+        code = ord(character)
+        ways = [rf"\U{code:08x}"]
+        if character not in (quote, "\\"):
+            ways.append(character)
+        if code < 0x10000:
+            ways.append(rf"\u{code:04X}")
+        if code < 0x100:
+            ways.append(rf"\x{code:02x}")
+        if code < 0o1000:
+            ways.append(rf"\{code:03o}")
+        if character in "\\'\"":
+            ways.append("\\" + character)
+        return self.draw(st.sampled_from(ways))
+
+
+@st.composite
+def freely_written(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
+    """Keyword arguments, and a way of writing them that ends with ")"."""
+    writer = Writer(draw)
+    given_arguments = draw(arguments)
+    items = [name + writer.blank("=") + writer.value(value) for name, value in given_arguments.items()]
+    return given_arguments, writer.items(items) + ")"
+
+
+def as_json(value: Any) -> Any:
+    """What Python's own JSON makes of the value: tuples are lists, keys are strings, surrogates pair up."""
+    return json.loads(json.dumps(value))
+
+
+@given(arguments, st.sampled_from([repr, json.dumps]))
+def test_written_arguments_load_as_what_they_were(given_arguments: dict[str, Any], write: Callable[[Any], str]) -> None:
+    source = ", ".join(f"{name}={write(value)}" for name, value in given_arguments.items()) + ")"
+    assert load(source) == as_json(given_arguments)
+
+
+@given(st.lists(values) | st.dictionaries(keys, values), st.sampled_from([repr, json.dumps]))
+def test_written_containers_load_as_what_they_were(value: Any, write: Callable[[Any], str]) -> None:
+    assert load(write(value), False) == as_json(value)
+
+
+@given(st.dictionaries(texts, values))
+def test_written_sole_dicts_load_as_what_they_were(value: dict[str, Any]) -> None:
+    assert load(repr(value) + ")") == as_json(value)
+
+
+@given(values)
+def test_json_is_kept_as_it_is_but_for_blanks_and_escapes(value: Any) -> None:
+    source = json.dumps(value, separators=(",", ":"))
+    assert read(f"a={source})").out == json.dumps({"a": json.loads(source)}, ensure_ascii=False) or "\\ud" in source
+
+
+@given(freely_written())
+def test_any_way_of_writing_loads_as_the_same(case: tuple[dict[str, Any], str]) -> None:
+    given_arguments, source = case
+    assert load(source) == as_json(given_arguments)
+
+
+@given(freely_written())
+def test_the_cut_does_not_matter(case: tuple[dict[str, Any], str]) -> None:
+    source = case[1][:300]
+    whole = read(source)
+    assert read_by_character(source) == whole
+    for cut in range(len(source) + 1):
+        assert read(source, cuts=[cut]) == whole
+
+
+@given(freely_written())
+def test_every_prefix_of_the_output_is_a_json_prefix(case: tuple[dict[str, Any], str]) -> None:
+    source = case[1]
+    scanner, reader = PythonScanner(True), JsonPrefix()
+    for character in source:
+        assert not scanner.done
+        assert not reader.is_whole
+        scanner.read(character, 0)
+        assert reader.read(scanner.out).error is None
+    assert scanner.done
+    assert reader.is_whole
+
+
+syntax = st.lists(
+    st.sampled_from([*"'\"\\{}[]()=,:.+-_#* \n\t\r0123eExuUjaTN", "True", "None", "null", "a=", "'a'", '"""', "'''"]),
+    max_size=40,
+).map("".join)
+anything = st.tuples(st.sampled_from(["", "a=", "a=[", "{", "[", "a='", "{'a':", "a='''"]), syntax | texts).map("".join)
+
+
+@given(anything, st.booleans(), st.data())
+def test_any_text_is_read_the_same_however_it_is_cut(source: str, keywords: bool, data: st.DataObject) -> None:
+    whole = read(source, keywords)
+    assert JsonPrefix().read(whole.out).error is None
+    assert not (whole.done and whole.broken)
+    assert whole.done <= JsonPrefix().read(whole.out).is_whole
+    assert read_by_character(source, keywords) == whole
+    assert read(source, keywords, data.draw(st.lists(st.integers(0, len(source)), max_size=5))) == whole
+    if whole.broken:  # what was consumed is a fine beginning, and reads the same alone
+        before = read(source[: whole.pos], keywords)
+        assert not before.broken
+        assert whole.out.startswith(before.out)
+
+
+@given(freely_written().map(lambda case: case[1]) | anything, st.booleans())
+def test_a_snapshot_goes_on_where_it_was_taken(source: str, keywords: bool) -> None:
+    straight, hopping = PythonScanner(keywords), PythonScanner(keywords)
+    for character in source:
+        assert straight.read(character, 0) == hopping.read(character, 0)
+        assert straight.out == hopping.out
+        assert (straight.started, straight.done, straight.broken) == (hopping.started, hopping.done, hopping.broken)
+        if straight.done or straight.broken:
+            break  # what is over is not kept
+        saved = json.dumps(straight.dump())
+        assert saved == json.dumps(hopping.dump())
+        hopping = PythonScanner.load(json.loads(saved))
+
+
+LONG = 200_000
+
+
+@pytest.mark.parametrize(
+    ("source", "opaque"),
+    [
+        ("a='" + "x" * LONG + "')", True),
+        ("a='''" + "x'\n" * (LONG // 3) + "''')", False),
+        ("a='" + "\\u0041" * (LONG // 6) + "')", False),
+        ("a=1." + "1" * LONG + ")", True),
+        ("a=1.0" + "_0" * (LONG // 2) + ")", False),
+        ("a=" + "'' " * (LONG // 3) + ")", False),
+        ("a=[" + "1," * (LONG // 2) + "])", False),
+        ("a=" + " " * LONG + "1)", True),
+        ("x" * LONG + "=1)", True),
+    ],
+)
+def test_work_is_linear_and_memory_is_what_is_held(source: str, opaque: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts reader calls: each does constant work but for one forward run, so calls per character bound the work."""
+    calls = 0
+
+    def counted(reader: Callable[[PythonScanner, str, int], int]) -> Callable[[PythonScanner, str, int], int]:
+        def count(scanner: PythonScanner, text: str, pos: int) -> int:
+            nonlocal calls
+            calls += 1
+            return reader(scanner, text, pos)
+
+        return count
+
+    for state, reader in python_literals.READERS.items():
+        monkeypatch.setitem(python_literals.READERS, state, counted(reader))
+    whole = read(source)
+    assert whole.done
+    assert calls < (20 if opaque else 3 * len(source))
+    calls = 0
+    scanner, out, largest = PythonScanner(True), [], 0
+    for index, character in enumerate(source):
+        scanner.read(character, 0)
+        out.append(scanner.out)
+        if index % 1000 == 999:
+            largest = max(largest, len(json.dumps(scanner.dump())))
+    assert "".join(out) == whole.out
+    assert calls < 3 * len(source)
+    assert largest < 200 or source.startswith("xxx")
+
+
+SHORT = st.sampled_from(["a", "b", "c"])
+NAMED = st.lists(st.tuples(SHORT, st.sampled_from(["1", "2", "''"])), min_size=3, max_size=6)
+
+
+@given(st.lists(NAMED, min_size=2, max_size=6), st.integers(1, 16))
+def test_a_delta_seen_before_is_read_alike_under_other_names(calls: list[list[tuple[str, str]]], size: int) -> None:
+    """The transition cache learns from one call and is used in the next, whatever its arguments are called."""
+    python_literals._CACHE.clear()
+    for call in calls:
+        text = "z=0," + ",".join(f"{name}={value}" for name, value in call) + ")"
+        scanner, whole = PythonScanner(True), PythonScanner(True)
+        out = ""
+        for at in range(0, len(text), size):
+            scanner.run(text[at : at + size])
+            out += scanner.out
+        whole.read(text, 0)
+        assert scanner.done
+        assert out == whole.out
+
+
+@pytest.mark.parametrize("size", range(1, 17))
+def test_two_names_in_one_delta_are_two_names(size: int) -> None:
+    python_literals._CACHE.clear()
+    for name in ("x", "y"):
+        scanner = PythonScanner(True)
+        text = f"z=0,{name}=1,b=2,{name}=3)"
+        out = ""
+        for at in range(0, len(text), size):
+            scanner.run(text[at : at + size])
+            out += scanner.out
+        assert out == f'{{"z": 0, "{name}": 1, "b": 2, "{name}": 3}}'
