@@ -102,7 +102,7 @@ def tools(size: int, seed: int = 0) -> list[dict[str, Any]]:
     ]
 
 
-def wish(choice: str, declared: Sequence[dict[str, Any]]) -> Any:
+def tool_choice_of(choice: str, declared: Sequence[dict[str, Any]]) -> Any:
     """The `tool_choice` of a request."""
     return {"type": "function", "function": {"name": declared[0]["function"]["name"]}} if choice == "named" else choice
 
@@ -298,7 +298,7 @@ class Bench:
 
     def _add(self, row: Row, fmt: toolgram.Format, declared: list[Any], others: list[Any]) -> None:
         xgrammar, llguidance = self.engine(row.case.vocabulary, special_texts(fmt))
-        choice, other = wish(row.case.choice, declared), wish(row.case.choice, others)
+        choice, other = tool_choice_of(row.case.choice, declared), tool_choice_of(row.case.choice, others)
         own = built_in(row.own, declared, choice)
         took, grammar = xgrammar.compiled(own)
         written = list(outputs(fmt, declared, choice))

@@ -45,6 +45,25 @@ def test_a_composed_machine_composed_again_is_the_same(name: str) -> None:
     assert again.data["format"] == data["format"]
 
 
+def test_machine_files_are_at_most_half_of_what_they_stand_for(root: Path) -> None:
+    """All files and all fragments, held against all composed machines; docs/decisions/0020 has the figures."""
+    machines = root / "machines"
+    written = sum(len(_lines(path)) for path in [*machines.glob("*.yaml"), *machines.glob("common/*.yaml")])
+    whole = sum(
+        len(machine_text(toolgram.get_format(name).machine_dict, "").splitlines()) for name in toolgram.format_names()
+    )
+    assert written <= whole / 2, f"{written} lines, composed {whole}"
+
+
+def test_json_in_tags_is_a_page(root: Path) -> None:
+    assert len(_lines(root / "machines/hermes.yaml")) <= 30
+    assert len(_lines(root / "grammars/hermes.lark")) <= 25
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
 def test_what_follows_from_the_states() -> None:
     machine = composed(
         "format: {stop: [EOS]}\n"

@@ -114,11 +114,11 @@ def test_a_call_is_held_until_it_is_certain(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REJECTED)
-def test_a_refuted_candidate_says_which_character_spoke_against_it(name: str) -> None:
+def test_a_rejected_candidate_says_which_character_spoke_against_it(name: str) -> None:
     text, start, at = REJECTED[name]
     explanation = told(name, text)
     (region,) = explanation.held
-    assert (region.start, region.decided_at, region.outcome) == (start, at, "refuted")
+    assert (region.start, region.decided_at, region.outcome) == (start, at, "rejected")
     assert f"{text[at]!r} at offset {at} does not fit" in region.why
     assert explanation.verdict.startswith(f"No call was found. What begins at offset {start} (")
     assert region.why in explanation.verdict
@@ -238,7 +238,7 @@ def test_a_key_that_no_call_has_is_named_by_those_it_has() -> None:
 
 def test_a_lost_call_beside_a_parsed_one_is_told() -> None:
     explanation = told("mistral_v11", '[TOOL_CALLS]f[TOOL_CALLS]g[ARGS]{"a": 1}')
-    assert [(r.start, r.end, r.outcome) for r in explanation.held] == [(0, 13, "refuted"), (13, 33, "committed")]
+    assert [(r.start, r.end, r.outcome) for r in explanation.held] == [(0, 13, "rejected"), (13, 33, "committed")]
     assert explanation.verdict.startswith("1 call was parsed (g). What begins at offset 0 ('[TOOL_CALLS]f') was taken")
 
 

@@ -23,7 +23,7 @@ from toolgram.runtime.parser import PROMPT
 from toolgram.runtime.stream import REJECTED, TraceStep
 from toolgram.spec import END
 
-Outcome: TypeAlias = Literal["committed", "refuted", "ended"]
+Outcome: TypeAlias = Literal["committed", "rejected", "ended"]
 
 OWNER_OF = {
     "content": "content",
@@ -67,7 +67,7 @@ class Held:
     """Text that might have been a call and was held back until that was known.
 
     `text` (from `start` to `end`) is what was held when the character at `decided_at` came, in `state`. The outcome is
-    `committed` (it is what the machine took it for), `refuted` (it is text after all), or `ended` (text, because the
+    `committed` (it is what the machine took it for), `rejected` (it is text after all), or `ended` (text, because the
     output was over). `named` says that it had got as far as the name of a function.
     """
 

@@ -125,6 +125,6 @@ def test_colours_where_there_are_colours(monkeypatch: pytest.MonkeyPatch) -> Non
     shown = screen.getvalue()
     assert '\x1b[33m{"a": 1}' in shown
     assert "\x1b[32mcommitted" in shown
-    assert "\x1b[31mrefuted" in shown
+    assert "\x1b[31mrejected" in shown
     assert "\\x1b[31m bell" in shown
     assert "]0;owned\x07" not in shown

@@ -10,7 +10,7 @@ import toolgram
 from tests.conformance.roundtrip import DATA, TEMPLATE_FOLDERS, TOOLS, Row, canonical, run_row
 from tests.scoreboard.cases import TEMPLATES
 
-# Where they differ, and why: the shipped format reads a model, of which a template is one habit.
+# Where they differ, and why: the shipped format reads a model, and a template shows one way in which it writes.
 APART = {
     ("ByteDance-Seed-OSS", "j_string_ws"): "models write a line end beside a value, and the shipped format drops it",
 }

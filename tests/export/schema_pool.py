@@ -1,9 +1,9 @@
 """Schemas of tools as they are found in the wild, written and generated: what the export is measured on.
 
-Strategy: a few dozen written schemas show every habit that was seen (references anywhere, recursion, alternatives
-beside properties, names of other languages for types, tuples, maps, old spellings).  The rest is generated from a seed,
-in the manners of four kinds of sources: function lists of benchmarks, MCP servers, strict tools, and what libraries
-print for nested and recursive classes.
+Strategy: a few dozen written schemas show every way of writing that was seen (references anywhere, recursion,
+alternatives beside properties, names of other languages for types, tuples, maps, old spellings).  The rest is generated
+from a seed, in the manners of four kinds of sources: function lists of benchmarks, MCP servers, strict tools, and what
+libraries print for nested and recursive classes.
 """
 
 from __future__ import annotations

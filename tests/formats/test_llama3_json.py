@@ -264,7 +264,7 @@ def test_a_brace_before_a_call_is_text() -> None:
         ("<|pyz", ""),
     ],
 )
-def test_held_text_is_released_at_the_first_character_that_refutes_it(text: str, held: str) -> None:
+def test_held_text_is_released_at_the_first_character_that_rejects_it(text: str, held: str) -> None:
     assert held_after("llama3_json", text) == held
 
 

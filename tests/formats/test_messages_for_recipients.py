@@ -34,7 +34,7 @@ def test_who_a_message_is_for(
     assert (message.reasoning, message.content, calls_of(message)) == (reasoning, content, calls)
 
 
-def test_a_message_for_nobody() -> None:
+def test_a_message_without_a_recipient() -> None:
     text = "<|message|>hm<|eom|><|start|>assistant to=user<|message|>hi<|eot|>"
     assert toolgram.get_format("muse").parse(text).reasoning == "hm"
     assert toolgram.get_format("muse_glimmer").parse(text).content == "hm hi"

@@ -33,7 +33,7 @@ OUTPUTS = {
     "malformed beside a call": (CALL + CALL.replace("1", "]"), "stop"),
     "truncated": (CALL[:50], "length"),
     "truncated after a call": (CALL + CALL[:50], "length"),
-    "refuted": ('<tool_call>\n{"nam": 3}\n</tool_call>', "stop"),
+    "rejected": ('<tool_call>\n{"nam": 3}\n</tool_call>', "stop"),
     "unopened_reasoning": (f"thought\n</think>\n\n{CALL}", "stop"),
     "reasoning that does not end": ("<think>\nso and so", "length"),
     "unknown_tool": (CALL.replace('"f"', '"h"'), "stop"),

@@ -10,7 +10,7 @@ can only get something done at a few kinds of places, and each of them is bounde
   checked by the size that they would have.
 * All text that is printed or captured, and all that operations make, is added up for each rendering.
 
-What a template without such habits renders is unchanged.  An operation that nobody has thought of may still leak; for
+What a template without such operations renders is unchanged.  An operation that is not in this list may still leak; for
 that there is `derive_format(..., isolate=True)`.
 """
 

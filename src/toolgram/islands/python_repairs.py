@@ -55,7 +55,7 @@ _radix = re.compile(r"[+-]?0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?
 _side_by_side = re.compile(r"[\w.]*[0-9][\w.]*\s+[0-9.][\w.]*(?:\s+[\w.]+)*").fullmatch
 _then_name = re.compile(rf"(?P<value>[^\s]+)[{BLANKS}]+(?P<name>[^\W\d]\w*)[{BLANKS}]*").fullmatch
 _word = re.compile(r"[^\W\d]\w*").fullmatch
-_doubtful = re.compile(rf"[{BLANKS}]*\w*[{BLANKS}]*").match
+_after_a_quote = re.compile(rf"[{BLANKS}]*\w*[{BLANKS}]*").match
 
 
 class RepairingPythonScanner(PythonScanner):
@@ -332,7 +332,7 @@ class RepairingPythonScanner(PythonScanner):
             return at
         self._held += text[pos:at]
         if self._held and (text[at].isalpha() or text[at] == "_"):
-            self._state = "doubt"
+            self._state = "after a quote"
             return at
         return self._goes_on(at)
 
@@ -347,10 +347,10 @@ class RepairingPythonScanner(PythonScanner):
         self._state, self._held = "body", ""
         return at
 
-    def _doubt(self, text: str, pos: int) -> int:
+    def _read_after_a_quote(self, text: str, pos: int) -> int:
         """A word behind a string: the name of the next argument, or the string goes on."""
         held = self._held + text[pos:]
-        match = _doubtful(held)
+        match = _after_a_quote(held)
         assert match is not None
         end = pos + match.end() - len(self._held)
         self._held = match.group()
@@ -387,7 +387,7 @@ class RepairingPythonScanner(PythonScanner):
         self.notes = checked(notes, *[str] * len(notes))[:]
         fits = (bool(source) or self._state != "source") and not nested.strip("([{")
         fits &= self._held in ("", "=", "\\") or self._state != "source"
-        fits &= self._state != "doubt" or (bool(_doubtful(self._held)) and len(self._quote) == 1)
+        fits &= self._state != "after a quote" or (bool(_after_a_quote(self._held)) and len(self._quote) == 1)
         fits &= first is None or self._stack[-1:] == "{"
         fits &= self._state != "closed" or not self._held.strip(BLANKS)
         if not fits:
@@ -412,5 +412,5 @@ _READERS: dict[str, Callable[[Any, str, int], int]] = {
     "colon": RepairingPythonScanner._colon,
     "closed": RepairingPythonScanner._closed,
     "source": RepairingPythonScanner._take_source,
-    "doubt": RepairingPythonScanner._doubt,
+    "after a quote": RepairingPythonScanner._read_after_a_quote,
 }

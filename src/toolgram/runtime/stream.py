@@ -35,7 +35,7 @@ from toolgram.runtime.source import Source
 from toolgram.spec import TEXT, UNCLOSED
 from toolgram.tools import NO_TOOLS, Tools
 
-REJECTED: Final = "refuted"  # the trigger that a trace gives where a held region turns out to be text
+REJECTED: Final = "rejected"  # the trigger that a trace gives where a held region turns out to be text
 _UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
 _ID_ACTIONS = frozenset({"call_id", "call_id_part"})
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
