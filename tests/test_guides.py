@@ -1,7 +1,8 @@
 """Every command and every block of code on the pages written by hand is run, or says `no-run` and why.
 
 A page is one session: its Python blocks share their names, in order, and its commands run in one folder with the files
-that the pages speak of. Blocks of Lark and YAML are the files `my.lark` and `my.yaml`.
+that the pages speak of. Blocks of Lark and YAML are the files `my.lark` and `my.yaml`, or those that their first lines
+name.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     guide = (ROOT / "docs/guides/write-a-format.md").read_text(encoding="utf-8")
     for language, block in BLOCK.findall(guide):
         if language in ("lark", "yaml"):
-            (tmp_path / f"my.{language}").write_text(block, encoding="utf-8")
+            named = re.match(rf"(?://|#) (\w+\.{language})\n", block)
+            (tmp_path / (named[1] if named else f"my.{language}")).write_text(block, encoding="utf-8")
     example = toolgram.get_format("mistral_v11").example
     row = {
         "id": 7,
