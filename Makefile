@@ -53,9 +53,10 @@ test-compiled: $(READY) ## all tests, on the package compiled by mypyc (needs a 
 test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.24.0 for another version (1.5 GB, two minutes)
 	VLLM_LOGGING_LEVEL=ERROR $(VLLM_ENV)/bin/python -m pytest tests/integrations --ignore tests/integrations/test_vllm_http.py $(ARGS)
 
-test-vllm-http: $(VLLM_ENV)/.installed ## requests to real vLLM servers, a format of each family by the day; ALL=1 for all, SEED=1
+test-vllm-http: $(VLLM_ENV)/.installed ## requests to real vLLM servers, also through the gateway; a format of each family by the day; ALL=1 for all, SEED=1
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
-	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=INFO $(VLLM_ENV)/bin/python -m pytest tests/integrations/test_vllm_http.py $(ARGS)
+	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=INFO $(VLLM_ENV)/bin/python -m pytest \
+		tests/integrations/test_vllm_http.py tests/gateway/test_vllm_server.py $(ARGS)
 
 test-vllm-if-built: # part of `make ci`; the plug-in's tests against a stand-in are part of `make test`
 	@if [ -e $(VLLM_ENV)/.installed ]; then $(MAKE) --no-print-directory test-vllm; \

@@ -67,6 +67,7 @@ class _Row:
     after: Any  # an action, several, or None
     place: Place
     repair: bool = False
+    of_calls: bool = False
 
 
 @dataclass(slots=True)
@@ -154,8 +155,8 @@ def _parts(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> _P
         place = machine.place(*where, "transitions", index)
         trigger = entry["trigger"]
         for each in [trigger] if isinstance(trigger, str) else trigger:
-            repair = entry.get("repair", False)
-            parts.rows.append(_Row(each, list(sources), entry["dest"], entry.get("after"), place, repair))
+            marks = entry.get("repair", False), entry.get("of_calls", False)
+            parts.rows.append(_Row(each, list(sources), entry["dest"], entry.get("after"), place, *marks))
     return parts
 
 
@@ -383,6 +384,8 @@ def _written(
             entry["after"] = row.after
         if row.repair:
             entry["repair"] = True
+        if row.of_calls:
+            entry["of_calls"] = True
         transitions.append(entry)
         places["machine", "transitions", index] = row.place
     kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered")}

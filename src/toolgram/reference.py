@@ -72,7 +72,8 @@ class ReferenceMachine:
             setattr(self, action, lambda action=action: self.actions.append(action))
         markup = copy.deepcopy(spec.machine_dict["machine"])
         for row in markup["transitions"]:
-            row.pop("repair", None)  # which `transitions` does not know
+            for key in ("repair", "of_calls"):  # which `transitions` does not know
+                row.pop(key, None)
         self.machine = _TaggedMachine(model=self, **{**markup, "auto_transitions": False})
 
     def set_state(self, state: str) -> None:

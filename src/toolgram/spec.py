@@ -92,6 +92,7 @@ class Transition:
     line: int
     file: str = ""  # that `line` is of, where it is another than the machine file
     repair: bool = False  # what a model got wrong is repaired; strict parsers do without the row
+    of_calls: bool = False  # its marker stands around calls; where none are wanted it is text
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +183,45 @@ def text_only(spec: Spec) -> Spec:
     Its parsers read content and reasoning, drop the markers of both, and leave the text of a call as content. It is for
     requests that declare no tools. The grammar is the whole one.
     """
-    rows = [row for row in spec.transitions if not _CALL_ACTIONS & set(row.actions)]
-    useful = {name for name, state in spec.states.items() if state.meaning in ("content", "reasoning")} | {spec.final}
+    header = _headers_of_calls(spec)
+    rows = [
+        replace(row, actions=()) if row.source in header and row.actions == ("name",) else row
+        for row in spec.transitions
+        if not row.of_calls and (row.source in header or not _CALL_ACTIONS & set(row.actions))
+    ]
+    useful = (
+        header
+        | {name for name, state in spec.states.items() if state.meaning in ("content", "reasoning")}
+        | {spec.final}
+    )
     grown = True
     while grown:
         before = {row.source for row in rows if row.dest in useful and row.trigger != END} - useful
         grown = bool(before)
         useful |= before
     return replace(spec, transitions=tuple(row for row in rows if {row.source, row.dest} <= useful))
+
+
+def _headers_of_calls(spec: Spec) -> set[str]:
+    """The held states of a call's header, where a marker in it begins a header of content or reasoning as well.
+
+    They stay: what follows a recipient would be read as if it had none. At the end of such a header the candidate is
+    rejected, and its text is content.
+    """
+    states = spec.states
+    texts = {name for name, state in states.items() if state.meaning in ("content", "reasoning")}
+    inside = [row for row in spec.transitions if states[row.source].held and states[row.dest].held]
+    begins = {row.trigger for row in spec.transitions if row.source in texts and states[row.dest].held}
+    found = {row.dest for row in inside if row.actions == ("name",)}
+    if not any(row.source in found and row.trigger in begins for row in inside):
+        return set()
+    on_the_way = {row.source for row in inside if row.dest != row.source}  # not behind the header
+    grown = True
+    while grown:
+        new = {row.dest for row in inside if row.source in found and row.dest in on_the_way} - found
+        grown = bool(new)
+        found |= new
+    return found | {row.source for row in inside if row.actions == ("name",)}
 
 
 def is_json_trigger(trigger: str) -> bool:

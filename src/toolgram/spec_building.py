@@ -164,7 +164,7 @@ def _transitions(machine: MachineFile, states: Mapping[str, State], final: str) 
                 )
             actions = (after,) if isinstance(after, str) else tuple(after)
             found[source, trigger] = Transition(
-                trigger, source, target, actions, line, file, entry.get("repair", False)
+                trigger, source, target, actions, line, file, entry.get("repair", False), entry.get("of_calls", False)
             )
     return tuple(found.values())
 

@@ -153,6 +153,7 @@ TRANSITION_KEYS: Mapping[str, Key] = {
     "dest": Key('The state that it leads to; `"="` for the one that it leaves.', "text", 'dest: "="', True),
     "after": Key("The actions, in order.", "text or texts", "after: end_call"),
     "repair": Key("Whether it repairs what a model got wrong: not for strict parsers.", "truth", "repair: true"),
+    "of_calls": Key("Whether its marker belongs to calls: text where none are wanted.", "truth", "of_calls: true"),
 }  # fmt: skip
 
 MEANINGS: Mapping[str, str] = {

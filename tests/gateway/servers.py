@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from toolgram.gateway.answering import Gateway
-from toolgram.gateway.serving import Settings, application
+from toolgram.gateway.serving import KEEP_ALIVE, Settings, application
 
 # A machine that runs many tests at once is slow, and nothing here is about that.
 get, post, open_stream = (
@@ -34,7 +34,9 @@ TEMPLATE = (Path(__file__).parent / "chatml.jinja").read_text()
 @contextmanager
 def running(app: Any) -> Iterator[str]:
     """The address of an application that runs in a thread."""
-    config = uvicorn.Config(app, port=0, log_level="critical", access_log=False, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app, port=0, log_level="critical", access_log=False, timeout_graceful_shutdown=1, timeout_keep_alive=KEEP_ALIVE
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

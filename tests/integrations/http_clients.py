@@ -64,7 +64,7 @@ class Clients:
         except Exception as error:
             kind = type(error).__name__
             status = getattr(error, "status_code", "")
-            return [Heard(error=f"{kind} {status}".strip(), detail=str(error)[:300])]
+            return [Heard(error=f"{kind} {status}".strip(), detail=f"{error} {error.__cause__!r}"[:300])]
 
     # --- chat completions
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -50,35 +49,40 @@ def make_model(shape: Shape, folder: Path) -> Model:
     return Model(shape, tokenizer, folder)
 
 
-def arguments(tools: str, reasoning: str | None) -> list[str]:
-    """The flags of a server."""
+OURS, THEIRS, PLAIN = "toolgram", "vLLM", "plain"  # whose parsers a server has
+
+
+def arguments(shape: Shape, way: str) -> list[str] | None:
+    """The flags of a server; None where vLLM has no parsers for the model."""
+    if way == PLAIN:
+        return []
+    tools, reasoning = (shape.parser, shape.parser) if way == OURS else shape.theirs
     given = ["--enable-auto-tool-choice", "--tool-call-parser", tools]
-    return given + (["--reasoning-parser", reasoning] if reasoning else [])
+    return given + (["--reasoning-parser", reasoning] if reasoning else []) if tools else None
 
 
 class Fleet:
-    """A process with a server for each model, and one more where vLLM's own parsers are asked for."""
+    """A process with servers for each model: one with the parsers of each of `ways`."""
 
-    def __init__(self, models: Sequence[Model], scratch: Path, theirs: bool = False) -> None:
+    def __init__(self, models: Sequence[Model], scratch: Path, ways: Sequence[str] = (OURS,)) -> None:
         self.models = {model.shape.name: model for model in models}
         self.ports: dict[str, int] = {}
         configurations = []
         for model in models:
-            ways = [("toolgram", arguments(model.shape.parser, model.shape.parser))]
-            if theirs and model.shape.theirs[0]:
-                ways.append(("vLLM", arguments(*model.shape.theirs)))
-            for way, given in ways:
+            for way in ways:
+                given = arguments(model.shape, way)
+                if given is None:
+                    continue
                 name = f"{way} {model.shape.name}"
-                self.ports[name] = free_port()
                 configurations.append(
                     {
                         "name": name,
                         "folder": str(model.folder),
-                        "port": self.ports[name],
                         "arguments": given,
-                        "may_fail": way != "toolgram",
+                        "may_fail": way == THEIRS,
                     }
                 )
+        self.servers = len(configurations)
         self.plan = scratch / "servers.json"
         self.plan.write_text(json.dumps(configurations), encoding="utf-8")
         self.log = scratch / "servers.log"
@@ -90,13 +94,14 @@ class Fleet:
         command = [sys.executable, "-m", "tests.integrations.http_server", str(self.plan)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env=environment)
-        ready, until = self.plan.with_suffix(".ready"), time.monotonic() + START * len(self.ports)
+        ready, until = self.plan.with_suffix(".ready"), time.monotonic() + START * self.servers
         while not ready.exists():
             if self.process.poll() is not None or time.monotonic() > until:
                 self.__exit__()
                 raise RuntimeError(f"the servers did not start:\n{self.said()[-3000:]}")
             time.sleep(0.1)
-        self.failed = json.loads(ready.read_text(encoding="utf-8"))
+        said = json.loads(ready.read_text(encoding="utf-8"))
+        self.ports, self.failed = said["ports"], said["failed"]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -125,13 +130,6 @@ class Fleet:
             return list(await asyncio.gather(*(one(trial) for trial in trials)))
         finally:
             await clients.close()
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def make_models(names: Sequence[str], scratch: Path) -> list[Model]:

@@ -3,6 +3,11 @@
 Strategy: a turn is written in a model's notation by a writer that knows nothing of toolgram, said by a scripted
 engine behind vLLM's own server, and heard through the official clients. What was written is what has to be heard.
 Of a call that was cut off, and of one that cannot be read, other things have to hold; `wrong` says which.
+
+Processor time is what this costs. How text is cut into steps, and what a request may ask for, concern the plug-in and
+the fragments that a machine is composed of. So where all shipped formats are taken, the first of each family (the same
+fragments) says everything in all groupings; its siblings say every turn over every API whole and by three tokens, and
+fewer turns with each tool_choice.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from tests.integrations.writers import Turn
 
 PACES = (None, 1, 3, 40, 0)  # tokens in a step; None: one message, 0: all at once
 FEW = (None, 3, 0)
+FEWEST = (None, 3)
 BIG = 20_000  # characters of arguments
 REFUSED = "<<REFUSED>>"
 
@@ -41,6 +47,7 @@ CHOSEN = (
     "reasoning, two calls",
     "two calls",
 )
+CHOSEN_BY_SIBLINGS = ("content", "reasoning, content", "reasoning, call", "two calls")
 BROKEN = '{"city": [1, 2}}'  # two readings: no repair
 
 
@@ -57,6 +64,7 @@ class Trial:
     finish: str = "stop"
     rule: str = "same"  # same | cut | broken | refused | first
     script: tuple[int, ...] = field(default=(), repr=False)
+    skips_thought: bool = False  # the prompt leaves the model free to think, and it does not
 
 
 class Model:
@@ -65,6 +73,9 @@ class Model:
     def __init__(self, shape: Shape, tokenizer: Any, folder: Path) -> None:
         self.shape, self.tokenizer, self.folder = shape, tokenizer, folder
         self.scripts: dict[tuple[int, ...], int] = {}
+        self.paces, self.few = (FEWEST, FEWEST) if shape.sibling else (PACES, FEW)
+        self.chosen = CHOSEN_BY_SIBLINGS if shape.sibling else CHOSEN
+        self._states: dict[tuple[bool, str], str] = {}  # where prompts leave reasoning
         self.specials = [*(text for text in tokenizer.all_special_tokens if text), *shape.around_text]
 
     def prompt(self, tools: Any, template: dict[str, Any]) -> str:
@@ -106,7 +117,20 @@ class Model:
     def trials(self) -> list[Trial]:
         """All of them; each with the number of its script."""
         made = [*self._said(), *self._chosen(), *self._cut(), *self._quoted(), *self._broken(), *self._examples()]
-        return [replace(each, ask=replace(each.ask, script=self.number(each.script))) for each in made]
+        return [
+            replace(
+                each, ask=replace(each.ask, script=self.number(each.script)), skips_thought=self._skips_thought(each)
+            )
+            for each in made
+        ]
+
+    def _skips_thought(self, trial: Trial) -> bool:
+        if trial.reasoning or not self.shape.reasons:
+            return False
+        key = (trial.ask.tools is None, json.dumps(trial.ask.template))
+        if key not in self._states:
+            self._states[key] = self.shape.prompt_state(self.prompt(trial.ask.tools, trial.ask.template))
+        return self._states[key] == ""
 
     def templates(self) -> dict[str, dict[str, Any]]:
         """Thinking unset, on and off, where the template knows of it."""
@@ -127,7 +151,7 @@ class Model:
                 if text is None or (thinking != "unset" and turn.label not in CHOSEN):
                     continue
                 for api in APIS:
-                    for pace in PACES if thinking == "unset" else FEW:
+                    for pace in self.paces if thinking == "unset" else self.few:
                         if turn.label == "long arguments" and pace not in (None, 3, 40):
                             continue
                         ask = Ask(0, api, pace, TOOLS, None, None, template)
@@ -137,7 +161,7 @@ class Model:
         """Without tools, and with every tool_choice."""
         for thinking, template in self.templates().items():
             for turn in ALL:
-                if turn.label not in CHOSEN:
+                if turn.label not in self.chosen:
                     continue
                 for choice in ("no tools", "none", "required", "get_weather", "one at a time"):
                     tools = None if choice == "no tools" else TOOLS
@@ -145,7 +169,7 @@ class Model:
                     if text is None:
                         continue
                     for api in APIS:
-                        for pace in FEW:
+                        for pace in self.few:
                             yield from self._choice(
                                 f"{turn.label}, thinking {thinking}", turn, choice, text, api, pace, template
                             )
@@ -191,7 +215,7 @@ class Model:
                 continue
             ids = self.script(text[: text.rindex(upto) + len(upto)], end=False)
             for api in APIS:
-                for pace in PACES:
+                for pace in self.paces:
                     ask = Ask(0, api, pace, TOOLS, limit=len(ids))
                     yield replace(
                         _exact(f"cut off in {where}", "cut off", said, ask, (*ids, *self.script(" and so on"))),
@@ -218,7 +242,7 @@ class Model:
         before, _, rest = whole.partition(said)
         script = (*self.script(before, end=False), *self.spelled(said), *self.script(rest))
         for api in APIS:
-            for pace in FEW:
+            for pace in self.few:
                 yield _exact("marker quoted in content", "quoted markers", turn, Ask(0, api, pace, TOOLS), script)
 
     def _broken(self) -> Iterator[Trial]:
@@ -228,7 +252,7 @@ class Model:
             return
         script = self.script(text.replace('{"city": "Paris"}', BROKEN))
         for api in APIS:
-            for pace in PACES:
+            for pace in self.paces:
                 yield Trial(
                     "a call that cannot be read", "malformed", Ask(0, api, pace, TOOLS), rule="broken", script=script
                 )
@@ -239,7 +263,7 @@ class Model:
             message = toolgram.get_format(self.shape.parser.removeprefix("toolgram_")).parse(text, TOOLS, "")
             calls = tuple((call.name, call.arguments) for call in message.tool_calls)
             for api in APIS:
-                for pace in FEW:
+                for pace in self.few:
                     yield Trial(
                         f"example {place}", "auto", Ask(0, api, pace, TOOLS), message.content, message.reasoning, calls,
                         "tool_calls" if calls else "stop", script=self.script(text),

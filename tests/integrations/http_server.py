@@ -2,10 +2,11 @@
 
     python -m tests.integrations.http_server SERVERS.json
 
-SERVERS.json is a list of `{"name", "folder", "port", "arguments", "may_fail"}`; the arguments are those of `vllm
-serve`. All of it is vLLM's own: argument parser, engine arguments, AsyncLLM, FastAPI application, routes, uvicorn. Only
-loopback is bound. The process writes SERVERS.ready beside it when all of them answer, and ends on SIGTERM. That file
-has the servers that may fail and did, each with its error: a parser of vLLM's may refuse a tokenizer.
+SERVERS.json is a list of `{"name", "folder", "arguments", "may_fail"}`; the arguments are those of `vllm serve`. All of
+it is vLLM's own: argument parser, engine arguments, AsyncLLM, FastAPI application, routes, uvicorn. Only loopback is
+bound, to ports that are free and kept from then on. The process writes SERVERS.ready beside it when all of them answer,
+and ends on SIGTERM. That file has the `ports`, and `failed`: the servers that may fail and did, each with its error. A
+parser of vLLM's may refuse a tokenizer.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -36,18 +38,21 @@ async def serve(configurations: list[dict[str, Any]], ready: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as stack:
-        servers, failed = [], {}
+        servers, ports, failed = [], {}, {}
         for each in configurations:
+            listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
             try:
-                servers.append(await _started(each, stack))
+                servers.append(await _started(each, listening, stack))
             except Exception as error:
                 if not each["may_fail"]:
                     raise
                 failed[each["name"]] = repr(error)[:300]
+            else:
+                ports[each["name"]] = listening.getsockname()[1]
         while not all(server.started for server, _ in servers):
             await asyncio.sleep(0.02)
         written = ready.with_suffix(".failed")
-        written.write_text(json.dumps(failed), encoding="utf-8")
+        written.write_text(json.dumps({"ports": ports, "failed": failed}), encoding="utf-8")
         written.rename(ready)
         await stopped.wait()
         for server, _ in servers:
@@ -55,7 +60,9 @@ async def serve(configurations: list[dict[str, Any]], ready: Path) -> None:
         await asyncio.gather(*(task for _, task in servers))
 
 
-async def _started(each: dict[str, Any], stack: AsyncExitStack) -> tuple[Any, asyncio.Task[None]]:
+async def _started(
+    each: dict[str, Any], listening: socket.socket, stack: AsyncExitStack
+) -> tuple[Any, asyncio.Task[None]]:
     """One server and its task."""
     import uvicorn
     from vllm.entrypoints.common.cli_args import make_arg_parser, validate_parsed_serve_args
@@ -65,30 +72,28 @@ async def _started(each: dict[str, Any], stack: AsyncExitStack) -> tuple[Any, as
     from vllm.utils.argparse_utils import FlexibleArgumentParser
 
     parser = make_arg_parser(FlexibleArgumentParser())
-    given = f"--model {each['folder']} --served-model-name model --host 127.0.0.1 --port {each['port']}"
+    given = f"--model {each['folder']} --served-model-name model --host 127.0.0.1"
     arguments = parser.parse_args([*given.split(), "--dtype", "float32", "--disable-log-stats", *each["arguments"]])
     validate_parsed_serve_args(arguments)
     client = await stack.enter_async_context(build_async_engine_client(arguments))
     tasks = await client.get_supported_tasks()
     app = build_app(arguments, tasks, client.model_config)
     await init_app_state(client, app.state, arguments, tasks)
-    config = uvicorn.Config(
-        app, host="127.0.0.1", port=each["port"], log_level="warning", access_log=False, timeout_keep_alive=600
-    )
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=600)
     server = app.state.server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None
-    return server, asyncio.create_task(_quiet(server))
+    return server, asyncio.create_task(_quiet(server, listening))
 
 
-async def _quiet(server: Any) -> None:
+async def _quiet(server: Any, listening: socket.socket) -> None:
     """Serve without taking over the signals of the process."""
     config = server.config
     if not config.loaded:
         config.load()
     server.lifespan = config.lifespan_class(config)
-    await server.startup()
+    await server.startup(sockets=[listening])
     await server.main_loop()
-    await server.shutdown()
+    await server.shutdown(sockets=[listening])
 
 
 def main() -> None:

@@ -8,9 +8,10 @@ to get is the turn itself.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ class Shape:
     around_text: tuple[str, ...] = ()  # markers around content
     merges: int | None = MERGES  # of the tokenizer, the most frequent ones; None for all
     examples: tuple[str, ...] = ()  # of a shipped format; what they mean is what the package reads in them
+    sibling: bool = False  # another format of its family says everything; this one is spared the same again
 
     @property
     def reasons(self) -> bool:
@@ -163,6 +165,7 @@ def _shipped(name: str) -> Callable[[Turn], str]:
     return write
 
 
+_LIKE_A_TOKEN = re.compile(r"<[|｜]\w+[|｜]>")
 _QWEN = ("<|im_start|>", "<|im_end|>")
 _TOOL = ("<tool_call>", "</tool_call>")
 _THINK = ("<think>", "</think>")
@@ -285,6 +288,7 @@ REAL = (
         "toolgram",
         _shipped("llama3_json"),
         "<|eot_id|>",
+        special=("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eom_id|>", "<|python_tag|>"),
         template="meta-llama-Llama-3.1-8B-Instruct",
         theirs=("llama3_json", None),
         merges=None,
@@ -318,6 +322,17 @@ _THEIRS: dict[str, tuple[str, str | None]] = {  # where the names are others, or
 }
 
 
+_FUNCTIONS = [tool["function"]["name"] for tool in TOOLS]
+_ADDRESSED = ("<|eom|>", "<|eot|>", "<|start|>assistant", *(f" to={name}<|message|>" for name in _FUNCTIONS))
+_AROUND_MESSAGES = {  # where each part of a turn is a message: what is between them, and no part of any
+    "beam": ("<|end|>", "<|call|>", "<|return|>", "<|start|>assistant"),
+    "gpt_oss": ("<|end|>", "<|start|>assistant"),
+    "muse": _ADDRESSED,
+    "solar_open": ("<|begin|>assistant", "<|tool_calls|>"),
+    "muse_glimmer": _ADDRESSED,
+}
+
+
 def _theirs(name: str) -> tuple[str, str | None]:
     """vLLM's own parsers of a shipped format, as the table of names has them."""
     if name in _THEIRS:
@@ -334,16 +349,20 @@ def shipped() -> tuple[Shape, ...]:
 
 
 def _named(name: str) -> Shape:
-    fmt, writer = toolgram.get_format(name), WRITERS.get(name)
+    fmt, writer = toolgram.get_format(name), _stopped(name)
     given = fmt.machine_dict["format"].get("canonical", ())
     pairs = [("", each) if isinstance(each, str) else (each["prefix"], each["output"]) for each in given]
     thinks = writer is not None and any(fmt.parse(output, TOOLS, prefix).reasoning for prefix, output in pairs)
     begun = next((prefix for prefix, _ in pairs if prefix), "")  # by the prompt of a model that thinks
     specials = tuple(fmt.program.special.values())
+    if name not in _siblings():  # nearly every model that writes <think> has it as a token; siblings spell it
+        literals = fmt.program.literals.values()
+        specials = (*specials, *(text for text in _THINK if text in literals))
+        specials = (*specials, *(each for text in literals for each in _LIKE_A_TOKEN.findall(text)))
     return Shape(
         f"toolgram_{name}",
         f"toolgram_{name}",
-        _shipped(name) if writer is not None else None,
+        (lambda turn: writer(replace(turn, reasoning=""))) if writer is not None else None,
         "<|im_end|>",
         tuple(text for text in specials if text.startswith(("<", "["))),
         _QWEN,
@@ -353,8 +372,23 @@ def _named(name: str) -> Shape:
         can_write=partial(can_write, name),
         thinks=thinks,
         begun=begun,
-        around_text=_around_text(writer) if writer is not None else (),
+        around_text=(*_around_text(writer), *_AROUND_MESSAGES.get(name, ())) if writer is not None else (),
+        sibling=name in _siblings(),
     )
+
+
+def _stopped(name: str) -> Callable[[Turn], str] | None:
+    """The writer of a format, without the marker that ends a turn: the engine stops at it, and gives no text for it."""
+    writer, fmt = WRITERS.get(name), toolgram.get_format(name)
+    ends = [fmt.program.literals[each] for each in fmt.spec.stop or () if each in fmt.program.literals]
+    if writer is None:
+        return None
+
+    def write(turn: Turn) -> str:
+        text = writer(turn)
+        return text.removesuffix(next((end for end in ends if text.endswith(end)), ""))
+
+    return write
 
 
 def _around_text(writer: Callable[[Turn], str]) -> tuple[str, ...]:
@@ -363,8 +397,15 @@ def _around_text(writer: Callable[[Turn], str]) -> tuple[str, ...]:
     for reasoning in ("", "R"):
         thought = writer(Turn("", reasoning=reasoning)) if reasoning else ""
         before, _, behind = writer(Turn("", reasoning=reasoning, content="C")).rpartition("C")
-        found += [before.removeprefix(thought).strip(), behind.strip()]
+        if before.startswith(thought):
+            found += [before.removeprefix(thought).strip(), behind.strip()]
     return tuple(dict.fromkeys(each for each in found if each))
+
+
+@lru_cache(maxsize=1)
+def _siblings() -> frozenset[str]:
+    """Where a run takes all shipped formats, those that are not the first of their families."""
+    return frozenset(name for family in families() for name in family[1:]) if seed() == ALL else frozenset()
 
 
 def families() -> list[list[str]]:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.integrations.http_fleet import Fleet, make_models
+from tests.integrations.http_fleet import OURS, THEIRS, Fleet, make_models
 from tests.integrations.http_matrix import Model, Trial, wrong
 from tests.integrations.http_shapes import shapes
 from tests.integrations.vllm_heard import Heard
@@ -26,7 +26,8 @@ RESULTS = Path(__file__).with_name("http_results.json")
 BEGIN, END = "<!-- http table: written by `make vllm-http-table` -->", "<!-- end of http table -->"
 TOLD = 3  # kinds of mistakes in a cell
 PROBLEMS = 2  # of each kind
-AT_A_TIME = 6  # models whose servers run at once
+SKIPS = "without a thought, "  # before the kind of request, where the model was free to think and did not
+AT_A_TIME = 8  # models whose servers run at once
 
 
 class Tally:
@@ -40,17 +41,23 @@ class Tally:
             problem = wrong(answer, trial, specials)
             if problem:
                 example = (trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
-                self.kinds[trial.kind, problem] += 1
-                self.examples.setdefault((trial.kind, problem), []).append(example)
+                kind = SKIPS + trial.kind if trial.skips_thought else trial.kind
+                self.kinds[kind, problem] += 1
+                self.examples.setdefault((kind, problem), []).append(example)
 
     @property
     def wrong(self) -> int:
         """How many answers."""
         return sum(self.kinds.values())
 
+    @property
+    def skipped(self) -> int:
+        """How many of these where the model was free to think and did not."""
+        return sum(number for (kind, _), number in self.kinds.items() if kind.startswith(SKIPS))
+
     def report(self, server: str, show: int) -> None:
         """Print it, with examples."""
-        print(f"{server}: {self.wrong} of {self.asked} wrong", flush=True)
+        print(f"{server}: {self.wrong} of {self.asked} wrong, {self.skipped} without a thought", flush=True)
         for key, often in self.kinds.most_common():
             print(f"   {often:4} {key[0]}: {key[1]}")
             for example in self.examples[key][:show]:
@@ -67,7 +74,7 @@ class Tally:
             [kind, number, [each for each, _ in problems[kind].most_common(PROBLEMS)]]
             for kind, number in often.most_common()
         ]
-        return {"asked": self.asked, "wrong": self.wrong, "kinds": kinds}
+        return {"asked": self.asked, "wrong": self.wrong, "skipped": self.skipped, "kinds": kinds}
 
 
 def try_models(models: Sequence[Model], scratch: Path, given: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -76,13 +83,13 @@ def try_models(models: Sequence[Model], scratch: Path, given: argparse.Namespace
     for model in models:
         model.write()
     rows: dict[str, dict[str, Any]] = {model.shape.name: {} for model in models}
-    with Fleet(models, scratch, given.theirs) as fleet:
+    with Fleet(models, scratch, (OURS, THEIRS) if given.theirs else (OURS,)) as fleet:
+        for server, error in fleet.failed.items():
+            way, _, name = server.partition(" ")
+            print(f"{server}: did not start: {error}", flush=True)
+            rows[name][way] = {"failed": error}
         for server in fleet.ports:
             way, _, name = server.partition(" ")
-            if server in fleet.failed:
-                print(f"{server}: did not start: {fleet.failed[server]}", flush=True)
-                rows[name][way] = {"failed": fleet.failed[server]}
-                continue
             wanted = [trial for trial in trials[name] if trial.kind.startswith(given.only)]
             tally = Tally(asyncio.run(fleet.try_all(server, wanted)), fleet.models[name].specials)
             tally.report(server, given.show)
@@ -99,28 +106,29 @@ def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """toolgram, and vLLM's own parsers beside it, as Markdown."""
     order = [shape.name for shape in shapes(tuple(rows))]
     lines = [
-        "| model | requests | toolgram wrong | vLLM's parsers | wrong | kinds, the most frequent first |",
-        "|---|---|---|---|---|---|",
+        "| model | requests | toolgram wrong | vLLM's parsers | wrong | without a thought | kinds of the others |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name in order:
         row = rows[name]
         ours, theirs = row["toolgram"], row.get("vLLM")
-        mine = str(ours["wrong"]) + (f" ({_kinds(ours)})" if ours["wrong"] else "")
+        mine = str(ours["wrong"]) + (f" ({ours['skipped']}; {_kinds(ours)})" if ours["wrong"] else "")
         flags = " + ".join(f"`{each}`" for each in row["flags"])
         if theirs is None:
-            rest = "none | - | -"
+            rest = "none | - | - | -"
         elif "failed" in theirs:
-            rest = f"{flags} | - | does not start with this tokenizer"
+            rest = f"{flags} | - | - | does not start with this tokenizer"
         else:
-            rest = f"{flags} | {theirs['wrong']} | {_kinds(theirs)}"
+            rest = f"{flags} | {theirs['wrong']} | {theirs['skipped']} | {_kinds(theirs)}"
         lines.append(f"| {name} | {ours['asked']} | {mine} | {rest} |")
     return "\n".join(lines) + "\n"
 
 
 def _kinds(row: Mapping[str, Any]) -> str:
     """What was wrong, by kind of request, in one cell."""
-    parts = [f"{kind} {number} ({', '.join(problems)})" for kind, number, problems in row["kinds"][:TOLD]]
-    rest = sum(number for _, number, _ in row["kinds"][TOLD:])
+    kinds = [each for each in row["kinds"] if not each[0].startswith(SKIPS)]
+    parts = [f"{kind} {number} ({', '.join(problems)})" for kind, number, problems in kinds[:TOLD]]
+    rest = sum(number for _, number, _ in kinds[TOLD:])
     return "; ".join(parts + ([f"{rest} of other kinds"] if rest else [])) or "none"
 
 

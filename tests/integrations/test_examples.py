@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.machinery import PathFinder
@@ -19,6 +20,12 @@ NEEDED = {  # an example, what it needs, and a line that it prints
     "sglang_parsers.py": (("sglang",), "name='get_weather'"),
     "llama_cpp_chat.py": (("llama_cpp", "gguf", "mistral_common"), '"name": "book"'),
 }
+
+# The torchvision of SGLang's environment cannot be imported as it is, and transformers imports it.
+WITH_OPERATORS = (
+    "import runpy, sys; from tests.integrations.sglang_server import declare_operators; declare_operators(); "
+    "runpy.run_path(sys.argv[1], run_name='__main__')"
+)
 
 
 def test_every_example_of_a_plug_in_is_here() -> None:
@@ -40,7 +47,11 @@ def test_an_example(name: str, tmp_path: Path) -> None:
         template = (ROOT / "tests/gateway/chatml.jinja").read_text()
         write_model(tmp_path / "tiny.gguf", ["<|im_start|>", "<|im_end|>"], template=template)
         arguments = [str(tmp_path / "tiny.gguf")]
-    command = [sys.executable, str(ROOT / "examples" / name), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    path = str(ROOT / "examples" / name)
+    command = [sys.executable, path, *arguments]
+    if name == "transformers_streamer.py" and PathFinder.find_spec("sglang") is not None:
+        command = [sys.executable, "-c", WITH_OPERATORS, path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     assert shown in done.stdout

@@ -224,15 +224,16 @@ def _section_of_xml(given: Any) -> str:
     return f"<![CDATA[{_raw(given)}]]>" if any(char in _raw(given) for char in "<>&") else _raw(given)
 
 
-def _messages(thought: str, answer: str, call: WriteCall, last: str) -> Write:
-    """Each part in a message of its own, the first of which the prompt has begun."""
+def _messages(thought: str, answer: str, call: WriteCall, end: str, last: tuple[str, str]) -> Write:
+    """Each part in a message of its own, the first of which the prompt has begun. `last` ends a turn: behind text, and
+    behind a call."""
 
     def write(turn: Turn) -> str:
         parts = [f"{thought}{turn.reasoning}"] if turn.reasoning else []
         parts += [f"{answer}{turn.content}"] if turn.content else []
         parts += [call(place, *each) for place, each in enumerate(turn.calls)]
         parts += [f"{answer}{turn.after}"] if turn.after else []
-        return f"{last}<|start|>assistant".join(parts) + last
+        return f"{end}<|start|>assistant".join(parts) + last[bool(turn.calls and not turn.after)]
 
     return write
 
@@ -286,7 +287,9 @@ _ACTION = ("<|START_ACTION|>[\n", "\n]<|END_ACTION|>")
 _START_THINKING = ("<|START_THINKING|>", "<|END_THINKING|>")
 
 WRITERS: dict[str, Write] = {
-    "beam": _messages("<|channel|>analysis<|message|>", "<|channel|>final<|message|>", _beam, "<|end|>"),
+    "beam": _messages(
+        "<|channel|>analysis<|message|>", "<|channel|>final<|message|>", _beam, "<|end|>", ("<|return|>", "<|end|>")
+    ),
     "apertus": _notation(
         _apertus, ("<|tools_prefix|>[", "]<|tools_suffix|>"), ", ", ("<|inner_prefix|>", "<|inner_suffix|>")
     ),
@@ -406,8 +409,8 @@ WRITERS: dict[str, Write] = {
         (f"{_MINIMAX}<tool_call>\n", f"{_MINIMAX}</tool_call>"),
         think=("<mm:think>", "</mm:think>"),
     ),
-    "muse": _messages(" to=self<|message|>", " to=user<|message|>", _muse, "<|eom|>"),
-    "muse_glimmer": _messages(" to=self<|message|>", " to=user<|message|>", _muse, "<|eom|>"),
+    "muse": _messages(" to=self<|message|>", " to=user<|message|>", _muse, "<|eom|>", ("<|eot|>", "<|eot|>")),
+    "muse_glimmer": _messages(" to=self<|message|>", " to=user<|message|>", _muse, "<|eom|>", ("<|eot|>", "<|eot|>")),
     "mistral_v3": _notation(_object(), ("[TOOL_CALLS] [", "]"), ", "),
     "mistral_v11": _notation(_named("[TOOL_CALLS]", "[ARGS]", ""), think=("[THINK]", "[/THINK]")),
     "nemotron_v2": _notation(_object(), ("<TOOLCALL>[", "]</TOOLCALL>"), ", ", _THOUGHT, gap="\n"),
@@ -441,9 +444,11 @@ WRITERS: dict[str, Write] = {
 }  # fmt: skip
 
 BEFORE, AFTER, SEVERAL, BLANKS = "text before calls", "text behind calls", "several calls", "blanks around values"
+EMPTY = "objects without members"  # an empty element is also how an empty text is written
 _NO_ROOM = {
     "dots": frozenset({BLANKS}),
     "step3": frozenset({BLANKS}),
+    "minimax_m3": frozenset({EMPTY}),
     "gigachat3": frozenset({SEVERAL}),
     "glm4": frozenset({BEFORE, AFTER, SEVERAL}),
 }
@@ -458,5 +463,6 @@ def can_write(name: str, turn: Turn) -> bool:
         AFTER: turn.after,
         SEVERAL: len(turn.calls) > 1,
         BLANKS: any(each != each.strip() for each in values),
+        EMPTY: "{}" in json.dumps([given for _, given in turn.calls if given]),
     }
     return not any(has[each] for each in missing)

@@ -2,15 +2,15 @@
 
 Strategy: the example in a machine file has reasoning, text and two calls. The parser says of each character what it is,
 so the texts around names, arguments and values can be read off its events. A template is a table of expressions: what
-is not the same in both calls cannot be one. So what was written is tried on the example, and a kind of call that is not
-read back as the format reads it is left out, with a note.
+is not the same in both calls cannot be one. So what was written is tried on the example, on the example with other
+names, and on its calls alone; a kind of call that is not read back as the format reads it is left out, with a note.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,7 +47,7 @@ def example_fields(fmt: Format, notes: list[str]) -> tuple[dict[str, Any], str]:
     if found:
         found[0].before = _first_marker(fmt, found[0].before, said.tool_calls)
         made = _calls(found, _trims_lines(fmt, found[0]), notes)
-        if made is None or not _reads_back(made, fmt.example, said.tool_calls):
+        if made is None or not all(_reads_back(made, text, read) for text, read in _variants(fmt, said.tool_calls)):
             made = None
             notes.append(LEFT_OUT)
     if made is not None:
@@ -329,6 +329,23 @@ def _trims_lines(fmt: Format, call: Call) -> bool:
     text = fmt.example.replace(key + sep + value, f"{key}{sep.rstrip()}\n{value}\n", 1)
     read = fmt.parse(text).tool_calls
     return bool(read) and read[0].status == "complete" and json.loads(read[0].arguments).get(key) == value
+
+
+def _variants(fmt: Format, calls: Sequence[ToolCall]) -> Iterator[tuple[str, Sequence[ToolCall]]]:
+    """The example, the same with other names, and as an answer that begins with its calls; each with its calls."""
+    yield fmt.example, calls
+    renamed = fmt.example
+    for call in calls:
+        renamed = renamed.replace(call.name, f"{call.name}_too")
+    yield renamed, fmt.parse(renamed).tool_calls
+    wanted = [(call.name, call.arguments) for call in calls]
+    first = fmt.example.find(calls[0].name) if calls else 0
+    for place in range(first, -1, -1):  # the shortest answer with these calls and nothing else
+        read = fmt.parse(fmt.example[place:], prefix="")
+        if [(call.name, call.arguments) for call in read.tool_calls] == wanted and not read.content:
+            if not read.anomalies:
+                yield fmt.example[place:], read.tool_calls
+            break
 
 
 def _reads_back(made: dict[str, Any], text: str, calls: Sequence[ToolCall]) -> bool:

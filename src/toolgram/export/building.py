@@ -571,12 +571,13 @@ def _run(shape: Run, seen: str) -> Expr:
 
 
 def stop_tokens(spec: Spec, paths: ObservedPaths) -> frozenset[str]:
-    """The terminals that end a turn: `stop:` of the machine file.
+    """The terminals that end a turn: `stop:` of the machine file, but for one behind which the examples always go on.
 
     Without it: the special tokens that have no effect in text and that nothing follows.
     """
     if spec.stop is not None:
-        return frozenset(spec.stop)
+        followed = {first for first, _ in paths.pairs} - {first for first, second in paths.pairs if second == END}
+        return frozenset(spec.stop) - followed
     rows = rows_of(spec)
     begins = {spec.initial}
     begins |= {rows[state][TEXT].dest for state in begins if TEXT in rows[state]}

@@ -24,11 +24,13 @@ class Tool:
     """A declared function: its name, and the normal form of the schema of its arguments.
 
     `forms` are the alternatives of that schema: plain objects, whose parts may refer to definitions of the schema.
+    `names` are the parameters that were declared, also where the schema is not enforced.
     """
 
     name: str
     schema: Mapping[str, Any]
     forms: tuple[Mapping[str, Any], ...]
+    names: tuple[str, ...] = ()
 
     @property
     def may_be_empty(self) -> bool:
@@ -51,7 +53,7 @@ def tools_of(
             raise ToolgramError(f"tools[{at}]: the function {name!r} is declared twice")
         is_strict = tool.strict if strict is None else strict
         schema = _arguments(tool, lambda words, name=name: note(f"{name}: {words}"), is_strict, open_objects)  # type: ignore[misc]
-        found[name] = Tool(name, schema, tuple(_plain(schema)))
+        found[name] = Tool(name, schema, tuple(_plain(schema)), _names(tool))
     return list(found.values())
 
 
@@ -63,6 +65,11 @@ def _arguments(tool: DeclaredTool, note: Note, strict: bool | None, open_objects
         normal_form(schema, where, lambda words: None)
         return _ANY_OBJECT
     return normal_form(schema, where, note, "object", open_objects and not strict)
+
+
+def _names(tool: DeclaredTool) -> tuple[str, ...]:
+    properties = (tool.parameters or {}).get("properties")
+    return tuple(properties) if isinstance(properties, Mapping) else ()
 
 
 def _plain(schema: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -117,6 +117,9 @@ class TaggedArguments:
             self.note("arguments that no schema declares are not counted: a name may be repeated")
             begun, again = written(tuple(properties), beyond)
             found.append(Member("", begun, again, False))
+            if begun == NOTHING:  # the key is also in what closes the argument: only names that are known
+                others = [name for name in tool.names if name not in schema.get("properties", {})]
+                found[-1:] = [Member(name, *written(name, beyond), False) for name in others]
         return Members(tuple(found), True) if found else NOTHING
 
     def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> Expr:

@@ -25,6 +25,10 @@ from toolgram.gateway.model import SpecialText
 # What a browser or a client writes for this machine. "[" stands for any address of IPv6, which is cut at its colon.
 _LOOPBACK = ["localhost", "127.0.0.1", "["]
 
+# Seconds that an idle connection stays open. Clients use one again for 5 seconds, which is uvicorn's default, too: the
+# request that meets the end of its connection is lost.
+KEEP_ALIVE = 75
+
 
 @dataclass
 class Settings:
@@ -101,5 +105,6 @@ async def serve(settings: Settings, say: Callable[[str], None]) -> None:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=10,
+        timeout_keep_alive=KEEP_ALIVE,
     )
     await uvicorn.Server(config).serve()
