@@ -73,7 +73,8 @@ class Model:
     def __init__(self, shape: Shape, tokenizer: Any, folder: Path) -> None:
         self.shape, self.tokenizer, self.folder = shape, tokenizer, folder
         self.scripts: dict[tuple[int, ...], int] = {}
-        self.paces, self.few = (FEWEST, FEWEST) if shape.sibling else (PACES, FEW)
+        self.paces: Sequence[int | None] = FEWEST if shape.sibling else PACES
+        self.few: Sequence[int | None] = FEWEST if shape.sibling else FEW
         self.chosen = CHOSEN_BY_SIBLINGS if shape.sibling else CHOSEN
         self._states: dict[tuple[bool, str], str] = {}  # where prompts leave reasoning
         self.specials = [*(text for text in tokenizer.all_special_tokens if text), *shape.around_text]

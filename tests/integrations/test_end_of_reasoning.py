@@ -22,6 +22,7 @@ from tests.integrations.tokenizers_for_tests import Pieces
 from tests.properties.selection import formats_of
 from toolgram.export.observed_paths import canonical_outputs
 from toolgram.integrations.observing import UNTOLD_END, start_line
+from toolgram.integrations.served import Served
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
 FORMATS = toolgram.format_names()
@@ -174,3 +175,12 @@ def test_a_forced_call_is_held_to_the_grammar_behind_the_thought(name: str, vllm
             assert held == (name not in SHARED_MARKERS), output
         if held:
             assert engine.accepts(engine.compile("structural_tag", made.text), text), (prefix, output, text)
+
+
+def test_a_marker_that_is_several_tokens_is_no_boundary_of_a_prompt() -> None:
+    tokenizer = Pieces(["<|im_start|>", "<|im_end|>", "<|open|>", "<|close|>", "<|sep|>"], eos_token="</s>")
+    read = Served(tokenizer, "kimi_k3")
+    asked = "<|im_start|>user\nHi.<|im_end|>\n<|im_start|>assistant\n"
+    assert read.reasoning_after(tokenizer.encode(f"{asked}<|open|>think<|sep|>")) == "open"
+    assert read.reasoning_after(tokenizer.encode(f"{asked}<|open|>think<|sep|><|close|>think<|sep|>")) == "closed"
+    assert read.reasoning_after(tokenizer.encode(asked)) == ""

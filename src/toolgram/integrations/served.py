@@ -94,8 +94,10 @@ class Served:
         beginnings = [initial, initial.row[TEXT].dest if initial and TEXT in initial.row else initial]
         begun_by = {trigger for state in states for trigger, move in state.row.items() if move.dest in beginnings}
         inner = {text for trigger, text in literals.items() if trigger not in begun_by}
+        # So are tokens of which such a marker is put together, as `<|open|>` of `<|open|>think<|sep|>`.
+        within = self.marks | self.both_ways | inner
         self._boundaries = frozenset(
-            number for text, number in self.tokens.items() if text not in self.marks | self.both_ways | inner
+            number for text, number in self.tokens.items() if not any(text in marker for marker in within)
         )
 
     def _leaves_out(self, number: int) -> bool:
