@@ -312,7 +312,7 @@ def test_an_export_target(house: Path) -> None:
                 ("from toolgram.export.lark import LlguidanceWriter, XgrammarWriter",
                  "from toolgram.export.length import length_of\n"),
                 ("TARGETS: dict[str, ExportTarget] = {", '    "length": ExportTarget(length_of, bool),\n'),
-            ]
+            ],
         },
     )  # fmt: skip
     use(house, USE_TARGET)

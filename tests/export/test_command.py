@@ -8,6 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from toolgram.cli.app import app
+from toolgram.export import TARGETS
 
 TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}]
 
@@ -16,6 +17,12 @@ def run(*words: str) -> tuple[int, str, str]:
     """Run a command; its exit status, and what it printed on either side."""
     result = CliRunner().invoke(app, list(words))
     return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_help_names_every_target() -> None:
+    status, out, _ = run("export", "--help")
+    assert status == 0
+    assert all(target in out for target in TARGETS)
 
 
 def test_export(tmp_path: Path) -> None:
