@@ -29,6 +29,7 @@ CHATML = (
     "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{%- endfor %}"
     "{%- if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{%- endif %}"
 )
+ASSISTANT = "assistant\n"  # of the header of an answer
 MERGES = 20_000  # a server loads its tokenizer three times: with all merges, six seconds
 OPEN, CLOSED = "open", "closed"  # where a prompt leaves reasoning; "" where it says nothing
 
@@ -53,6 +54,7 @@ class Shape:
     thinks: bool = False  # with `whole`, whether it has reasoning
     begun: str = ""  # with `whole`, what a prompt that asks for thinking has begun
     around_text: tuple[str, ...] = ()  # markers around content
+    begins_with_name: bool = False  # a word that the prompt writes behind its last marker would be read as a name
     merges: int | None = MERGES  # of the tokenizer, the most frequent ones; None for all
     examples: tuple[str, ...] = ()  # of a shipped format; what they mean is what the package reads in them
     sibling: bool = False  # another format of its family says everything; this one is spared the same again
@@ -67,7 +69,8 @@ class Shape:
         if not self.template:
             when = "true" if self.opens_message else self.switch
             begun = f"{{%- if add_generation_prompt and {when} %}}{{{{ {self.begun!r} }}}}{{%- endif %}}"
-            return CHATML + (begun if self.begun else "")
+            plain = CHATML.replace(ASSISTANT, "") if self.begins_with_name else CHATML
+            return plain + (begun if self.begun else "")
         return (TEMPLATES / f"{self.template}.jinja").read_text(encoding="utf-8")
 
     @property
@@ -327,6 +330,7 @@ _ADDRESSED = ("<|eom|>", "<|eot|>", "<|start|>assistant", *(f" to={name}<|messag
 _AROUND_MESSAGES = {  # where each part of a turn is a message: what is between them, and no part of any
     "beam": ("<|end|>", "<|call|>", "<|return|>", "<|start|>assistant"),
     "gpt_oss": ("<|end|>", "<|start|>assistant"),
+    "inkling": ("<|message_model|>",),
     "muse": _ADDRESSED,
     "solar_open": ("<|begin|>assistant", "<|tool_calls|>"),
     "muse_glimmer": _ADDRESSED,
@@ -373,6 +377,7 @@ def _named(name: str) -> Shape:
         thinks=thinks,
         begun=begun,
         around_text=(*_around_text(writer), *_AROUND_MESSAGES.get(name, ())) if writer is not None else (),
+        begins_with_name=name == "glm4",  # in its own template the role is a token
         sibling=name in _siblings(),
     )
 

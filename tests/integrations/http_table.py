@@ -115,9 +115,10 @@ def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
         mine = str(ours["wrong"]) + (f" ({ours['skipped']}; {_kinds(ours)})" if ours["wrong"] else "")
         flags = " + ".join(f"`{each}`" for each in row["flags"])
         if theirs is None:
-            rest = "none | - | - | -"
+            rest = f"{flags}, not asked | - | - | -" if flags else "none | - | - | -"
         elif "failed" in theirs:
-            rest = f"{flags} | - | - | does not start with this tokenizer"
+            missing = "ImportError" in theirs["failed"]
+            rest = f"{flags} | - | - | {'needs a package more' if missing else 'does not start with this tokenizer'}"
         else:
             rest = f"{flags} | {theirs['wrong']} | {theirs['skipped']} | {_kinds(theirs)}"
         lines.append(f"| {name} | {ours['asked']} | {mine} | {rest} |")
