@@ -15,7 +15,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz test-compiled test-vllm test-vllm-http test-vllm-if-built test-sglang test-llama-cpp test-ray conformance scoreboard readme-table export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-vllm test-vllm-http test-vllm-if-built test-sglang test-llama-cpp test-ray conformance scoreboard readme-table export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,12 +43,6 @@ exhaustive: $(READY) ## every short string of every format; LENGTH=5 FORMAT=herm
 fuzz: $(READY) ## broken outputs of every format; CHARACTERS=10000000 SEED=1 FORMAT=hermes
 	$(BIN)/python -m tests.fuzz --characters $(or $(CHARACTERS),200000) --seed $(or $(SEED),0) --workers $(WORKERS) \
 		$(addprefix --format ,$(FORMAT))
-
-test-compiled: $(READY) ## all tests, on the package compiled by mypyc (needs a C compiler)
-	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && set -e && \
-	TOOLGRAM_COMPILED=1 $(BIN)/python -m hatchling build --target wheel --directory "$$scratch/dist" && \
-	$(BIN)/python -m zipfile -e "$$scratch"/dist/*.whl "$$scratch/package" && \
-	PYTHONPATH="$$scratch/package" $(BIN)/pytest -n $(WORKERS)
 
 test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.24.0 for another version (1.5 GB, two minutes)
 	VLLM_LOGGING_LEVEL=ERROR $(VLLM_ENV)/bin/python -m pytest tests/integrations --ignore tests/integrations/test_vllm_http.py $(ARGS)
@@ -197,8 +191,8 @@ wheel-check: $(READY) ## build the wheel, install it into an empty environment a
 	grep -q '"name": "add"' message.json && grep -q '"status": "complete"' message.json && \
 	echo "wheel-check: the installed wheel parses"
 
-release-check: $(READY) ## build sdist and wheel, check, install on every Python here, type a sample; COMPILED=1 for the compiled one too
-	$(BIN)/python -m tests.release.check $(if $(COMPILED),--compiled)
+release-check: $(READY) ## build sdist and wheel, check, install on every Python here, type a sample
+	$(BIN)/python -m tests.release.check
 
 ci: lint types test test-vllm-if-built docs-check wheel-check demo bench-check ## everything a change must pass
 

@@ -14,7 +14,7 @@ from packaging.version import Version
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "reference" / "versions.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-NOT_SHIPPED = {"dev", "docs", "compiled", "ray", "export"}  # tools, and extras without a package of their own
+NOT_SHIPPED = {"dev", "docs", "ray", "export"}  # tools, and extras without a package of their own
 
 
 def rows(heading: str) -> list[list[str]]:

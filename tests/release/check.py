@@ -6,7 +6,6 @@ and new enough gets an empty environment with the wheel, and runs a program in i
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -21,9 +20,6 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 def main() -> None:
     """Build and check; the first thing that fails ends it."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--compiled", action="store_true", help="the compiled wheel as well (a C compiler, minutes)")
-    compiled = options.parse_args().compiled
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         sdist, wheel = _built(scratch)
@@ -36,8 +32,6 @@ def main() -> None:
                 print(f"release-check: Python {version} is not here")
         _typed(scratch / "types", wheel)
         _export(wheel)
-        if compiled:
-            run("make", "test-compiled", cwd=ROOT)
     print("release-check: all is well")
 
 

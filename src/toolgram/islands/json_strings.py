@@ -23,6 +23,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").match
 _BLANKS = " \t\r\n"
 _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
 _FENCES = ("```json", "```")
+_NOTHING_AROUND = ("", *_FENCES)
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
 
 
@@ -61,7 +62,7 @@ class JsonStringScanner:
                 if self._repairer is not None and not (self.inner.stack or self.inner.done or self._around):
                     self._write("{}", pieces)
                     self.note, produced = text[at], at + 1
-                self.done = self.inner.done and self._around in ("", *_FENCES)
+                self.done = self.inner.done and self._around in _NOTHING_AROUND
                 self.broken = not self.done
                 at += 1 if self.done else 0
                 break
@@ -132,7 +133,7 @@ class JsonStringScanner:
                 at += 1
                 continue
             if not inner.stack:
-                if self._around not in ("", *_FENCES):
+                if self._around not in _NOTHING_AROUND:
                     return at, productive
                 self._around = ""
                 self._write("{", pieces)
@@ -158,7 +159,7 @@ class JsonStringScanner:
     def _beside(self, character: str) -> bool:
         """A character before or behind the object: a blank, or part of a code fence. Whether it may stand there."""
         if character in _BLANKS:
-            return self._around in ("", *_FENCES)
+            return self._around in _NOTHING_AROUND
         behind = self.inner.done
         self._around += character
         if not any(fence.startswith(self._around) for fence in _FENCES[behind:]):

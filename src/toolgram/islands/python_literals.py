@@ -294,16 +294,14 @@ class PythonScanner:
 
     def _whole_arguments(self, text: str, found: re.Match[str] | None) -> int:
         """Arguments that are in the text as a whole, what ends them included: what the readers below do with each."""
-        parts, end = self._parts, 0
+        parts, end, lead = self._parts, 0, self._lead
         while found is not None:
             name, string, number, word = found.groups()
-            parts += [self._lead, '"'] if self._lead else ['"']
-            self._named = len(parts)
-            self._names += 1
-            parts += [name, '": ', f'"{string[1:-1]}"' if string else number or WORDS[word]]
+            self._named, self._names = len(parts) + 1, self._names + 1
+            parts += (f'{lead}"', name, f'": "{string[1:-1]}"' if string else f'": {number or WORDS[word]}')
             if number:
                 self._digits = len(number.lstrip("-").partition(".")[0])
-            self._lead, end = ", ", found.end()
+            lead, end = ", ", found.end()
             found = WHOLE_ARGUMENT(text, end + 1) if text.startswith(",", end) else None
         self._lead = ""
         self.started = True

@@ -31,10 +31,11 @@ ARGUMENT = {
     "arguments": expect(r"(?P<name>[^\W\d]\w*)|(?P<close>\))|(?P<dict>\{)"),
     "argument": expect(r"(?P<name>[^\W\d]\w*)|(?P<close>\))"),
 }
-# One keyword argument that is a string as it stands in JSON, a number or a word, and what shows that it is over.
+# One keyword argument that is a string as JSON writes it, quotes aside, a number or a word, and what shows that it is
+# over.
 WHOLE_ARGUMENT = re.compile(
     rf"[{BLANKS}]*+([^\W\d]\w*+)[{BLANKS}]*+=[{BLANKS}]*+"
-    r"(?:(\"[^\"\\\x00-\x1f]*+\"|'[^'\"\\\x00-\x1f]*+')" + rf"[{BLANKS}]*+"
+    r"(?:(\"(?:[^\"\\\x00-\x1f]++|\\[\"\\bfnrt])*+\"|'(?:[^'\"\\\x00-\x1f]++|\\[\\bfnrt])*+')" + rf"[{BLANKS}]*+"
     r"|(-?(?:0|[1-9][0-9]{0,14}+)(?:\.[0-9]{1,15}+)?+)|(True|False|None|true|false|null))"
     rf"(?=[{BLANKS}]*+[,)])"
 ).match

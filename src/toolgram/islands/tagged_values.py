@@ -36,7 +36,8 @@ _OPENING = '{"_": '  # what the scanner writes in front of the value of its only
 _KINDS = {"{": "object", "[": "array", **dict.fromkeys("tTfF", "boolean"), **dict.fromkeys("nN", "null")}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
 _WHOLE = re.compile(r"-?[0-9]+").fullmatch
-_SHORT_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,14})").fullmatch
+_SHORT_NUMBER = re.compile(r"(?:0|-?[1-9][0-9]{0,14}|(-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,15}))").fullmatch
+_PLAIN_WORDS = frozenset({"true", "false", "null"})
 _BEGINS_TEXT = re.compile(r"[a-eg-mo-su-zA-EG-MO-SU-Z]").match  # and no word of JSON or Python
 _NUMBERS = {"integer", "number"}
 _ESCAPE = re.compile(r"\\(.)|[^\\]+", re.DOTALL).finditer
@@ -89,10 +90,16 @@ class TaggedValue:
 
     @staticmethod
     def plain(raw: str, types: Types, trimmed: bool) -> str | None:
-        """The JSON of a whole value that is surely text or a short integer; None where one has to be read."""
-        if _SHORT_INTEGER(raw) is not None:
-            return raw if types is None or types & _NUMBERS else None
-        if types == TEXT_ONLY or ((types is None or "string" in types) and _BEGINS_TEXT(raw) is not None):
+        """The JSON of a whole value that is surely text, a number or a word; None where one has to be read."""
+        if types == TEXT_ONLY:
+            return encode_basestring(raw.strip(_BLANKS) if trimmed else raw)
+        number = _SHORT_NUMBER(raw)
+        if number is not None:
+            fits = types is None or "number" in types or (number[1] is None and "integer" in types)
+            return raw if fits else None
+        if raw in _PLAIN_WORDS:
+            return raw if types is None or _KINDS[raw[0]] in types else None
+        if (types is None or "string" in types) and _BEGINS_TEXT(raw) is not None:
             return encode_basestring(raw.strip(_BLANKS) if trimmed else raw)
         return None
 

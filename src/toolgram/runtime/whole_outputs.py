@@ -30,10 +30,9 @@ from toolgram.runtime.straight_paths import Key, Path, entry_key
 from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, recorded_pieces
 from toolgram.tools import Tools, read_tools
 
-_LONGEST_TEXT = 16_384  # characters; of a longer output, making events is a small part
-_LONGEST_ARGUMENTS = 4_000  # so no integer in them is too long for the json module
+_LONGEST_TEXT = 65_536  # characters; of a longer output, making events is a small part
 _MOST_BRACKETS = 64  # so nothing is nested too deeply
-_MOST_PIECES = 64
+_MOST_PIECES = 256  # of a signature
 _MOST_BLANKS = 4  # beside text
 _MOST_SIGNATURES = 512
 _MADE_UP_ID = "id"
@@ -165,11 +164,11 @@ class _Reading:
                 return self.pos == size
             state = self.state
             move = state.row.get(symbol.trigger)
-            pieces, before = entries.get(entry_key(state, symbol.trigger)), len(self.signature)
-            if pieces is not None and self._calls(pieces):
+            pieces = entries.get(entry_key(state, symbol.trigger))
+            if pieces is not None and any(piece.pattern.match(self.text, self.pos) for piece in pieces):
+                if not self._calls(pieces):
+                    return False
                 continue
-            if len(self.signature) > before:
-                return False  # a call that is not plain
             literal = self.whole_outputs.program.literals.get(symbol.trigger)
             if move is None or move.actions or literal is None or len(self.signature) > _MOST_PIECES:
                 return False
@@ -243,7 +242,8 @@ class _Reading:
                     break
             else:
                 return False
-            self.signature.append(piece)
+            if self.signature[-1:] != [piece]:
+                self.signature.append(piece)
             pos = found.end()
             if piece.ends and call is not None:
                 if not self._end(call, found[piece.model_id] if piece.model_id else None):
@@ -362,7 +362,7 @@ def _end_of_object(text: str, start: int) -> int:
     except (ValueError, StopIteration, RecursionError):
         return -1
     size: int = end - start
-    if size > _LONGEST_ARGUMENTS or text[start] != "{":
+    if text[start] != "{":
         return -1
     if size > _MOST_BRACKETS and text.count("{", start, end) + text.count("[", start, end) > _MOST_BRACKETS:
         return -1
