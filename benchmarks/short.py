@@ -52,7 +52,7 @@ TARGETS = {
 JSON_TARGET = 110
 NEXT = """## Where the time goes, and the next step
 
-Of a short Hermes call, the two expressions take a third, the json module a sixth, and the message with its call a third.
+Of a short Hermes call, the two expressions take a third, the json module a sixth, the message with its call a third.
 The figures are those of a format that has met a hundred calls; before, the readers read, at five to ten times as much.
 A call with an escape in a tagged value, another order of keys, or arguments in more than 64 brackets goes to a parser.
 In deltas nothing of this helps: `docs/decisions/0014-speed-targets-missed.md` has the next step there."""
