@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import toolgram
-from tests.conformance.fetch_templates import PACKAGE, TEMPLATES, VERSION
+from tests.conformance.fetch_templates import SOURCES, TEMPLATES
 from tests.streams import SHARED, WHOLE, cut, merged, run, sources
 from toolgram.cli.findings import warnings_of
 from toolgram.derive.comparing import shared_length
@@ -362,7 +362,7 @@ def page(results: Sequence[Result]) -> str:
         *(f"* {total}" for total in totals(results)),
         "",
         f"toolgram {toolgram.__version__}, Python {platform.python_version()}, Jinja2 {version('jinja2')}; "
-        f"templates as in {PACKAGE} {VERSION} (`make templates` fetches them).",
+        f"templates as in {SOURCES[0].package} {SOURCES[0].version} (`make templates` fetches them).",
         "",
         f"| {' | '.join(COLUMNS)} |",
         f"|{'|'.join('---' if at in (0, 3) else '--:' for at in range(len(COLUMNS)))}|",

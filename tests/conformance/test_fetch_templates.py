@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.fetch_templates import INSIDE, STAMP, unpack
+from tests.conformance.fetch_templates import SOURCES, STAMP, unpack
+
+SOURCE = SOURCES[0]
+INSIDE = SOURCE.inside
 
 
 def distribution(place: Path, *names: str) -> Path:
@@ -34,7 +37,7 @@ def test_templates_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "templates"
     folder.mkdir()
     (folder / "old.jinja").touch()
-    unpack(distribution(tmp_path / "x.tar.gz", *names), folder)
+    unpack([(SOURCE, distribution(tmp_path / "x.tar.gz", *names))], folder)
     assert {place.name for place in folder.iterdir()} == {"a.jinja", STAMP}
     assert (folder / "a.jinja").read_text(encoding="utf-8") == names[0]
     assert {place.name for place in tmp_path.iterdir()} == {"templates", "x.tar.gz"}
@@ -44,5 +47,18 @@ def test_a_distribution_without_templates_leaves_what_is_there(tmp_path: Path) -
     folder = tmp_path / "templates"
     folder.mkdir()
     with pytest.raises(SystemExit, match="has no templates"):
-        unpack(distribution(tmp_path / "x.tar.gz", "package-1/d.jinja"), folder)
-    assert folder.is_dir()
+        unpack([(SOURCE, distribution(tmp_path / "x.tar.gz", "package-1/d.jinja"))], folder)
+    assert {place.name for place in tmp_path.iterdir()} == {"templates", "x.tar.gz"}
+
+
+def test_the_templates_of_several_distributions(tmp_path: Path) -> None:
+    fetched = [
+        (
+            source,
+            distribution(tmp_path / f"{source.package}.tar.gz", f"package-1/{source.inside}/{source.package}.jinja"),
+        )
+        for source in SOURCES
+    ]
+    unpack(fetched, tmp_path / "templates")
+    names = {place.name for place in (tmp_path / "templates").iterdir()}
+    assert names == {STAMP, *(f"{source.package}.jinja" for source in SOURCES)}

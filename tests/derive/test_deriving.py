@@ -32,7 +32,8 @@ JSON_FRAGMENTS = {"json_call_list", "json_named_call_list"}
 
 # Messages that do not come back, and why nothing that reads this text could tell: template -> (cases, reason).
 LOST = {
-    "key_value_lines": ({"code"}, "a line of raw text looks like the next argument"),
+    "key_value_lines": ({"code", "text of signs"}, "a line of raw text looks like the next argument"),
+    "corner_brackets": ({"content that ends in '『'"}, "the bracket may open a name, and no name follows but its end"),
     "role_before_reasoning": (
         {"reasoning and content", "reasoning and a call", "reasoning, content and a call"},
         "nothing marks the beginning of a thought, and turns without one begin the same way",

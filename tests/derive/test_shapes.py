@@ -84,8 +84,8 @@ def test_tags_that_are_made_of_several_tokens() -> None:
     fmt = derived("tags_of_tokens")
     report = report_of(fmt)
     assert report.ok, str(report)
-    assert report.found.markers["reasoning_end"] == "<|end|>musing<|mid|>"
-    assert report.found.markers["content_start"] == "<|begin|>reply<|mid|>"
+    assert report.found.markers.reasoning_end == "<|end|>musing<|mid|>"
+    assert report.found.markers.content_start == "<|begin|>reply<|mid|>"
     thought = "Hm.<|end|>musing<|mid|>"
     reply = "<|begin|>reply<|mid|>Yes.<|end|>reply<|mid|>"
     uses = (
@@ -96,3 +96,32 @@ def test_tags_that_are_made_of_several_tokens() -> None:
         assert (message.reasoning, message.content, calls_of(message)) == ("Hm.", "Yes.", [("f", {"a": 1})])
     off = fmt.parse("Yes.<|end|>reply<|mid|><|end|>turn<|mid|>", prefix="<|begin|>reply<|mid|>")
     assert (off.reasoning, off.content) == (None, "Yes.")
+
+
+TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.content }}{% for c in m.tool_calls %}"
+ENDS = "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+NAME, ARGUMENTS = "{{ c.function.name }}", "{{ c.function.arguments|tojson }}"
+
+
+@pytest.mark.parametrize(
+    ("call", "read"),
+    [
+        ('<call>{"name": "NAME", "arguments": ARGUMENTS</call>', True),
+        ("<call>{'name': 'NAME', 'arguments': ARGUMENTS}</call>", True),
+        ("<call>{'tool': 'NAME', 'with': ARGUMENTS</call>", True),
+        ('<call>{name: "NAME", arguments: ARGUMENTS}</call>', False),
+        ('<call>{"name": NAME, "arguments": ARGUMENTS}</call>', False),
+        ('<call>{"name": "NAME" "arguments": ARGUMENTS}</call>', False),
+    ],
+)
+def test_calls_that_are_nearly_json_are_read_as_json(call: str, read: bool) -> None:
+    """What does not parse is no law: models write JSON. Where both cannot be read, the report says so."""
+    fmt = toolgram.derive_format(TURNS + call.replace("NAME", NAME).replace("ARGUMENTS", ARGUMENTS) + ENDS)
+    report = report_of(fmt)
+    assert not report.failed
+    assert report.ok is read, str(report)
+    assert any("nearly JSON" in each for each in report.warnings)
+    keys = ("tool", "with") if "tool" in call else ("name", "arguments")
+    written = json.dumps({keys[0]: "f", keys[1]: {"a": 1}})
+    for text in [call.replace("NAME", "f").replace("ARGUMENTS", '{"a": 1}'), *([f"<call>{written}</call>"] * read)]:
+        assert calls_of(fmt.parse(text)) == [("f", {"a": 1})]

@@ -31,6 +31,10 @@ WRITTEN: dict[str, str] = {
         '<block_calls>\n<invoke name="look_up">\n<parameter name="city">Paris</parameter>\n'
         '<parameter name="days">2</parameter>\n</invoke>\n</block_calls>'
     ),
+    "told_typed_attributes": (
+        '<~X~calls>\n<~X~invoke name="look_up">\n<~X~parameter name="city" string="true">Paris</~X~parameter>\n'
+        '<~X~parameter name="days" string="false">2</~X~parameter>\n</~X~invoke>\n</~X~calls>'
+    ),
 }
 
 
@@ -99,6 +103,12 @@ def test_printed_calls_win_over_told_ones_and_the_conflict_is_said() -> None:
         ('{"type": "function", "function": {"name": "function name", "arguments": {}}}', '{"type": "function", "fun'),
         ('[TOOL_CALLS] [{"name": "function_name", "arguments": {}, "id": "call id"}]', '[TOOL_CALLS] [{"name": "f"'),
         ('```json\n{"tool": "name", "input": {}}\n```', '```json\n{"tool": "f"'),
+        (
+            '<｜DSML｜calls>\n<｜DSML｜invoke name="$FUNCTION_NAME">\n'
+            '<｜DSML｜parameter name="$PARAMETER_NAME" string="true|false">$PARAMETER_VALUE</｜DSML｜parameter>\n...\n'
+            "</｜DSML｜invoke>\n</｜DSML｜calls>",
+            '<｜DSML｜calls>\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="a" string="false">1</',
+        ),
         ('<i name="$TOOL_NAME"><p name="$PARAM" kind="a|b">x</p></i>', None),
     ],
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from toolgram.cli.templates import NoTemplate, Source, read_template
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, on_one_line
 
 if TYPE_CHECKING:
-    pass
+    from toolgram.derive.result import MarkerRegistry
 
 COLUMNS = ("template", "reasoning", "content", "tools", "call id", "markers", "format", "probes", "warnings", "ms")
 PLAINEST = "{{ messages[-1].content }}"
@@ -115,18 +115,19 @@ def entry(label: str, path: Path, options: DeriveOptions) -> Entry:
     )
 
 
-def short_markers(markers: Mapping[str, str]) -> str:
+def short_markers(markers: MarkerRegistry) -> str:
     """The markers that open and close things, on one line."""
+    bare = markers.stripped()
     pairs = (
-        ("reasoning_start", "reasoning_end"),
-        ("content_start", "content_end"),
-        ("tool_section_start", "tool_section_end"),
-        ("per_call_start", "per_call_end"),
-        ("function_name_prefix", "function_name_suffix"),
-        ("argument_name_prefix", "argument_value_suffix"),
+        (bare.reasoning_start, bare.reasoning_end),
+        (bare.content_start, bare.content_end),
+        (bare.tool_section_start, bare.tool_section_end),
+        (bare.per_call_start, bare.per_call_end),
+        (bare.function_name_prefix, bare.function_name_suffix),
+        (bare.argument_name_prefix, bare.argument_value_suffix),
     )
-    stripped = [(markers.get(start, "").strip(), markers.get(end, "").strip()) for start, end in pairs]
-    short = on_one_line(" ".join(f"{start}…{end}" for start, end in stripped if start or end))
+    text = " ".join(f"{start}…{end}" for start, end in pairs if start or end)
+    short = on_one_line(text)
     return short if len(short) <= LONGEST_MARKERS else short[: LONGEST_MARKERS - 1] + "…"
 
 

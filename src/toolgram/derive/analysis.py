@@ -7,6 +7,7 @@ checked: messages that no phase has seen are written from the analysis and compa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -51,6 +52,7 @@ from toolgram.derive.result import (
     ReasoningMode,
     Report,
     Shape,
+    ToolFormat,
 )
 from toolgram.derive.told import find_told
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
@@ -129,6 +131,7 @@ def _header(talk: Conversation, openings: Sequence[str], has_reasoning: bool) ->
     openings = [text for text in openings if text.strip()]
     header = common_prefix([*rendered, *openings])
     header = _without_thought(header, [text[len(header) :] for text in (*rendered, *openings)])
+    header = _without_beginning(talk, header, rendered)
     try:
         empty = talk.turn_or_error({"role": "assistant", "content": ""})
     except TemplateError:
@@ -137,12 +140,45 @@ def _header(talk: Conversation, openings: Sequence[str], has_reasoning: bool) ->
     return shorter if shorter.strip() and header[len(shorter) :].strip() else header
 
 
+_TOKEN = re.compile(r"<[^<>\s][^<>\n]{0,100}>|\[[^\[\]\s][^\[\]\n]{0,100}\]")
+_WORDS = re.compile(r"[\w\s:/.=-]*")
+
+
 def _without_thought(header: str, rests: Sequence[str]) -> str:
     """The header without a last marker that something behind it closes: then every turn opens a thought."""
     markers = markers_of(header)
     if markers and any(mirrors(markers[-1], first_marker(rest)) for rest in rests):
         return header[: header.rindex(markers[-1])]
     return header
+
+
+def _without_beginning(talk: Conversation, header: str, turns: Sequence[str]) -> str:
+    """The header without a last marker that begins what follows it, which the prompt has written.
+
+    That is so where the name of a call stands right behind it, and where it comes again before each part of a turn,
+    with a word that tells the parts apart.
+    """
+    found = [(match.start(), match.group()) for match in _TOKEN.finditer(header)]
+    if not found or header[-1:].isspace():
+        return header
+    at, token = found[-1]
+    if not _WORDS.fullmatch(header[at + len(token) :]):
+        return header
+    leads = [_lead(turn[len(header) :]) for turn in turns]
+    named = at > 0 and "" in leads
+    several = [talk.turn(CONTENT, None, CALLS[:1]), talk.turn(None, None, CALLS[:2])]
+    again = any(turn is not None and turn.count(token) > 1 for turn in several)
+    told_apart = again and any(not lead[0].isspace() and _WORDS.fullmatch(lead) for lead in leads if lead)
+    return header[:at] if named or told_apart else header
+
+
+def _lead(body: str) -> str | None:
+    """What stands before the first part of a message; None where there is none."""
+    places = [at for at in map(body.find, (CONTENT, REASONING, CALLS[0].name, CALLS[0].id)) if at >= 0]
+    if not places:
+        return None
+    at = min(places)
+    return body[:at] if at or not body.startswith((CONTENT, REASONING)) else None
 
 
 def _together(
@@ -157,6 +193,10 @@ def _together(
     strips = learn_strips(talk)
     markers, fields, tool_format, position = name_markers(reasoning, content, calls)
     markers = _cut_markers(talk, markers)
+    if fields.almost and tool_format is ToolFormat.JSON_NATIVE:
+        talk.report.warn("the template writes calls that are nearly JSON and do not parse; they are read as JSON")
+    elif fields.almost:
+        talk.report.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
     instructions = find_instructions(
         talk, calls is not None and talk.write_told is None, reasoning.mode is not ReasoningMode.NONE
     )
@@ -315,7 +355,7 @@ _CHECKS: tuple[Call, ...] = (
 )
 
 
-_PLAIN, _THOUGHT = "Plain text, {braces} and <angles>.", "Some thought."
+_PLAIN, _THOUGHT = 'Plain text, {braces}, <angles>,\n"quotes" & \\.', 'Some "thought",\nand more.'
 _COMBINATIONS = (
     (_PLAIN, None, 0),
     (_PLAIN, _THOUGHT, 0),

@@ -11,12 +11,14 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Iterator, Mapping
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from toolgram.derive.comparing import find_slots
 from toolgram.derive.conversation import json_type
 from toolgram.derive.result import ArgumentsStyle, JsonStyle, Notation, ValueEncoding, ValueStyle, Wrapped
+
+_MOST_ENDS = 50  # braces that may close a dict
 
 Span = tuple[int, int]
 _decode = json.JSONDecoder(strict=False).raw_decode
@@ -56,12 +58,18 @@ def _json_string_end(text: str, at: int, arguments: dict[str, Any]) -> int | Non
 
 
 def _python_end(text: str, at: int, arguments: dict[str, Any]) -> int | None:
-    for end in _positions(text, "}", at):
+    found = python_dict(text, at)
+    return found[1] if found is not None and found[0] == arguments else None
+
+
+def python_dict(text: str, at: int) -> tuple[dict[str, Any], int] | None:
+    """The dict of Python that begins there, and where it ends."""
+    for end in islice(_positions(text, "}", at), _MOST_ENDS):
         try:
-            if ast.literal_eval(text[at : end + 1]) == arguments:
-                return end + 1
+            value = ast.literal_eval(text[at : end + 1])
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
+        return (value, end + 1) if isinstance(value, dict) else None
     return None
 
 

@@ -27,6 +27,9 @@ class Content:
     turn_end: str
 
 
+_FEWEST = 2  # characters of an end of turn that is known wherever it stands
+
+
 def learn_content(talk: Conversation, reasoning: Reasoning, after_calls: str) -> Content:
     """The markers of content, and the turn's end; `after_calls` is what follows the last value of a call."""
     before, after = _around(talk, None)
@@ -91,7 +94,8 @@ def split_turn_end(text: str, other: str) -> tuple[str, str]:
         else:
             break
     shared = text[at:]
-    while shared.strip() and not _cuttable(text, at):
+    whole = len(shared.strip()) > _FEWEST and shared.strip() == other.strip()  # what ends a turn, all of it
+    while shared.strip() and not whole and not _cuttable(text, at):
         at += 1
         shared = text[at:]
     return (text[:at], shared) if shared.strip() else (text, "")

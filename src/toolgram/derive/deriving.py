@@ -29,7 +29,7 @@ from toolgram.derive.recognising import recognise
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.report import ReportBuilder
 from toolgram.derive.result import DiffAnalysisResult, Tokens
-from toolgram.derive.synthesis import synthesise, without_calls
+from toolgram.derive.synthesis import synthesise, text_alone, without_calls
 from toolgram.derive.unexplained import find_unexplained
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import FormatError
@@ -170,7 +170,12 @@ def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: 
         problem = error.problem
     report.unexplained.append(f"the calls cannot be expressed, and are read as text: {problem}")
     report.warnings += report.unexplained
-    builder = without_calls(result, name, tokens)
+    try:
+        builder = without_calls(result, name, tokens)
+        return Format(builder.spec(), builder.machine())
+    except FormatError as error:
+        report.unexplained.append(f"reasoning and content cannot be told apart: {error.problem}")
+    builder = text_alone(result, name, tokens)
     return Format(builder.spec(), builder.machine())
 
 

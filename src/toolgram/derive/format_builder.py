@@ -98,6 +98,13 @@ class FormatBuilder:
         """Whether there is a terminal that is `text`."""
         return any(isinstance(shape, Literal) and shape.text == text for shape in self.terminals.values())
 
+    def means_nothing(self, text: str) -> bool:
+        """Whether this text is dropped wherever text may stand."""
+        return any(
+            isinstance(shape, Literal) and shape.text == text and ("content", name) in self.rows
+            for name, shape in self.terminals.items()
+        )
+
     def literals(self, role: str, texts: Iterable[str]) -> list[str]:
         """Terminals for the pieces of one marker."""
         return [self.literal(role, text) for text in texts]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from toolgram.derive.report import DeriveReport, Found, Probe
+from toolgram.derive.result import MarkerRegistry
 from toolgram.formats import Format, get_format, grammar_home
 from toolgram.spec_cache import readers_hash
 from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
@@ -32,7 +33,7 @@ def as_data(fmt: Format) -> dict[str, Any]:
         "probes": [[each.case, each.prompt, each.output, each.problem] for each in report.probes],
         "warnings": report.warnings,
         "unexplained": report.unexplained,
-        "found": {**asdict(report.found), "markers": dict(report.found.markers)},
+        "found": report.found.to_dict(),
         "seconds": report.seconds,
     }
 
@@ -49,7 +50,7 @@ def from_data(data: Mapping[str, Any]) -> Format | None:
             tuple(Probe(*each) for each in data["probes"]),
             tuple(data["warnings"]),
             tuple(data["unexplained"]),
-            Found(**data["found"]),
+            Found(**{**data["found"], "markers": MarkerRegistry(**data["found"]["markers"])}),
             float(data["seconds"]),
         )
         if report.shipped:

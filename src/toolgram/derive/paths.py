@@ -35,7 +35,7 @@ def whole(builder: FormatBuilder, marker: str) -> list[str]:
 def class_of(excluded: str, blanks: bool = False) -> str:
     """A character class of everything but `excluded`, line ends, and (unless `blanks`) other blanks."""
     kept = dict.fromkeys(char for char in excluded if not char.isspace())
-    escaped = "".join(rf"\{char}" if char in r"\]^-[" else char for char in kept)
+    escaped = "".join(rf"\{char}" if char in r"\]^-[/" else char for char in kept)
     return f"[^{escaped}" + ("\r\n]" if blanks else r"\s]")
 
 

@@ -193,7 +193,8 @@ def _from_calls(talk: Conversation, before_call: str, prompt: tuple[str, str]) -
 def _from_prompt_alone(talk: Conversation, prompt: tuple[str, str], opened: Mapping[str, str]) -> Reasoning:
     """The template prints no reasoning; what the generation prompt says is all there is to know."""
     start, end = prompt
-    if not start.strip():
+    called = talk.body(talk.turn(None, None, CALLS[:1]) or "")
+    if not start.strip() or called.startswith(start + CALLS[0].name):  # it opens a call
         return Reasoning(ReasoningMode.NONE)
     if not end.strip():
         end = _from_dropped(talk, start)

@@ -66,7 +66,8 @@ def continuation(
     end = result.markers.reasoning_end
     answer = result.markers.content_start.strip()
     if answer and opened.strip().endswith(answer):
-        return _in_answer(rebuild(result, content, reasoning, calls), answer, reasoning)
+        turn = rebuild(result, content, reasoning, calls)
+        return turn[len(written) :] if turn.startswith(written) else _in_answer(turn, answer, reasoning)
     try:
         turn = rebuild(result, content, reasoning, calls)
         rest = turn[len(written) :]

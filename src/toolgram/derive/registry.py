@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from toolgram.derive.arguments import python_dict
 from toolgram.derive.comparing import markers_of, mirrors
 from toolgram.derive.content import Content
 from toolgram.derive.conversation import CALLS
@@ -33,6 +34,8 @@ from toolgram.derive.result import (
 _NAME, _ID, _INDEX = "qname", "qid", "907"
 _OPEN = re.compile(r"(?:<[^<>\s][^<>]*|\[[^\[\]\s][^\[\]]*|【[^【】]*|\{\{[^{}]*|«[^«»]*)\Z")
 _CLOSE = re.compile(r"\A[\"']?\s*/?(?:>+|\]+|】|\}\}|»)")
+_OPENED = re.compile(r"\{\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_]\w*)(?P=quote)\s*:\s*(?P<end>[\"']?)\Z")
+_SEPARATED = re.compile(r"(?P<end>[\"']?)\s*(?P<comma>,?)\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_]\w*)(?P=quote)\s*:\s*")
 _FENCE = re.compile(r"(`{3,}|~{3,})(\w*)")
 _decode = json.JSONDecoder(strict=False).raw_decode
 
@@ -66,13 +69,14 @@ def name_markers(
         "tool_section_end": calls.section_end,
         "call_separator": calls.separator,
     }
-    found = _json_call(calls)
+    found = _json_call(calls) or _almost_json(calls)
     if found is not None:
         start, end, fields = found
         around |= {"per_call_start": start, "per_call_end": end}
         return MarkerRegistry(**around), fields, ToolFormat.JSON_NATIVE, id_position(calls)
     around |= _tag_markers(calls) | _argument_markers(calls)
-    return MarkerRegistry(**around), JsonFields(), _tag_format(calls), id_position(calls)
+    fields = JsonFields(almost=_nearly(calls) is not None)
+    return MarkerRegistry(**around), fields, _tag_format(calls), id_position(calls)
 
 
 def id_position(calls: CallsFormat) -> CallIdPosition:
@@ -99,13 +103,44 @@ def _json_call(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
     if Slot.NAME not in places:
         return None
     for at in _braces(text, places[Slot.NAME]):
-        try:
-            value, end = _decode(text, at)
-        except ValueError:
-            continue
-        if end > max(places[Slot.NAME], places[Slot.ARGUMENTS]) and isinstance(value, dict):
-            return text[:at], text[end:], _json_fields(value, calls)
+        found = _object_at(text, at, calls.arguments.style is ArgumentsStyle.PYTHON_DICT)
+        if found is not None and found[1] > max(places[Slot.NAME], places[Slot.ARGUMENTS]):
+            return text[:at], text[found[1] :], _json_fields(found[0], calls)
     return None
+
+
+def _almost_json(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
+    """The same for a call that would be an object but for the kind of its quotes, or its last brace."""
+    found = _nearly(calls)
+    if found is None:
+        return None
+    opened, separated = found
+    quoted = opened["quote"] and opened["end"] and separated["end"] and separated["comma"] and separated["quote"]
+    if not quoted:
+        return None
+    after = str(calls.pattern[4]).lstrip() if len(calls.pattern) > 4 else ""
+    keys = opened["key"], separated["key"]
+    fields = JsonFields(name_field=keys[0], args_field=keys[1], order=keys, almost=True)
+    return str(calls.pattern[0])[: opened.start()], after.removeprefix("}"), fields
+
+
+def _nearly(calls: CallsFormat) -> tuple[re.Match[str], re.Match[str]] | None:
+    """What stands before and behind the name of a call, where both read like parts of a JSON object."""
+    if len(calls.pattern) not in (4, 5) or calls.pattern[1::2] != (Slot.NAME, Slot.ARGUMENTS):
+        return None
+    if calls.arguments.style is ArgumentsStyle.TAGGED:
+        return None
+    opened, separated = _OPENED.search(str(calls.pattern[0])), _SEPARATED.fullmatch(str(calls.pattern[2]))
+    return (opened, separated) if opened and separated and opened["key"] != separated["key"] else None
+
+
+def _object_at(text: str, at: int, python: bool) -> tuple[dict[str, Any], int] | None:
+    """The object that begins there, and where it ends; a dict of Python where the arguments are one."""
+    try:
+        value, end = _decode(text, at)
+    except ValueError:
+        return python_dict(text, at) if python else None
+    return (value, end) if isinstance(value, dict) else None
 
 
 def _braces(text: str, before: int) -> Iterator[int]:

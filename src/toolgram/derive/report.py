@@ -8,11 +8,11 @@ what is merely told, or did not read back is listed under `unexplained` or `fail
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from toolgram.derive.result import DiffAnalysisResult
+from toolgram.derive.result import DiffAnalysisResult, MarkerRegistry
 
 _LONGEST = 200  # characters of what a template wrote, in a line for eyes
 
@@ -33,7 +33,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found out about a template, in the words of `toolgram.derive.result`; `markers` by their names."""
+    """What was found out about a template, in the words of `toolgram.derive.result`."""
 
     reasoning: str = "none"
     content: str = "plain"
@@ -41,7 +41,11 @@ class Found:
     arguments: str = ""
     call_id: str = "none"
     switch: str = ""
-    markers: Mapping[str, str] = field(default_factory=dict)
+    markers: MarkerRegistry = field(default_factory=MarkerRegistry)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON-able data; of the markers those that there are."""
+        return {**asdict(self), "markers": dict(self.markers.items())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class DeriveReport:
             "ok": self.ok,
             "shipped": self.shipped,
             "why": self.why,
-            "found": {**asdict(self.found), "markers": dict(self.found.markers)},
+            "found": self.found.to_dict(),
             "unexplained": list(self.unexplained),
             "warnings": list(self.warnings),
             "probes": [asdict(probe) for probe in self.probes],
@@ -92,9 +96,9 @@ class DeriveReport:
         found, markers = self.found, self.found.markers
         origin = f"the shipped format {self.shipped}: {self.why}" if self.shipped else "derived from the template"
         yield f"{'ok' if self.ok else 'not ok'}, {origin}"
-        yield f"reasoning  {_between(found.reasoning, markers, 'reasoning')}"
-        yield f"content    {_between(found.content, markers, 'content')}"
-        yield f"calls      {_between(found.calls, markers, 'tool_section')}"
+        yield f"reasoning  {_between(found.reasoning, (markers.reasoning_start, markers.reasoning_end))}"
+        yield f"content    {_between(found.content, (markers.content_start, markers.content_end))}"
+        yield f"calls      {_between(found.calls, (markers.tool_section_start, markers.tool_section_end))}"
         yield f"probes     {len(self.probes) - len(self.failed)} of {len(self.probes)} came back"
         listed = [("unexplained", each) for each in self.unexplained]
         listed += [("failed", f"{each.case} ({each.prompt}): {each.problem}") for each in self.failed]
@@ -126,8 +130,7 @@ class ReportBuilder:
         return DeriveReport(self.analysis, self.shipped, self.why, *told, found_of(self.analysis), seconds)
 
 
-def _between(mode: str, markers: Mapping[str, str], part: str) -> str:
-    pair = [markers.get(f"{part}_start", ""), markers.get(f"{part}_end", "")]
+def _between(mode: str, pair: tuple[str, str]) -> str:
     return f"{mode}, {_short(repr(pair[0]))} ... {_short(repr(pair[1]))}" if any(pair) else mode
 
 
@@ -145,5 +148,5 @@ def found_of(result: DiffAnalysisResult) -> Found:
         result.calls.arguments.style.value if result.calls else "",
         result.call_id_position.value,
         result.switch,
-        dict(result.markers.items()),
+        result.markers,
     )

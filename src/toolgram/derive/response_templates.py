@@ -1,4 +1,4 @@
-"""The `response_template` of transformers: written from a format, and read as a second opinion.
+"""The `response_template` of transformers: written from a format, and read as a second opinion, as is its forerunner.
 
 Strategy: such a template is a table of regions with markers or expressions around them.  What a format says that has no
 place in it (lists of calls, Python calls, repairs, blanks beside markers) is said in notes.  A tokenizer that has a
@@ -18,6 +18,7 @@ from toolgram.derive.result import ArgumentSlot, CallsFormat, DiffAnalysisResult
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
 
+_ASKED = ("response_template", "response_schema")
 _NAMES = ("thinking", "reasoning_content", "reasoning")
 
 
@@ -136,10 +137,12 @@ def _blanks(marker: str) -> str:
 def second_opinion(tokenizer: Any, fmt: Format) -> list[str]:
     """What the tokenizer's own `response_template` reads otherwise than the format, one line for each message.
 
-    Empty where it has none, and where both agree. What it raises is a disagreement.
+    Where it has none, its `response_schema` is asked, which older versions of transformers have, and which reads the
+    output alone. Empty where it has neither, and where both agree. What it raises is a disagreement.
     """
     report = fmt.report
-    if report is None or report.analysis is None or not getattr(tokenizer, "response_template", None):
+    asked = next((name for name in _ASKED if getattr(tokenizer, name, None)), "")
+    if report is None or report.analysis is None or not asked:
         return []
     found = []
     for probe in report.probes:
@@ -151,20 +154,26 @@ def second_opinion(tokenizer: Any, fmt: Format) -> list[str]:
             [(call.name, json.loads(call.arguments)) for call in message.tool_calls],
         )
         try:
-            theirs = _read(tokenizer.parse_response(probe.output, prefix=prefix))
+            known = {"prefix": prefix} if asked == _ASKED[0] else {}
+            theirs = _read(tokenizer.parse_response(probe.output, **known))
         except Exception as error:  # it is another's code, on a template that is not trusted
-            found.append(f"the tokenizer's response_template raises on {probe.case}: {str(error)[:120]}")
+            found.append(f"the tokenizer's {asked} raises on {probe.case}: {str(error)[:120]}")
             continue
         if theirs != ours:
-            found.append(f"the tokenizer's response_template reads {probe.case} otherwise")
+            found.append(f"the tokenizer's {asked} reads {probe.case} otherwise")
     return found
 
 
 def _read(message: Any) -> tuple[str | None, str | None, list[tuple[str, Any]]]:
     calls = [call["function"] for call in message.get("tool_calls") or ()]
     thoughts = [message[name] for name in _NAMES if message.get(name)]
-    read = [(call["name"], call["arguments"]) for call in calls]
+    read = [(call["name"], _loaded(call["arguments"])) for call in calls]
     return _plain(message.get("content")), _plain(thoughts[0]) if thoughts else None, read
+
+
+def _loaded(arguments: Any) -> Any:
+    """Arguments as data; a text that is JSON is what older versions give."""
+    return json.loads(arguments) if isinstance(arguments, str) else arguments
 
 
 def _plain(text: Any) -> str | None:

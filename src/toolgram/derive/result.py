@@ -258,6 +258,7 @@ class JsonFields:
     flat_arguments: bool = False  # the arguments stand beside the name in the same object
     order: tuple[str, ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
+    almost: bool = False  # what is printed is no JSON, and reads like it
 
 
 @dataclass(frozen=True, slots=True)

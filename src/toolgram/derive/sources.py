@@ -60,8 +60,9 @@ def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any
 
     `variant` names one of several templates; without it, the one for tools is taken, then the default. `options` go to
     `derive_format`, as they are. A tokenizer of mistral-common has no template: the shipped format is taken that reads
-    the calls it writes. Where the tokenizer has a `response_template`, what it reads otherwise is a warning of the
-    report. Raises TemplateError where there is no template, and what `derive_format` raises.
+    the calls it writes. Where the tokenizer has a `response_template`, or the older `response_schema`, what it
+    reads otherwise is a warning of the report. Raises TemplateError where there is no template, and what
+    `derive_format` raises.
     """
     templates = getattr(tokenizer, "chat_template", None)
     if templates is None and hasattr(tokenizer, "encode_chat_completion"):

@@ -8,12 +8,22 @@ findings decide, and where they do not suffice the format reads text only and sa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.json_skeleton import add_json_calls
 from toolgram.derive.python_skeleton import add_python_calls, is_python
-from toolgram.derive.result import CallsFormat, DiffAnalysisResult, Tokens, ToolFormat, ValueEncoding
+from toolgram.derive.result import (
+    CallsFormat,
+    ContentMode,
+    DiffAnalysisResult,
+    MarkerRegistry,
+    ReasoningMode,
+    Tokens,
+    ToolFormat,
+    ValueEncoding,
+)
 from toolgram.derive.tag_skeleton import add_tag_calls
 from toolgram.derive.text_skeleton import TextSkeleton
 from toolgram.spec import Literal
@@ -36,6 +46,19 @@ def without_calls(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Form
     builder = FormatBuilder(name, title=f"Derived: {name}")
     _describe(builder, result, tokens, TextSkeleton(builder, result, tokens).finish([], calls=False))
     return builder
+
+
+def text_alone(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatBuilder:
+    """A format that takes everything for content."""
+    nothing = replace(
+        result,
+        reasoning_mode=ReasoningMode.NONE,
+        content_mode=ContentMode.PLAIN,
+        markers=MarkerRegistry(),
+        shapes={},
+        calls=None,
+    )
+    return without_calls(nothing, name, tokens)
 
 
 def _is_json(result: DiffAnalysisResult, calls: CallsFormat) -> bool:

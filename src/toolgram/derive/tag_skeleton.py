@@ -63,7 +63,11 @@ class _TagSkeleton:
             self.distinct = False  # one bracket begins too much
         if not self.distinct and not self.section:
             raise NotExpressible("nothing stands before the name of a call, by which its beginning could be told")
+        if self.distinct and builder.means_nothing(self.separator):
+            self.separator = ""  # it is dropped before anything
         tagged = calls.arguments.style is ArgumentsStyle.TAGGED
+        if not tagged and all(isinstance(item, str) and builder.means_nothing(item) for item in self.after):
+            self.after = []  # the same
         self.arguments = Arguments(builder, calls.arguments) if tagged else None
         self.name = ""
         self.unclosed = ""  # the rule of a call that the end of the turn closes

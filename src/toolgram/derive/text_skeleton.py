@@ -90,12 +90,18 @@ class TextSkeleton:
     def _breaks(self, result: DiffAnalysisResult) -> None:
         """What a template writes between two parts of one turn and no marker accounts for: dropped in text."""
         markers = result.markers
-        known = [marker.strip() for name, marker in markers.items() if not name.startswith("reasoning")]
+        of_calls = [marker.strip() for name, marker in markers.items() if not name.startswith(("reasoning", "content"))]
         for shape in result.shapes.values():
-            for part, between in zip((None, *shape.parts), shape.texts[:-1], strict=False):
+            known = of_calls if Part.CALLS in shape.dropped else []  # else they are in the place of the calls
+            wrapped = False
+            for part, following, between in zip((None, *shape.parts), shape.parts, shape.texts, strict=False):
                 rest = between.strip()
-                after = [markers.reasoning_end.strip()] if part in (Part.REASONING, None) else []
-                after += [markers.reasoning_start.strip()] if part is None else []
+                after = [markers.reasoning_end] if part in (Part.REASONING, None) else []
+                after += [markers.reasoning_start] if part is None or following is Part.REASONING else []
+                opened = bool(markers.content_start.strip()) and markers.content_start.strip() in rest
+                after += [markers.content_start, markers.content_end] if opened or wrapped else []
+                wrapped = opened and following is Part.CONTENT
+                after = [marker.strip() for marker in after]
                 for marker in sorted([*known, *after], key=len, reverse=True):
                     rest = rest.replace(marker, "") if marker else rest
                 if rest.strip() and not _WORDY.match(between.strip()):

@@ -49,7 +49,8 @@ _A_KEY = r"[\"'$<{\[]{0,3}(?:[\w.-]{0,30}[ _-])?(?:param|arg|key|k\d)[\w .-]{0,3
 _ALL_ARGUMENTS = r"(?:[\w<{$\[ -]{0,20}(?:arg|param|json|input)[\w ,.>}\]-]{0,40}|\{[^{}]{0,200}\})"
 
 _NAMED_TAG = re.compile(rf"<({_TAG})(=|[ ]\w{{1,20}}=)([\"']?)({_A_NAME}?)\3>", re.IGNORECASE)
-_KEYED_TAG = re.compile(rf"<({_TAG})(=|[ ]\w{{1,20}}=)([\"']?)[^<>\"'|]{{1,60}}?\3>")
+_IS_TEXT = r"(?P<is_text>[ ]\w{1,20}=[\"']?)true\|false(?P<end>[\"']?)"
+_KEYED_TAG = re.compile(rf"<({_TAG})(=|[ ]\w{{1,20}}=)([\"']?)[^<>\"'|]{{1,60}}?\3(?:{_IS_TEXT})?>")
 _KEY_AND_VALUE = re.compile(
     rf"(<({_TAG})>)\s*{_A_KEY}\s*(</\2>)(\s*)(<({_TAG})>)(\s*)[^<>]{{1,80}}?(\s*)(</\6>)", re.IGNORECASE
 )
@@ -299,13 +300,14 @@ def _keyed(inner: str) -> tuple[str, ArgumentsFormat, str] | None:
     match = _KEYED_TAG.search(inner)
     if match is None or inner[: match.start()].strip():
         return None
-    tag, equals, quote = match.groups()
+    tag, equals, quote = match.groups()[:3]
     closing = f"</{tag}>"
     end = inner.find(closing, match.end())
     if end < 0:
         return None
     value = inner[match.end() : end]
-    before = f"{quote}>{value[: len(value) - len(value.lstrip())]}"
+    kind = f"{match['is_text']}{{}}{match['end']}" if match["is_text"] else ""  # says whether the value is text
+    before = f"{quote}{kind}>{value[: len(value) - len(value.lstrip())]}"
     after = f"{value[len(value.rstrip()) :]}{closing}"
     rest = inner[end + len(closing) :]
     separator = rest[: len(rest) - len(rest.lstrip())]
@@ -320,9 +322,14 @@ def _tagged_arguments(pattern: ArgumentPattern, separator: str) -> ArgumentsForm
     assert isinstance(before, str)
     assert isinstance(after, str)
     values = {
-        kind: ValueStyle(ValueEncoding.RAW if kind == "string" else ValueEncoding.JSON, before, after)
+        kind: ValueStyle(
+            ValueEncoding.RAW if kind == "string" else ValueEncoding.JSON,
+            before.replace("{}", "true" if kind == "string" else "false"),
+            after,
+        )
         for kind in ("string", "integer", "number", "boolean", "null", "array", "object")
     }
+    pattern = (*pattern[:2], before.replace("{}", "true"), *pattern[3:])
     return ArgumentsFormat(ArgumentsStyle.TAGGED, JsonStyle(), pattern=pattern, separator=separator, values=values)
 
 

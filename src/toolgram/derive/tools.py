@@ -83,12 +83,21 @@ def _settle(talk: Conversation) -> tuple[ArgumentsStyle | None, bool]:
         if form.empty_content is None and "None" in turn:
             continue  # the template takes null for a text
         style = style_of(turn, CALLS[0].arguments)
-        if style in _READABLE and (style is not ArgumentsStyle.JSON_STRING or not form.arguments_as_string):
+        readable = style in _READABLE and not (form.arguments_as_string and _is_text(turn, style))
+        if style is not None and readable:
             return _settled(talk, style, turn), False
         if style is not None and fallback is None:
             fallback = at, style
     talk.form = forms[fallback[0] if fallback else 0]
     return fallback[1] if fallback else None, refused
+
+
+def _is_text(turn: str, style: ArgumentsStyle | None) -> bool:
+    """Whether arguments that were given as text are printed as a text of a language, in its quotes."""
+    if style is ArgumentsStyle.JSON_STRING:
+        return True
+    span = find_object(turn, CALLS[0].arguments, style) if style is ArgumentsStyle.JSON else None
+    return span is not None and turn[span[0] - 1 : span[0]] == turn[span[1] : span[1] + 1] == "'"
 
 
 def _settled(talk: Conversation, style: ArgumentsStyle, turn: str) -> ArgumentsStyle:

@@ -14,6 +14,8 @@ from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.report import ReportBuilder
 from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ValueEncoding
 
+_PRINTED = (ReasoningMode.TAG_BASED, ReasoningMode.DELIMITER, ReasoningMode.TOOLS_ONLY)
+
 
 def find_unexplained(result: DiffAnalysisResult, report: ReportBuilder) -> list[str]:
     """What is left open, in words; nothing where all that the template prints is understood and was read again."""
@@ -64,6 +66,8 @@ def _opened(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
     known = sorted((marker.strip() for _, marker in result.markers.items()), key=len, reverse=True)
     for prompt in result.prompts.values():
         rest = prompt.opened
+        if any(marker.startswith(rest.strip()) for marker in known):
+            continue  # it begins what follows
         for marker in known:
             rest = rest.replace(marker, "") if marker else rest
         if rest.strip():
@@ -90,6 +94,10 @@ def _unproved(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str
     proved = {probe.case for probe in report.probes}
     if "content" not in proved:
         yield "no message of content could be written and read again"
+    end = result.markers.reasoning_end.strip()
+    thinks = end and any(end not in prompt.opened for prompt in result.prompts.values())
+    if thinks and result.reasoning_mode in _PRINTED and not any("reasoning" in case for case in proved):
+        yield "no message of reasoning could be written and read again"
     if result.calls is not None and not proved & {"one call", "content and a call", "reasoning and a call"}:
         yield "no message with a call could be written and read again"
 

@@ -240,10 +240,11 @@ class Arguments:
             first = cut[0] if cut else frame.after
             if not first:
                 raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
-            names = [builder.literal("VALUE_END", first)]
             blanks = frame.after[: len(frame.after) - len(frame.after.lstrip())] if frame.raw and cut else ""
+            names = [builder.literal("VALUE_END", first)] if not blanks or _is_marker(first) else []
             if blanks:
-                names.insert(0, builder.literal("VALUE_END_LINE", blanks + first))
+                line = builder.literal("VALUE_END_LINE", blanks + first)
+                names = [line, *names] if _is_marker(first) else [line]
             rest = cut[1:]
             done = builder.state("PARSING_ARGUMENT_VALUE_COMPLETED") if rest else waiting
             for name in names:
@@ -274,6 +275,11 @@ class Arguments:
         closing = builder.literal("VALUE_CLOSE", (frame.echo or "").strip())
         builder.to(closing, after, waiting)
         return f"{opening} {key} {closing}"
+
+
+def _is_marker(text: str) -> bool:
+    """Whether a text is hardly part of a value: one or two characters that are no brackets may stand in any text."""
+    return len(text) > 2 or not set("<>[]{}()").isdisjoint(text)
 
 
 def _frames(form: ArgumentsFormat) -> list[Frame]:

@@ -54,6 +54,8 @@ _NESTED = Call(
 _CODE = Call(
     "run", {"code": "def f(x):\n    if x < 3:\n        return [\"a\", 'b']\n", "language": "python"}, "gH6iJkL8m"
 )
+_SIGNS = "see a.b/c?d=1&e=[2]#f | g: h; i=j, (k) ~l~\n- m: n\n# o\n* p > q"
+_MARKED = Call("run", {"code": _SIGNS, "language": "-"}, "pQ7rStU2v")
 _LOOKALIKE = Call("run", {"code": '{"a": [1, 2]}', "language": "true"}, "nO2pQrS3t")
 
 CASES = (
@@ -67,6 +69,7 @@ CASES = (
     Case("reasoning, content and a call", _TEXT, _THOUGHT, (_DOCS,)),
     Case("nested arguments", calls=(_NESTED,)),
     Case("code", calls=(_CODE,)),
+    Case("text of signs", calls=(_MARKED,)),
     Case("text that looks like JSON", calls=(_LOOKALIKE,)),
     Case("no arguments", calls=(_NONE,)),
 )

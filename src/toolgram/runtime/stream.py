@@ -103,9 +103,11 @@ class Stream:
             self.unexpected_input()
             return
         events = self.events
+        prompted = False
         if self.source.prefix_characters and text:
             value = text if value is None else value
             text = text[self.source.skip_prefix(0, len(text)) :]
+            prompted = not text  # the prompt has written all of it
         dest = move.dest
         if dest.held and events.held is None:
             if trigger == UNCLOSED:
@@ -121,6 +123,8 @@ class Stream:
             self._act(move, text, why, text if value is None else value)
         elif text:
             events.drop(text, why)
+        elif prompted and events.held is None:
+            events.make_seam()
         if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
             self.assumed = trigger in self.program.stop or self.calls.count > 0
         self.state = dest
