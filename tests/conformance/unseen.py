@@ -277,7 +277,13 @@ CLASSES = (
     ("a second header between reasoning and call", "read"),
     ("a thought between two equal delimiters", "read"),
     ("content in markers only where calls follow", "read"),
-    ("nested elements", "by a shipped format that reads them; `ok` where nothing is lost in them"),
+    ("a prompt that writes the marker before the name of a call", "read: the marker begins the call"),
+    ("a role header that comes again before each part, or each call in a turn of its own", "read"),
+    ("calls that are nearly JSON, or the `repr` of a Python dict", "read, JSON as well; a warning"),
+    ("nested elements, a marker in front of each tag", "read; not `ok`, as what is empty is printed alike"),
+    ("nested elements in bare tags", "as text, or by a shipped format; not `ok` where anything is lost"),
+    ("arguments as a JSON string outside of JSON", "not derived; not `ok`"),
+    ("raw text that only the next marker ends", "not derived; not `ok`"),
     ("raw text that looks like its own end", "not derived; not `ok`"),
 )
 

@@ -141,6 +141,7 @@ def test_facts_have_their_names(name: str) -> None:
         ("null_omitted", {"null": ValueEncoding.OMITTED, "boolean": ValueEncoding.PYTHON}),
         ("typed_attribute", {"integer": ValueEncoding.JSON}),
         ("own_nesting", {"string": ValueEncoding.RAW, "object": ValueEncoding.NOTATION}),
+        ("marked_elements", {"string": ValueEncoding.RAW, "array": ValueEncoding.ELEMENTS}),
     ],
 )
 def test_values_are_encoded_by_type(name: str, encodings: dict[str, ValueEncoding]) -> None:

@@ -33,6 +33,7 @@ JSON_FRAGMENTS = {"json_call_list", "json_named_call_list"}
 # Messages that do not come back, and why nothing that reads this text could tell: template -> (cases, reason).
 LOST = {
     "key_value_lines": ({"code", "text of signs"}, "a line of raw text looks like the next argument"),
+    "marked_elements": ({"nested arguments"}, "an empty list, an empty object and an empty text are printed alike"),
     "corner_brackets": ({"content that ends in '『'"}, "the bracket may open a name, and no name follows but its end"),
     "role_before_reasoning": (
         {"reasoning and content", "reasoning and a call", "reasoning, content and a call"},

@@ -10,13 +10,22 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, product
 from typing import Any
 
 from toolgram.derive.comparing import find_slots
 from toolgram.derive.conversation import json_type
-from toolgram.derive.result import ArgumentsStyle, JsonStyle, Notation, ValueEncoding, ValueStyle, Wrapped
+from toolgram.derive.result import (
+    ArgumentsStyle,
+    Elements,
+    JsonStyle,
+    Notation,
+    ValueEncoding,
+    ValueStyle,
+    Wrapped,
+)
 
 _MOST_ENDS = 50  # braces that may close a dict
 
@@ -125,6 +134,8 @@ def encode(value: Any, style: ValueStyle) -> str:
     """One tagged value as text."""
     if style.notation is not None:
         return write_notation(value, style.notation)
+    if style.elements is not None:
+        return write_elements(value, style.elements)
     if style.wrapped is not None and not set(str(value)).isdisjoint(style.wrapped.characters):
         return f"{style.wrapped.opening}{value}{style.wrapped.closing}"
     return _encode(value, style.encoding, style.json)
@@ -185,7 +196,9 @@ def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], bef
         styles["string"] = ValueStyle(ValueEncoding.RAW, before, after)
     for kind in ("array", "object"):
         if kind in styles and styles[kind].encoding is ValueEncoding.UNKNOWN:
-            styles[kind] = _notation_style(stretches[names[kind]], arguments[names[kind]], styles) or styles[kind]
+            stretch, value = stretches[names[kind]], arguments[names[kind]]
+            found = _notation_style(stretch, value, styles) or _elements_style(stretch, value, before, after)
+            styles[kind] = found or styles[kind]
     return styles
 
 
@@ -222,6 +235,41 @@ def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) 
         if write_notation(value, notation) == inner:
             return ValueStyle(ValueEncoding.NOTATION, bare.before, bare.after, notation=notation)
     return None
+
+
+def _elements_style(stretch: str, value: Any, before: str, after: str) -> ValueStyle | None:
+    """The style of a value with elements inside, where its own closing tag repeats its key."""
+    closing, repeats, _ = after.partition("\0")
+    if not (repeats and "/" in closing and before == ">" and stretch.startswith(before) and stretch.endswith(after)):
+        return None
+    if closing == "</":
+        return None  # text with such tags in it is more than lists are
+    inner = stretch[len(before) : len(stretch) - len(after)]
+    opening = closing.replace("/", "", 1)
+    member = "" if isinstance(value, list) else f"{opening}{next(iter(value))}>"
+    first = re.match(re.escape(member + opening) + r"([^<>/\s]{1,60})>", inner)
+    for null, python in product(("null", "None", "", None), (False, True)):
+        elements = Elements(opening, closing, first[1] if first else "item", null, python)
+        if write_elements(value, elements) == inner:
+            return ValueStyle(ValueEncoding.ELEMENTS, before, after, elements=elements)
+    return None
+
+
+def write_elements(value: Any, elements: Elements) -> str:
+    """A value with its members and items as elements."""
+    if isinstance(value, dict):
+        members = list(value.items())
+    elif isinstance(value, list):
+        members = [(elements.item, item) for item in value]
+    elif value is None:
+        return elements.null or ""
+    else:
+        return str(value) if isinstance(value, str) or elements.python else json.dumps(value)
+    return "".join(
+        f"{elements.opening}{key}>{write_elements(item, elements)}{elements.closing}{key}>"
+        for key, item in members
+        if item is not None or elements.null is not None
+    )
 
 
 def _unquoted(

@@ -188,12 +188,18 @@ def split_junction(junction: str, before_first: str, after_last: str) -> tuple[s
     """Split what stands between two items into (end of an item, separator, start of an item).
 
     The end is what the junction shares with what follows the last item, the start what it shares with what precedes
-    the first.  Where both claim the same characters, the end keeps them.
+    the first.  Where both claim the same characters, the start keeps them if more than blanks is left for both, or
+    else the end.
     """
     end = common_prefix([junction, after_last])
     start = common_suffix([junction, before_first])
-    if len(end) + len(start) > len(junction):
-        start = start[len(end) + len(start) - len(junction) :]
+    both = len(end) + len(start) - len(junction)
+    if both > 0:
+        claimed = start[:both]
+        if claimed.strip() and end[: len(end) - both].strip() and start[both:].strip():
+            end = end[: len(end) - both]
+        else:
+            start = start[both:]
     return end, junction[len(end) : len(junction) - len(start)], start
 
 

@@ -74,6 +74,7 @@ class ValueEncoding(Enum):
     PYTHON_REPR = "python_repr"  # repr(), with quotes around text
     JSON_ESCAPED = "json_escaped"  # as inside a JSON string, without its quotes
     NOTATION = "notation"  # like JSON, with quotes of its own kind
+    ELEMENTS = "elements"  # members and items are elements inside
     OMITTED = "omitted"  # the argument is not written at all
     EMPTY = "empty"  # nothing is written in the place of the value
     UNKNOWN = "unknown"
@@ -153,6 +154,18 @@ class Notation:
 
 
 @dataclass(frozen=True, slots=True)
+class Elements:
+    """Elements inside a value: what their opening and closing tags begin with, how a list's items are called, what
+    stands for null (None: its element is left out), and whether `True` and `None` are Python's."""
+
+    opening: str
+    closing: str
+    item: str
+    null: str | None
+    python: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Wrapped:
     """Markers around a text with one of these characters in it, inside those of a value: `<![CDATA[`, `]]>`."""
 
@@ -171,6 +184,7 @@ class ValueStyle:
     json: JsonStyle = JsonStyle()
     notation: Notation | None = None
     wrapped: Wrapped | None = None
+    elements: Elements | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.paths import Path, class_of, pieces
 from toolgram.derive.rebuilding import NotExpressible, framed
-from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, ValueEncoding
+from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, Elements, ValueEncoding
 
 _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
 _LITERAL = {*_JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR}
+_SHARED_RULES = ("notated_value", "elements_value")
+_TAG_NAME = r"[^<>\/\s][^<>\s]{0,255}>"  # of an element, with the end of its tag
 _UNWRITTEN = {ValueEncoding.OMITTED, ValueEncoding.EMPTY, ValueEncoding.UNKNOWN}
 
 
@@ -39,6 +41,8 @@ class Frame:
     @property
     def rule(self) -> str:
         """The rule of the value."""
+        if "elements" in self.traits:
+            return "elements_value"
         if self.alone:
             return "notated_value" if "notated" in self.traits else "json_value"
         return "literal_value" if "json" in self.traits else "text_value" if "text" in self.traits else "raw_value"
@@ -167,13 +171,24 @@ class Arguments:
         self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}"]
         if not any(frame.alone or frame.echo is not None for frame in self.frames):
             self.open = f"{' '.join(symbols)} {unclosed}{key}{spaces} ({' | '.join(opened_values)})"
-        rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule != "notated_value")
+        rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule not in _SHARED_RULES)
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
         notated = notation_of(self.form)
         if notated is not None:
             self._notation(*notated)
+        elements = elements_of(self.form)
+        if elements is not None:
+            self._elements(elements)
         if any(frame.rule == "json_value" for frame in self.frames):
             builder.take("json", "value")
+
+    def _elements(self, elements: Elements) -> None:
+        builder = self.builder
+        builder.about["notation"] = [elements.opening, elements.closing, elements.item]
+        names = ("ELEMENT_OPEN_TAG", "ELEMENT_CLOSE_TAG", "ELEMENT_TEXT")
+        builder.take("elements", "elements_value", *names)
+        opening, closing = re.escape(elements.opening) + _TAG_NAME, re.escape(elements.closing) + _TAG_NAME
+        builder.texts |= dict(zip(names, (opening, closing, f"(?:(?!{opening}|{closing})[\\s\\S])+"), strict=True))
 
     def _notation(self, opening: str, closing: str) -> None:
         builder = self.builder
@@ -225,6 +240,9 @@ class Arguments:
     def _ending(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         builder = self.builder
         cut = pieces(frame.after)
+        if "elements" in frame.traits:
+            builder.to("value_end", value, waiting)
+            return ""
         if frame.echo is not None:
             return self._echo(frame, value, waiting, key)
         if frame.alone:
@@ -309,6 +327,11 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
     if ArgumentSlot.KEY in rest:
         tail = rest[rest.index(ArgumentSlot.KEY) + 1 :]
         echo = tail[0] if tail and isinstance(tail[0], str) else ""
+    elements = elements_of(form)
+    if elements is not None:
+        if len(found) > 1 or (echo or "").strip() != ">":
+            raise NotExpressible("elements stand inside values that are not all written alike")
+        return [Frame(*next(iter(found)), echo, ("elements",), True)]
     frames = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]
     if text is not None and text.wrapped is not None and echo is None:
         opening, closing = text.before + text.wrapped.opening, text.wrapped.closing + text.after
@@ -322,6 +345,11 @@ def notation_of(form: ArgumentsFormat) -> tuple[str, str] | None:
         if style.encoding is ValueEncoding.NOTATION and style.notation is not None:
             return style.notation.opening, style.notation.closing
     return None
+
+
+def elements_of(form: ArgumentsFormat) -> Elements | None:
+    """How the elements inside lists and objects are written, where they have any."""
+    return next((style.elements for style in form.values.values() if style.elements is not None), None)
 
 
 def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str | None, frames: int) -> Frame:
