@@ -115,7 +115,7 @@ REFUSALS = {
     "ids without the name": "{% for c in m.tool_calls %}{% if c.function.name not in c.id %}" + WRONG_ID,
     "calls without results": "{% if m.tool_calls and (loop.last or messages[loop.index].role != 'tool') %}"
     "{{ raise_exception('results') }}{% endif %}",
-    "turns that do not alternate": "{% if m.role == 'user' and loop.index0 % 2 or m.role == 'assistant' and not loop.index0 % 2 %}"
+    "turns that do not alternate": "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
     "{{ raise_exception('alternate') }}{% endif %}",
     "a conversation without system": "{% if messages[0].role != 'system' %}{{ raise_exception('system') }}{% endif %}",
 }
