@@ -36,3 +36,14 @@ def test_words_that_are_no_terms_do_not_come_back(root: Path) -> None:
         if words := {match.group().lower() for match in GONE.finditer(text)}:
             found[path.relative_to(root).as_posix()] = words
     assert found == {}
+
+
+def test_every_target_of_make_is_explained_and_every_one_that_is_named_exists(root: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):.*## ", (root / "Makefile").read_text("utf-8"), re.M))
+    pages = [*(root / "docs").rglob("*.md"), root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md"]
+    named = {
+        path.relative_to(root).as_posix(): set(re.findall(r"`make ([a-z-]+)", path.read_text("utf-8")))
+        for path in pages
+    }
+    assert targets - named["CONTRIBUTING.md"] == set()
+    assert {name: gone for name, each in named.items() if (gone := each - targets)} == {}
