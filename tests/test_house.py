@@ -8,7 +8,8 @@ from pathlib import Path
 MOST = 600  # lines
 FOLDERS = ("src", "tests", "benchmarks", "examples", "playground/bridge.py", "playground/build.py", "hatch_build.py")
 GONE = re.compile(
-    r"\b(wreckage|debris|debts?|borrowed|credits?|doubt|leaps?|habits?|drafts?|wish|misfit|refut\w+|every cutting)\b",
+    r"\b(wreckage|debris|debts?|borrowed|credits?|doubt|leaps?|habits?|drafts?|wish|talk|misfit|refut\w+)\b"
+    r"|every cutting",
     re.I,
 )
 

@@ -65,19 +65,19 @@ MESSAGES = {
 
 def outcomes(source: str, result: DiffAnalysisResult, eos_token: str = "</s>") -> dict[str, str]:
     """For every message, whether the analysis writes what the template renders."""
-    talk = Conversation(ChatTemplate(source, "<s>", eos_token), Report())
-    talk.form = result.form
-    return {name: _outcome(talk, result, message) for name, message in MESSAGES.items()}
+    conversation = Conversation(ChatTemplate(source, "<s>", eos_token), Report())
+    conversation.form = result.form
+    return {name: _outcome(conversation, result, message) for name, message in MESSAGES.items()}
 
 
-def _outcome(talk: Conversation, result: DiffAnalysisResult, message: Message) -> str:
+def _outcome(conversation: Conversation, result: DiffAnalysisResult, message: Message) -> str:
     if result.told and message.calls:
         return NOT_EXPRESSIBLE
     try:
         written = rebuild(result, message.content, message.reasoning, message.calls)
     except NotExpressible:
         return NOT_EXPRESSIBLE
-    turn = talk.turn(message.content, message.reasoning, message.calls)
+    turn = conversation.turn(message.content, message.reasoning, message.calls)
     if turn is None:
         return REFUSED
     return EXACT if turn == written else WRONG

@@ -63,77 +63,77 @@ def analyse(
 ) -> DiffAnalysisResult:
     """Find out how a chat template writes reasoning, content and calls. Raises TemplateError."""
     compiled = ChatTemplate(template, bos_token, eos_token, chat_template_kwargs)
-    talk = Conversation(compiled, Report())
-    settle_form(talk)
-    result = _analyse(talk)
+    conversation = Conversation(compiled, Report())
+    settle_form(conversation)
+    result = _analyse(conversation)
     result.renders = compiled.renders
     return result
 
 
-def _analyse(talk: Conversation) -> DiffAnalysisResult:
+def _analyse(conversation: Conversation) -> DiffAnalysisResult:
     learn_markers([])
-    switch, prompts = find_prompts(talk)
-    talk.phase = "T1"
-    style = settle_calls(talk)
-    printed = _prints_calls(talk, style is not None)
-    told = find_told(_about_tools(talk))
+    switch, prompts = find_prompts(conversation)
+    conversation.phase = "T1"
+    style = settle_calls(conversation)
+    printed = _prints_calls(conversation, style is not None)
+    told = find_told(_about_tools(conversation))
     if told is not None and printed != "yes":
-        talk.write_told = partial(write_calls, told)
-        style = settle_calls(talk)
-    learn_markers([turn for turn in (talk.turn(CONTENT), talk.turn(CONTENT, None, CALLS[:1])) if turn])
-    talk.phase = "R1"
-    has_reasoning = settle_reasoning(talk, style is not None)
-    talk.header = _header(talk, list(prompts.values()), has_reasoning)
-    reasoning, calls = _reasoning(talk, prompts, style)
-    talk.phase = "C1"
-    content = learn_content(talk, reasoning, calls.one.tail(0) if calls else "")
-    talk.phase = "T1-T7"
-    form = _of_some_length(talk, learn_calls(talk, calls, reasoning, content)) if calls else None
-    talk.phase = "turns"
-    result = _together(talk, reasoning, content, form, switch, prompts)
-    result.prints_calls, result.told = printed, talk.write_told is not None and form is not None
+        conversation.write_told = partial(write_calls, told)
+        style = settle_calls(conversation)
+    learn_markers([turn for turn in (conversation.turn(CONTENT), conversation.turn(CONTENT, None, CALLS[:1])) if turn])
+    conversation.phase = "R1"
+    has_reasoning = settle_reasoning(conversation, style is not None)
+    conversation.header = _header(conversation, list(prompts.values()), has_reasoning)
+    reasoning, calls = _reasoning(conversation, prompts, style)
+    conversation.phase = "C1"
+    content = learn_content(conversation, reasoning, calls.one.tail(0) if calls else "")
+    conversation.phase = "T1-T7"
+    form = _of_some_length(conversation, learn_calls(conversation, calls, reasoning, content)) if calls else None
+    conversation.phase = "turns"
+    result = _together(conversation, reasoning, content, form, switch, prompts)
+    result.prints_calls, result.told = printed, conversation.write_told is not None and form is not None
     result.example = write_calls(told, CALLS[:1]) if told is not None else ""
-    _explain(result, talk)
-    _check(result, talk)
+    _explain(result, conversation)
+    _check(result, conversation)
     return result
 
 
 def _reasoning(
-    talk: Conversation, prompts: Mapping[str, str], style: ArgumentsStyle | None
+    conversation: Conversation, prompts: Mapping[str, str], style: ArgumentsStyle | None
 ) -> tuple[Reasoning, Calls | None]:
     """The readings of the calls, and the reasoning, for the role header as it is now known."""
-    talk.phase = "T1"
-    calls = read_all(talk, style) if style else None
+    conversation.phase = "T1"
+    calls = read_all(conversation, style) if style else None
     if style and calls is None:
-        talk.report.leave_unexplained("the template prints calls, but not in a way that could be read")
-    talk.phase = "R1-R3"
-    opened = {name: talk.body(prompt) for name, prompt in prompts.items()}
-    return learn_reasoning(talk, opened, _before_calls(talk, style if calls else None)), calls
+        conversation.report.leave_unexplained("the template prints calls, but not in a way that could be read")
+    conversation.phase = "R1-R3"
+    opened = {name: conversation.body(prompt) for name, prompt in prompts.items()}
+    return learn_reasoning(conversation, opened, _before_calls(conversation, style if calls else None)), calls
 
 
-def _before_calls(talk: Conversation, style: ArgumentsStyle | None) -> list[str]:
+def _before_calls(conversation: Conversation, style: ArgumentsStyle | None) -> list[str]:
     """What stands between reasoning and the first call."""
     if style is None:
         return []
-    turn = talk.turn(None, REASONING, CALLS[:1])
-    reading = read_calls(talk.body(turn) if turn else None, CALLS[:1], style)
+    turn = conversation.turn(None, REASONING, CALLS[:1])
+    reading = read_calls(conversation.body(turn) if turn else None, CALLS[:1], style)
     if reading is None or REASONING not in reading.lead(0):
         return []
     return [reading.lead(0).partition(REASONING)[2]]
 
 
-def _header(talk: Conversation, openings: Sequence[str], has_reasoning: bool) -> str:
+def _header(conversation: Conversation, openings: Sequence[str], has_reasoning: bool) -> str:
     """The role header: what the generation prompts and all turns begin with."""
-    turns = [talk.turn(CONTENT), talk.turn(CONTENT_AGAIN), talk.turn(None, None, CALLS[:1])]
-    turns += [talk.turn(CONTENT, REASONING)] if has_reasoning else []
-    turns += [talk.turn_in_history(talk.assistant(CONTENT))]
+    turns = [conversation.turn(CONTENT), conversation.turn(CONTENT_AGAIN), conversation.turn(None, None, CALLS[:1])]
+    turns += [conversation.turn(CONTENT, REASONING)] if has_reasoning else []
+    turns += [conversation.turn_in_history(conversation.assistant(CONTENT))]
     rendered = [turn for turn in turns if turn]
     openings = [text for text in openings if text.strip()]
     header = common_prefix([*rendered, *openings])
     header = _without_thought(header, [text[len(header) :] for text in (*rendered, *openings)])
-    header = _without_beginning(talk, header, rendered)
+    header = _without_beginning(conversation, header, rendered)
     try:
-        empty = talk.turn_or_error({"role": "assistant", "content": ""})
+        empty = conversation.turn_or_error({"role": "assistant", "content": ""})
     except TemplateError:
         return header
     shorter = common_prefix([header, empty])
@@ -152,7 +152,7 @@ def _without_thought(header: str, rests: Sequence[str]) -> str:
     return header
 
 
-def _without_beginning(talk: Conversation, header: str, turns: Sequence[str]) -> str:
+def _without_beginning(conversation: Conversation, header: str, turns: Sequence[str]) -> str:
     """The header without a last marker that begins what follows it, which the prompt has written.
 
     That is so where the name of a call stands right behind it, and where it comes again before each part of a turn,
@@ -166,7 +166,7 @@ def _without_beginning(talk: Conversation, header: str, turns: Sequence[str]) ->
         return header
     leads = [_lead(turn[len(header) :]) for turn in turns]
     named = at > 0 and "" in leads
-    several = [talk.turn(CONTENT, None, CALLS[:1]), talk.turn(None, None, CALLS[:2])]
+    several = [conversation.turn(CONTENT, None, CALLS[:1]), conversation.turn(None, None, CALLS[:2])]
     again = any(turn is not None and turn.count(token) > 1 for turn in several)
     told_apart = again and any(not lead[0].isspace() and _WORDS.fullmatch(lead) for lead in leads if lead)
     return header[:at] if named or told_apart else header
@@ -182,26 +182,28 @@ def _lead(body: str) -> str | None:
 
 
 def _together(
-    talk: Conversation,
+    conversation: Conversation,
     reasoning: Reasoning,
     content: Content,
     calls: CallsFormat | None,
     switch: str,
     prompts: Mapping[str, str],
 ) -> DiffAnalysisResult:
-    shapes = _shapes(talk, reasoning, calls)
-    strips = learn_strips(talk)
+    shapes = _shapes(conversation, reasoning, calls)
+    strips = learn_strips(conversation)
     markers, fields, tool_format, position = name_markers(reasoning, content, calls)
-    markers = _cut_markers(talk, markers)
+    markers = _cut_markers(conversation, markers)
     if fields.almost and tool_format is ToolFormat.JSON_NATIVE:
-        talk.report.warn("the template writes calls that are nearly JSON and do not parse; they are read as JSON")
+        conversation.report.warn(
+            "the template writes calls that are nearly JSON and do not parse; they are read as JSON"
+        )
     elif fields.almost:
-        talk.report.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
+        conversation.report.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
     instructions = find_instructions(
-        talk, calls is not None and talk.write_told is None, reasoning.mode is not ReasoningMode.NONE
+        conversation, calls is not None and conversation.write_told is None, reasoning.mode is not ReasoningMode.NONE
     )
     pairs = hinted_pairs(instructions.get(THINKING, ""))
-    history = talk.turn_in_history(talk.assistant(CONTENT, REASONING)) or ""
+    history = conversation.turn_in_history(conversation.assistant(CONTENT, REASONING)) or ""
     result = DiffAnalysisResult(
         reasoning_mode=reasoning.mode,
         content_mode=content.mode,
@@ -209,21 +211,21 @@ def _together(
         call_id_position=position,
         markers=markers,
         json_fields=fields,
-        header=talk.header,
+        header=conversation.header,
         shapes=shapes,
         calls=calls,
-        prompts={name: GenerationPrompt(text, talk.body(text)) for name, text in prompts.items()},
+        prompts={name: GenerationPrompt(text, conversation.body(text)) for name, text in prompts.items()},
         switch=switch,
-        turn_start=_turn_start(talk, content, prompts[UNSET]),
+        turn_start=_turn_start(conversation, content, prompts[UNSET]),
         turn_end=content.turn_end,
         turn_end_after_calls=_last_text(shapes, frozenset({Part.CALLS})),
         history_turn_end=history.partition(CONTENT)[2],
-        form=talk.form,
+        form=conversation.form,
         content_strips=strips[0],
         reasoning_strips=strips[1],
         supports_tools=calls is not None,
         supports_parallel_calls=calls is not None and calls.parallel,
-        requires_nonnull_content=_requires_content(talk, calls),
+        requires_nonnull_content=_requires_content(conversation, calls),
         reasoning_in_history=REASONING in history,
         preserved_tokens=_preserved(markers.stripped().items()),
         instructions=instructions,
@@ -232,12 +234,12 @@ def _together(
         prints_calls="",
         told=False,
         example="",
-        report=talk.report,
+        report=conversation.report,
     )
     return result
 
 
-def _of_some_length(talk: Conversation, calls: CallsFormat | None) -> CallsFormat | None:
+def _of_some_length(conversation: Conversation, calls: CallsFormat | None) -> CallsFormat | None:
     """The calls, unless what stands around them is longer than any marker: that is no marker, but a text."""
     if calls is None:
         return None
@@ -247,21 +249,25 @@ def _of_some_length(talk: Conversation, calls: CallsFormat | None) -> CallsForma
     longest = max(map(len, around))
     if longest <= MAX_MARKER:
         return calls
-    talk.report.leave_unexplained(f"the calls cannot be expressed: the template writes {longest} characters around one")
+    conversation.report.leave_unexplained(
+        f"the calls cannot be expressed: the template writes {longest} characters around one"
+    )
     return None
 
 
-def _cut_markers(talk: Conversation, markers: MarkerRegistry) -> MarkerRegistry:
+def _cut_markers(conversation: Conversation, markers: MarkerRegistry) -> MarkerRegistry:
     """The markers, each that is longer than any marker cut behind its first special token, or at a bound."""
     long = {name: text for name, text in markers.items() if len(text) > MAX_MARKER}
     for name, text in long.items():
-        talk.report.leave_unexplained(f"{name} is {len(text)} characters long, and was cut: it is hardly a marker")
+        conversation.report.leave_unexplained(
+            f"{name} is {len(text)} characters long, and was cut: it is hardly a marker"
+        )
     return replace(markers, **{name: first_marker(text)[:MAX_MARKER] for name, text in long.items()})
 
 
-def _turn_start(talk: Conversation, content: Content, prompt: str) -> str:
+def _turn_start(conversation: Conversation, content: Content, prompt: str) -> str:
     """The blanks that the model writes before content: those that the prompt has not, and no marker stands before."""
-    rest = talk.header.removeprefix(prompt) if talk.header.startswith(prompt) else ""
+    rest = conversation.header.removeprefix(prompt) if conversation.header.startswith(prompt) else ""
     return content.turn_start if rest.strip() else rest + content.turn_start
 
 
@@ -277,41 +283,41 @@ def _preserved(markers: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in found if any(map(str.isalnum, part))))
 
 
-def _about_tools(talk: Conversation) -> str:
+def _about_tools(conversation: Conversation) -> str:
     """What the prompt says of tools. Templates may give the model other words where it is asked to call one."""
-    return find_instructions(talk, False, True).get(TOOLS, "")
+    return find_instructions(conversation, False, True).get(TOOLS, "")
 
 
-def _prints_calls(talk: Conversation, found: bool) -> str:
+def _prints_calls(conversation: Conversation, found: bool) -> str:
     """Whether calls are printed: one that was never printed may have been left out, or refused."""
-    turns = [talk.turn(content, None, CALLS[:1]) for content in (None, CONTENT)]
+    turns = [conversation.turn(content, None, CALLS[:1]) for content in (None, CONTENT)]
     if found or any(turn is not None and CALLS[0].name in turn for turn in turns):
         return "yes"
     return "no" if any(turn is not None for turn in turns) else "refused"
 
 
-def _requires_content(talk: Conversation, calls: CallsFormat | None) -> bool:
+def _requires_content(conversation: Conversation, calls: CallsFormat | None) -> bool:
     """Whether a message with calls may not have null for its content."""
     if calls is None:
         return False
-    message = {**talk.assistant(None, None, CALLS[:1]), "content": None}
+    message = {**conversation.assistant(None, None, CALLS[:1]), "content": None}
     try:
-        turn = talk.turn_or_error(message)
+        turn = conversation.turn_or_error(message)
     except TemplateError:
         return True
     return "None" in turn or CALLS[0].name not in turn
 
 
-def _shapes(talk: Conversation, reasoning: Reasoning, calls: CallsFormat | None) -> dict[Parts, Shape]:
+def _shapes(conversation: Conversation, reasoning: Reasoning, calls: CallsFormat | None) -> dict[Parts, Shape]:
     """A shape for every combination of parts that the template does not refuse."""
     shapes: dict[Parts, Shape] = {}
     for content, thought, with_calls in product((CONTENT, None), (None, REASONING), ((), CALLS[:1])):
         if not content and not with_calls:
             continue
-        turn = talk.turn(content, thought, with_calls)
+        turn = conversation.turn(content, thought, with_calls)
         if turn is not None:
             parts = parts_of(content, thought, with_calls)
-            shape = _shape(talk.body(turn), parts, calls, with_calls)
+            shape = _shape(conversation.body(turn), parts, calls, with_calls)
             shapes[parts] = shape
     return shapes
 
@@ -325,7 +331,7 @@ def _shape(body: str, parts: Parts, calls: CallsFormat | None, with_calls: Seque
     return Shape(seen, tuple(between(body, slots)), parts - frozenset(seen))
 
 
-def _explain(result: DiffAnalysisResult, talk: Conversation) -> None:
+def _explain(result: DiffAnalysisResult, conversation: Conversation) -> None:
     """Say what the template does not print."""
     report = result.report
     if result.calls is None or result.told:
@@ -366,15 +372,15 @@ _COMBINATIONS = (
 )
 
 
-def _check(result: DiffAnalysisResult, talk: Conversation) -> None:
+def _check(result: DiffAnalysisResult, conversation: Conversation) -> None:
     """Write messages that no phase has seen and compare with the template's own rendering."""
-    talk.phase = "check"
+    conversation.phase = "check"
     for content, reasoning, count in _COMBINATIONS:
         try:
             written = rebuild(result, content, reasoning, _CHECKS[:count])
         except NotExpressible:
             continue
-        turn = talk.turn(content, reasoning, _CHECKS[:count])
+        turn = conversation.turn(content, reasoning, _CHECKS[:count])
         if turn is not None and turn != written:
             parts = ", ".join(sorted(part.value for part in parts_of(content, reasoning, _CHECKS[:count])))
             result.report.leave_unexplained(

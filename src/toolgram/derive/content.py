@@ -30,28 +30,28 @@ class Content:
 _FEWEST = 2  # characters of an end of turn that is known wherever it stands
 
 
-def learn_content(talk: Conversation, reasoning: Reasoning, after_calls: str) -> Content:
+def learn_content(conversation: Conversation, reasoning: Reasoning, after_calls: str) -> Content:
     """The markers of content, and the turn's end; `after_calls` is what follows the last value of a call."""
-    before, after = _around(talk, None)
+    before, after = _around(conversation, None)
     start = without_empty_reasoning(before, reasoning)
     mode = ContentMode.ALWAYS_WRAPPED
     turn_start = ""
     if not start.strip():
         mode, start, turn_start = ContentMode.PLAIN, "", start
-        reasoned, after_reasoned = _around(talk, REASONING)
+        reasoned, after_reasoned = _around(conversation, REASONING)
         cut = reasoned.find(reasoning.end) if reasoning.end else -1
         opening = reasoned[cut + len(reasoning.end) :] if cut >= 0 else ""
         if opening.strip():
             mode, start, after = ContentMode.WRAPPED_WITH_REASONING, opening, after_reasoned
     end, turn_end = ("", after) if not start else _split_end(start, after, after_calls)
-    talk.report.found("C1", f"{mode.value}: {start!r} ... {end!r}", "what surrounds content", before, after)
+    conversation.report.found("C1", f"{mode.value}: {start!r} ... {end!r}", "what surrounds content", before, after)
     if mode is ContentMode.WRAPPED_WITH_REASONING:
-        turn_end = _around(talk, None)[1]
+        turn_end = _around(conversation, None)[1]
     return Content(mode, start, end, turn_start, turn_end)
 
 
-def _around(talk: Conversation, reasoning: str | None) -> tuple[str, str]:
-    body = talk.body(talk.turn(CONTENT, reasoning) or "")
+def _around(conversation: Conversation, reasoning: str | None) -> tuple[str, str]:
+    body = conversation.body(conversation.turn(CONTENT, reasoning) or "")
     before, found, after = body.partition(CONTENT)
     if reasoning and reasoning in before:
         before = before[before.index(reasoning) + len(reasoning) :]
@@ -111,18 +111,20 @@ def _cuttable(text: str, at: int) -> bool:
     return at in edges or text[at - 1].isspace() or text[at].isspace()
 
 
-def learn_strips(talk: Conversation) -> tuple[Strips, Strips]:
+def learn_strips(conversation: Conversation) -> tuple[Strips, Strips]:
     """Which blanks at the edges of content and of reasoning the template takes away."""
     blanks = " \n\n "
-    content = _strips(talk.turn(blanks + CONTENT + blanks), CONTENT, blanks, talk)
-    reasoning = _strips(talk.turn(CONTENT, blanks + REASONING + blanks), REASONING, blanks, talk)
+    content = _strips(conversation.turn(blanks + CONTENT + blanks), CONTENT, blanks, conversation)
+    reasoning = _strips(conversation.turn(CONTENT, blanks + REASONING + blanks), REASONING, blanks, conversation)
     if reasoning is None:
-        reasoning = _strips(talk.turn(None, blanks + REASONING + blanks, CALLS[:1]), REASONING, blanks, talk)
+        reasoning = _strips(
+            conversation.turn(None, blanks + REASONING + blanks, CALLS[:1]), REASONING, blanks, conversation
+        )
     return content or Strips(), reasoning or Strips()
 
 
-def _strips(turn: str | None, word: str, blanks: str, talk: Conversation) -> Strips | None:
+def _strips(turn: str | None, word: str, blanks: str, conversation: Conversation) -> Strips | None:
     if turn is None or word not in turn:
         return None
-    before, _, after = talk.body(turn).partition(word)
+    before, _, after = conversation.body(turn).partition(word)
     return Strips(not before.endswith(blanks), not after.startswith(blanks))

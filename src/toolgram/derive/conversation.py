@@ -239,39 +239,45 @@ class Conversation:
         return turn[len(self.header) :] if turn.startswith(self.header) else turn
 
 
-def settle_form(talk: Conversation) -> None:
+def settle_form(conversation: Conversation) -> None:
     """Find a form of conversation in which the template prints the content of an assistant message."""
     first: TemplateError | None = None
     for blocks, tools, with_system in product((False, True), ("typed", "text", "none"), (False, True)):
-        talk.form = replace(talk.form, tools=tools, with_system=with_system, content_in_blocks=blocks)
+        conversation.form = replace(conversation.form, tools=tools, with_system=with_system, content_in_blocks=blocks)
         for _ in range(4):
             try:
-                turn = talk.turn_or_error(talk.assistant(CONTENT))
+                turn = conversation.turn_or_error(conversation.assistant(CONTENT))
                 if CONTENT in turn and not (blocks and re.search("['\"]text['\"]", turn)):
-                    return _settled(talk)
+                    return _settled(conversation)
             except TemplateError as problem:
                 first = first or problem
-                talk.refused(f"content, tools: {tools}", problem)
-                if not _define_missing(talk, problem):
+                conversation.refused(f"content, tools: {tools}", problem)
+                if not _define_missing(conversation, problem):
                     break
             else:
                 break
     raise first or TemplateError("prints no content of an assistant message")
 
 
-def _settled(talk: Conversation) -> None:
-    if talk.form.tools == "none":
-        talk.report.warn("the template cannot be rendered with tools; it was analysed without")
-    if talk.form.variables:
-        talk.report.warn(f"the template needs variables that are not usual: {sorted(talk.form.variables)}")
+def _settled(conversation: Conversation) -> None:
+    if conversation.form.tools == "none":
+        conversation.report.warn("the template cannot be rendered with tools; it was analysed without")
+    if conversation.form.variables:
+        conversation.report.warn(
+            f"the template needs variables that are not usual: {sorted(conversation.form.variables)}"
+        )
 
 
-def _define_missing(talk: Conversation, error: TemplateError) -> bool:
+def _define_missing(conversation: Conversation, error: TemplateError) -> bool:
     """Define a variable that the template uses without asking whether it is there."""
     match = re.match(r"'(\w+)' is undefined", error.problem)
-    if match is None or match.group(1) not in talk.template.names or match.group(1) in talk.form.variables:
+    if (
+        match is None
+        or match.group(1) not in conversation.template.names
+        or match.group(1) in conversation.form.variables
+    ):
         return False
-    talk.form = replace(talk.form, variables={**talk.form.variables, match.group(1): ""})
+    conversation.form = replace(conversation.form, variables={**conversation.form.variables, match.group(1): ""})
     return True
 
 

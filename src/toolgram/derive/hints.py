@@ -18,33 +18,35 @@ from toolgram.derive.errors import TemplateError
 TOOLS, THINKING = "tools", "thinking"
 
 
-def find_instructions(talk: Conversation, has_calls: bool, has_reasoning: bool) -> dict[str, str]:
+def find_instructions(conversation: Conversation, has_calls: bool, has_reasoning: bool) -> dict[str, str]:
     """What the prompt says about calls and about thinking, where the turns show neither."""
     found: dict[str, str] = {}
     try:
-        if not has_calls and talk.form.tools != "none":
-            found[TOOLS] = compare(talk.prompt(), talk.prompt(with_tools=False)).left or _about_tools(talk)
+        if not has_calls and conversation.form.tools != "none":
+            found[TOOLS] = compare(conversation.prompt(), conversation.prompt(with_tools=False)).left or _about_tools(
+                conversation
+            )
         if not has_reasoning:
-            found[THINKING] = _about_thinking(talk)
+            found[THINKING] = _about_thinking(conversation)
     except TemplateError as error:
-        talk.refused("the prompt without tools, with thinking on and off", error)
+        conversation.refused("the prompt without tools, with thinking on and off", error)
     return {topic: text for topic, text in found.items() if text.strip()}
 
 
-def _about_tools(talk: Conversation) -> str:
+def _about_tools(conversation: Conversation) -> str:
     """What the prompt says when the tools are given under a name of the template's own, such as `xml_tools`."""
-    for name in sorted(talk.template.names):
+    for name in sorted(conversation.template.names):
         if name.endswith("_tools"):
-            text = compare(talk.prompt({name: TOOL_DICTS}, False), talk.prompt(with_tools=False)).left
+            text = compare(conversation.prompt({name: TOOL_DICTS}, False), conversation.prompt(with_tools=False)).left
             if text.strip():
                 return text
     return ""
 
 
-def _about_thinking(talk: Conversation) -> str:
+def _about_thinking(conversation: Conversation) -> str:
     for switch in SWITCHES:
-        if switch in talk.template.names:
-            text = compare(talk.prompt({switch: True}, False), talk.prompt({switch: False}, False)).left
+        if switch in conversation.template.names:
+            text = compare(conversation.prompt({switch: True}, False), conversation.prompt({switch: False}, False)).left
             if text.strip():
                 return text
     return ""

@@ -38,69 +38,71 @@ class Reasoning:
     end: str = ""
 
 
-def settle_reasoning(talk: Conversation, with_calls: bool) -> bool:
+def settle_reasoning(conversation: Conversation, with_calls: bool) -> bool:
     """Find the form in which the template prints reasoning. False if it prints none."""
     for keys in (REASONING_KEYS, *((key,) for key in REASONING_KEYS)):
-        talk.form = replace(talk.form, reasoning_keys=keys)
-        turns = [talk.turn(CONTENT, REASONING)]
-        turns += [talk.turn(None, REASONING, CALLS[:1])] if with_calls else []
+        conversation.form = replace(conversation.form, reasoning_keys=keys)
+        turns = [conversation.turn(CONTENT, REASONING)]
+        turns += [conversation.turn(None, REASONING, CALLS[:1])] if with_calls else []
         counts = [turn.count(REASONING) for turn in turns if turn is not None]
         if None not in turns and max(counts) == 1:
             return True
         if None not in turns and max(counts) == 0:
             break
-    talk.form = replace(talk.form, reasoning_in_blocks=True)
-    turn = talk.turn(CONTENT, REASONING)
+    conversation.form = replace(conversation.form, reasoning_in_blocks=True)
+    turn = conversation.turn(CONTENT, REASONING)
     if turn is not None and REASONING in turn and CONTENT in turn and "'type'" not in turn and '"type"' not in turn:
         return True
-    talk.form = replace(talk.form, reasoning_in_blocks=False, reasoning_keys=REASONING_KEYS)
+    conversation.form = replace(conversation.form, reasoning_in_blocks=False, reasoning_keys=REASONING_KEYS)
     return False
 
 
-def find_prompts(talk: Conversation) -> tuple[str, dict[str, str]]:
+def find_prompts(conversation: Conversation) -> tuple[str, dict[str, str]]:
     """The switch of thinking, if there is one, and the generation prompts without it, on and off."""
-    prompts = {UNSET: talk.opening()}
+    prompts = {UNSET: conversation.opening()}
     for switch in SWITCHES:
-        if switch not in talk.template.names:
+        if switch not in conversation.template.names:
             continue
         try:
-            on, off = talk.opening({switch: True}), talk.opening({switch: False})
+            on, off = conversation.opening({switch: True}), conversation.opening({switch: False})
             if on == off == "":
-                on, off = _openings_always_written(talk, switch)
+                on, off = _openings_always_written(conversation, switch)
         except TemplateError as error:
-            talk.refused(f"{switch} on and off", error)
+            conversation.refused(f"{switch} on and off", error)
             continue
         if on != off:
             return switch, {**prompts, ON: on, OFF: off}
     return "", prompts
 
 
-def _openings_always_written(talk: Conversation, switch: str) -> tuple[str, str]:
+def _openings_always_written(conversation: Conversation, switch: str) -> tuple[str, str]:
     """The same for a template that writes the generation prompt unasked: what on and off do not share.
 
     Turns are then rendered with the setting that writes less, or a pre-closed thought would be taken for one of theirs.
     """
-    on, off = talk.before_turn({switch: True}), talk.before_turn({switch: False})
+    on, off = conversation.before_turn({switch: True}), conversation.before_turn({switch: False})
     split = compare(on, off)
     if on != off:
-        talk.form = replace(talk.form, variables={**talk.form.variables, switch: len(on) <= len(off)})
+        conversation.form = replace(
+            conversation.form, variables={**conversation.form.variables, switch: len(on) <= len(off)}
+        )
     return split.left + split.suffix, split.right + split.suffix
 
 
-def learn_reasoning(talk: Conversation, opened: Mapping[str, str], before_call: Sequence[str]) -> Reasoning:
+def learn_reasoning(conversation: Conversation, opened: Mapping[str, str], before_call: Sequence[str]) -> Reasoning:
     """The markers of reasoning. `before_call` is the text between reasoning and first call, where one was rendered."""
-    turn = talk.turn(CONTENT, REASONING)
-    body = talk.body(turn) if turn else ""
+    turn = conversation.turn(CONTENT, REASONING)
+    body = conversation.body(turn) if turn else ""
     prompt = _from_prompts(opened)
     if REASONING in body:
-        found = _from_turn(talk, body, before_call, prompt)
+        found = _from_turn(conversation, body, before_call, prompt)
     elif before_call:
-        found = _from_calls(talk, before_call[0], prompt)
+        found = _from_calls(conversation, before_call[0], prompt)
     else:
-        found = _from_prompt_alone(talk, prompt, opened)
+        found = _from_prompt_alone(conversation, prompt, opened)
     mode = _mode(found, opened)
     evidence = [body, *before_call, *opened.values()]
-    talk.report.found(
+    conversation.report.found(
         "R1-R3", f"{mode.value}: {found.start!r} ... {found.end!r}", "what surrounds reasoning", *evidence
     )
     return replace(found, mode=mode)
@@ -126,14 +128,14 @@ def _from_prompts(opened: Mapping[str, str]) -> tuple[str, str]:
     return on, ""
 
 
-def _from_turn(talk: Conversation, body: str, before_call: Sequence[str], prompt: tuple[str, str]) -> Reasoning:
+def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str], prompt: tuple[str, str]) -> Reasoning:
     """R1 and R3: reasoning is printed beside content."""
     at = body.index(REASONING)
     start, rest = body[:at], body[at + len(REASONING) :]
     if CONTENT not in rest:  # reasoning behind content, or without it
         start = start[start.index(CONTENT) + len(CONTENT) :] if CONTENT in start else start
         return Reasoning(ReasoningMode.TAG_BASED, start, first_marker(rest))
-    middle, before_call = _without_openings(talk, rest[: rest.index(CONTENT)], before_call)
+    middle, before_call = _without_openings(conversation, rest[: rest.index(CONTENT)], before_call)
     end = common_prefix([middle, *before_call])
     known = prompt[1].strip()
     if not end.strip() or not before_call:
@@ -143,16 +145,19 @@ def _from_turn(talk: Conversation, body: str, before_call: Sequence[str], prompt
     if known and known in middle and not end.strip():
         end = middle[: middle.index(known) + len(known)]
     if not end.strip():
-        talk.report.leave_unexplained(
+        conversation.report.leave_unexplained(
             "the template prints reasoning without any mark of where it ends; it is taken for content"
         )
         return Reasoning(ReasoningMode.NONE)
     return Reasoning(ReasoningMode.TAG_BASED, start, end)
 
 
-def _without_openings(talk: Conversation, middle: str, before_call: Sequence[str]) -> tuple[str, Sequence[str]]:
+def _without_openings(conversation: Conversation, middle: str, before_call: Sequence[str]) -> tuple[str, Sequence[str]]:
     """What follows reasoning, less what content and calls begin with where no reasoning comes before either."""
-    turns = [talk.body(talk.turn(CONTENT) or ""), talk.body(talk.turn(None, None, CALLS[:1]) or "")]
+    turns = [
+        conversation.body(conversation.turn(CONTENT) or ""),
+        conversation.body(conversation.turn(None, None, CALLS[:1]) or ""),
+    ]
     answer, call = (turn.partition(word)[0] for turn, word in zip(turns, (CONTENT, CALLS[0].name), strict=True))
     if not answer.strip() or not call.strip() or not middle.endswith(answer) or middle == answer:
         return middle, before_call
@@ -177,10 +182,10 @@ def _blanks(text: str) -> str:
     return text[: len(text) - len(text.lstrip())]
 
 
-def _from_calls(talk: Conversation, before_call: str, prompt: tuple[str, str]) -> Reasoning:
+def _from_calls(conversation: Conversation, before_call: str, prompt: tuple[str, str]) -> Reasoning:
     """Reasoning is printed only beside calls."""
-    turn = talk.turn(None, REASONING, CALLS[:1])
-    body = talk.body(turn or "")
+    turn = conversation.turn(None, REASONING, CALLS[:1])
+    body = conversation.body(turn or "")
     start = body[: body.index(REASONING)] if REASONING in body else ""
     known = prompt[1].strip()
     if known and known in before_call:
@@ -190,56 +195,62 @@ def _from_calls(talk: Conversation, before_call: str, prompt: tuple[str, str]) -
     return Reasoning(ReasoningMode.TOOLS_ONLY, start, end)
 
 
-def _from_prompt_alone(talk: Conversation, prompt: tuple[str, str], opened: Mapping[str, str]) -> Reasoning:
+def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], opened: Mapping[str, str]) -> Reasoning:
     """The template prints no reasoning; what the generation prompt says is all there is to know."""
     start, end = prompt
-    called = talk.body(talk.turn(None, None, CALLS[:1]) or "")
+    called = conversation.body(conversation.turn(None, None, CALLS[:1]) or "")
     if not start.strip() or called.startswith(start + CALLS[0].name):  # it opens a call
         return Reasoning(ReasoningMode.NONE)
     if not end.strip():
-        end = _from_dropped(talk, start)
+        end = _from_dropped(conversation, start)
     if not end.strip():
-        end = _from_empty_block(talk, start)
+        end = _from_empty_block(conversation, start)
     if not end.strip():
-        end = _from_mirror(talk, start)
+        end = _from_mirror(conversation, start)
     if not end.strip():
-        talk.report.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
+        conversation.report.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
         return Reasoning(ReasoningMode.NONE)
     return Reasoning(ReasoningMode.FORCED_OPEN, start, end)
 
 
-def _from_dropped(talk: Conversation, start: str) -> str:
+def _from_dropped(conversation: Conversation, start: str) -> str:
     """The text at which the template cuts an answer, dropping what is before it."""
-    for text in talk.template.compared:
+    for text in conversation.template.compared:
         if re.fullmatch(r"[\w\s-]*", text) or text.strip() == start.strip() or len(text) > 100:
             continue  # a key of a message, such as 'tool_calls', or no end
         answer = f"{start}{REASONING}{text}\n\n{CONTENT}"
-        for turn in (talk.turn(answer), talk.turn_in_history(talk.assistant(answer))):
+        for turn in (conversation.turn(answer), conversation.turn_in_history(conversation.assistant(answer))):
             if turn is not None and CONTENT in turn and REASONING not in turn:
-                talk.report.found("R1", f"reasoning ends at {text!r}", "an answer that has it is cut there", turn)
+                conversation.report.found(
+                    "R1", f"reasoning ends at {text!r}", "an answer that has it is cut there", turn
+                )
                 return text
     return ""
 
 
-def _from_empty_block(talk: Conversation, start: str) -> str:
+def _from_empty_block(conversation: Conversation, start: str) -> str:
     """The marker that follows the start marker in an answer without reasoning."""
-    turn = talk.turn(CONTENT)
-    body = talk.body(turn or "")
+    turn = conversation.turn(CONTENT)
+    body = conversation.body(turn or "")
     before = body[: body.index(CONTENT)] if CONTENT in body else ""
     rest = before[before.index(start.strip()) + len(start.strip()) :] if start.strip() in before else before
     end = first_marker(rest)
     return end if mirrors(start, end) else ""
 
 
-def _from_mirror(talk: Conversation, start: str) -> str:
+def _from_mirror(conversation: Conversation, start: str) -> str:
     """The marker that by its shape closes what the prompt opens. No rendering shows it, so it is said in the report."""
     markers = markers_of(start)
-    if not markers or (not talk.header.strip() and _ROLE.search(start)):
+    if not markers or (not conversation.header.strip() and _ROLE.search(start)):
         return ""  # a role header that no turn has is no thought
     end = mirror_of(markers[-1])
     if end:
-        talk.report.found("R2", f"reasoning ends at {end!r}", f"it is the counterpart of {start.strip()!r}", start)
-        talk.report.warn(f"the prompt opens {start.strip()!r} and no turn shows its end; it is taken to be {end!r}")
+        conversation.report.found(
+            "R2", f"reasoning ends at {end!r}", f"it is the counterpart of {start.strip()!r}", start
+        )
+        conversation.report.warn(
+            f"the prompt opens {start.strip()!r} and no turn shows its end; it is taken to be {end!r}"
+        )
     return end
 
 

@@ -97,16 +97,16 @@ def _literals(grammar: str) -> dict[str, str]:
 
 
 def _messages(template: ChatTemplate, result: DiffAnalysisResult) -> list[Rendered]:
-    talk = Conversation(template, Report())
-    talk.form, talk.header = result.form, result.header
+    conversation = Conversation(template, Report())
+    conversation.form, conversation.header = result.form, result.header
     prompt = result.prompts["unset"].text
     found = []
     for case in CASES:
-        turn = talk.turn(case.content, case.reasoning, case.calls)
+        turn = conversation.turn(case.content, case.reasoning, case.calls)
         if turn is None or not _is_whole(turn, case):
             continue
         begun = turn.startswith(prompt)
-        output = turn[len(prompt) :] if begun else talk.body(turn)
+        output = turn[len(prompt) :] if begun else conversation.body(turn)
         for end in (result.turn_end_after_calls, result.turn_end):
             output = output.removesuffix(end) if case.calls or end == result.turn_end else output
         found.append(Rendered(case, prompt if begun else "", output))

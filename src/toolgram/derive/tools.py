@@ -47,36 +47,38 @@ class Calls:
     base: int = 0
 
 
-def settle_calls(talk: Conversation) -> ArgumentsStyle | None:
+def settle_calls(conversation: Conversation) -> ArgumentsStyle | None:
     """Find the form in which the template prints calls, and the style of their arguments. None if it prints none.
 
     Where it refuses them in every form, they are tried with ids of other kinds, and with results behind them.
     """
-    plain = talk.form
+    plain = conversation.form
     for ids, with_results in product(IDS, (False, True)):
-        talk.form = replace(plain, ids=ids, with_results=with_results)
-        style, refused = _settle(talk)
+        conversation.form = replace(plain, ids=ids, with_results=with_results)
+        style, refused = _settle(conversation)
         if not refused:
-            if talk.form.ids or talk.form.with_results:
-                how = f"ids like {talk.given_id(CALLS[0])!r}" if talk.form.ids else "results behind them"
-                talk.report.found("T1", f"calls are given with {how}", "in any other form they are refused")
+            if conversation.form.ids or conversation.form.with_results:
+                how = (
+                    f"ids like {conversation.given_id(CALLS[0])!r}" if conversation.form.ids else "results behind them"
+                )
+                conversation.report.found("T1", f"calls are given with {how}", "in any other form they are refused")
             return style
-    talk.form = plain
+    conversation.form = plain
     return None
 
 
-def _settle(talk: Conversation) -> tuple[ArgumentsStyle | None, bool]:
+def _settle(conversation: Conversation) -> tuple[ArgumentsStyle | None, bool]:
     """The same for one kind of ids; and whether every form was refused."""
     fallback: tuple[int, ArgumentsStyle] | None = None
     refused = True
     forms = [
-        replace(talk.form, arguments_as_string=as_string, empty_content=empty)
+        replace(conversation.form, arguments_as_string=as_string, empty_content=empty)
         for as_string in (False, True)
         for empty in ("", None, "absent", FILLER)
     ]
     for at, form in enumerate(forms):
-        talk.form = form
-        turn = talk.turn(None, None, CALLS[:1])
+        conversation.form = form
+        turn = conversation.turn(None, None, CALLS[:1])
         refused = refused and turn is None
         if turn is None or not (CALLS[0].name in turn or CALLS[0].id in turn):
             continue
@@ -85,10 +87,10 @@ def _settle(talk: Conversation) -> tuple[ArgumentsStyle | None, bool]:
         style = style_of(turn, CALLS[0].arguments)
         readable = style in _READABLE and not (form.arguments_as_string and _is_text(turn, style))
         if style is not None and readable:
-            return _settled(talk, style, turn), False
+            return _settled(conversation, style, turn), False
         if style is not None and fallback is None:
             fallback = at, style
-    talk.form = forms[fallback[0] if fallback else 0]
+    conversation.form = forms[fallback[0] if fallback else 0]
     return fallback[1] if fallback else None, refused
 
 
@@ -100,27 +102,31 @@ def _is_text(turn: str, style: ArgumentsStyle | None) -> bool:
     return span is not None and turn[span[0] - 1 : span[0]] == turn[span[1] : span[1] + 1] == "'"
 
 
-def _settled(talk: Conversation, style: ArgumentsStyle, turn: str) -> ArgumentsStyle:
-    if talk.form.arguments_as_string:
-        talk.report.found("T1", "arguments are given as a JSON string", "as an object they are refused or not JSON")
-    if talk.form.empty_content == FILLER:
-        talk.report.found("T1", "calls are printed beside content only", "without content they are refused", turn)
-    if talk.form.empty_content == "":
-        empty, talk.form = talk.form, replace(talk.form, empty_content=None)
-        shorter = talk.turn(None, None, CALLS[:1])
+def _settled(conversation: Conversation, style: ArgumentsStyle, turn: str) -> ArgumentsStyle:
+    if conversation.form.arguments_as_string:
+        conversation.report.found(
+            "T1", "arguments are given as a JSON string", "as an object they are refused or not JSON"
+        )
+    if conversation.form.empty_content == FILLER:
+        conversation.report.found(
+            "T1", "calls are printed beside content only", "without content they are refused", turn
+        )
+    if conversation.form.empty_content == "":
+        empty, conversation.form = conversation.form, replace(conversation.form, empty_content=None)
+        shorter = conversation.turn(None, None, CALLS[:1])
         if not (shorter and len(shorter) < len(turn) and turn.startswith(shorter.rstrip())):
-            talk.form = empty  # an empty content adds nothing behind the calls, such as a turn of its own
+            conversation.form = empty  # an empty content adds nothing behind the calls, such as a turn of its own
     return style
 
 
-def read_all(talk: Conversation, style: ArgumentsStyle) -> Calls | None:
+def read_all(conversation: Conversation, style: ArgumentsStyle) -> Calls | None:
     """Read one, two and three calls, and the counters in them."""
-    one = read_calls(_body(talk, CALLS[:1]), CALLS[:1], style)
+    one = read_calls(_body(conversation, CALLS[:1]), CALLS[:1], style)
     if one is None:
         return None
     several = []
     for count in (2, 3):
-        reading = read_calls(_body(talk, CALLS[:count]), CALLS[:count], style)
+        reading = read_calls(_body(conversation, CALLS[:count]), CALLS[:count], style)
         if reading is None:
             break
         several.append(reading)
@@ -130,52 +136,58 @@ def read_all(talk: Conversation, style: ArgumentsStyle) -> Calls | None:
         calls.one = with_counters(one, counters)
         calls.several = [with_counters(reading, counters) for reading in several]
         calls.base = counters[0].base
-        talk.report.found("T7", f"a counter from {calls.base}", "a number goes up by one per call", several[-1].text)
+        conversation.report.found(
+            "T7", f"a counter from {calls.base}", "a number goes up by one per call", several[-1].text
+        )
     return calls
 
 
-def _body(talk: Conversation, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None) -> str:
-    return talk.body(talk.turn(content, reasoning, calls) or "")
+def _body(
+    conversation: Conversation, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None
+) -> str:
+    return conversation.body(conversation.turn(content, reasoning, calls) or "")
 
 
-def learn_calls(talk: Conversation, calls: Calls, reasoning: Reasoning, content: Content) -> CallsFormat:
+def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, content: Content) -> CallsFormat:
     """The pattern of a call, what separates calls, and the section around them."""
-    arguments = _learn_arguments(talk, calls)
-    before, after = _before_first(talk, calls, reasoning, content), _after_last(calls.one, content)
+    arguments = _learn_arguments(conversation, calls)
+    before, after = _before_first(conversation, calls, reasoning, content), _after_last(calls.one, content)
     pair = calls.several[0] if calls.several else None
     if pair is None:
         start, end, separator, section_start, section_end = before, after, "", "", ""
-        end, section_end = _unmirrored(before, after, talk)
+        end, section_end = _unmirrored(before, after, conversation)
     else:
         end, separator, start = split_junction(pair.lead(1), _before_first_of(pair, before), _after_last(pair, content))
-        section_start, section_end = _section(before, pair, start, end, content, talk)
+        section_start, section_end = _section(before, pair, start, end, content, conversation)
     pattern = _pattern(calls.one, start, end)
     single = _single(calls, before, after, start, end, section_start, section_end)
     result = CallsFormat(pattern, arguments, section_start, section_end, separator, single, index_base=calls.base)
     result = replace(result, parallel=pair is not None, name_in_id=Slot.NAME not in pattern)
     closing = end + (single or (section_start, section_end))[1]
-    return _report(talk, _learn_empty(talk, result, calls.one.tail(0).removeprefix(closing)), calls)
+    return _report(conversation, _learn_empty(conversation, result, calls.one.tail(0).removeprefix(closing)), calls)
 
 
-def _report(talk: Conversation, result: CallsFormat, calls: Calls) -> CallsFormat:
+def _report(conversation: Conversation, result: CallsFormat, calls: Calls) -> CallsFormat:
     texts = [calls.one.text, *(reading.text for reading in calls.several)]
     section = f"section {result.section_start!r} ... {result.section_end!r}, between calls {result.separator!r}"
     shown = [part if isinstance(part, str) else f"{{{part.value}}}" for part in result.pattern]
-    talk.report.found("T1-T3", section, "what stands between two calls, before the first and behind the last", *texts)
-    talk.report.found("T4-T7", f"each call {shown!r}", "what surrounds name, id and arguments", *texts)
+    conversation.report.found(
+        "T1-T3", section, "what stands between two calls, before the first and behind the last", *texts
+    )
+    conversation.report.found("T4-T7", f"each call {shown!r}", "what surrounds name, id and arguments", *texts)
     if not result.parallel:
-        talk.report.warn("the template does not print two calls in one message")
+        conversation.report.warn("the template does not print two calls in one message")
     if result.name_in_id:
-        talk.report.warn("the template prints the id of a call and not its name; the id must carry the name")
+        conversation.report.warn("the template prints the id of a call and not its name; the id must carry the name")
     return result
 
 
-def _before_first(talk: Conversation, calls: Calls, reasoning: Reasoning, content: Content) -> str:
+def _before_first(conversation: Conversation, calls: Calls, reasoning: Reasoning, content: Content) -> str:
     """What precedes the first call whatever stands before the calls, less an empty block of reasoning."""
     lead = calls.one.lead(0)
     leads = [without_empty_reasoning(lead, reasoning)]
     for with_content, with_reasoning in ((CONTENT, None), (None, REASONING)):
-        reading = read_calls(_body(talk, CALLS[:1], with_content, with_reasoning), CALLS[:1], calls.style)
+        reading = read_calls(_body(conversation, CALLS[:1], with_content, with_reasoning), CALLS[:1], calls.style)
         word = with_content or with_reasoning or ""
         if reading is None or word not in reading.lead(0):
             continue
@@ -214,20 +226,22 @@ def _after_last(reading: Reading, content: Content) -> str:
     return end
 
 
-def _section(before: str, pair: Reading, start: str, end: str, content: Content, talk: Conversation) -> tuple[str, str]:
+def _section(
+    before: str, pair: Reading, start: str, end: str, content: Content, conversation: Conversation
+) -> tuple[str, str]:
     """What opens and closes the calls together."""
     opening, closing = _before_first_of(pair, before), _after_last(pair, content)
     section_start = opening[: len(opening) - len(start)] if opening.endswith(start) else ""
     section_end = closing[len(end) :]
     bare = not content.turn_end.strip() or split_turn_end(pair.tail(1), content.turn_end)[1]
     if section_end.strip() and not bare:
-        section_end = _section_end(section_start, section_end, talk)
+        section_end = _section_end(section_start, section_end, conversation)
     return (section_start, section_end) if (section_start + section_end).strip() else ("", section_end)
 
 
-def _section_end(section_start: str, section_end: str, talk: Conversation) -> str:
+def _section_end(section_start: str, section_end: str, conversation: Conversation) -> str:
     """The part of what follows the last call that is not the turn's end, where calls end a turn otherwise."""
-    eos = talk.template.tokens["eos_token"]
+    eos = conversation.template.tokens["eos_token"]
     if eos and eos in section_end:
         return section_end[: section_end.index(eos)]
     if not section_start.strip():
@@ -240,9 +254,9 @@ def _section_end(section_start: str, section_end: str, talk: Conversation) -> st
     return section_end if len(markers) <= count else section_end[: section_end.index(markers[count])]
 
 
-def _unmirrored(before: str, after: str, talk: Conversation) -> tuple[str, str]:
+def _unmirrored(before: str, after: str, conversation: Conversation) -> tuple[str, str]:
     """The end of a call where there is never a second one: a template that prints one call has no section."""
-    eos = talk.template.tokens["eos_token"]
+    eos = conversation.template.tokens["eos_token"]
     return (after[: after.index(eos)], "") if eos and eos in after else (after, "")
 
 
@@ -266,18 +280,18 @@ def _pattern(reading: Reading, start: str, end: str) -> Pattern:
     return tuple(part for part in pattern if part != "")
 
 
-def _learn_arguments(talk: Conversation, calls: Calls) -> ArgumentsFormat:
+def _learn_arguments(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
     if calls.style is ArgumentsStyle.TAGGED:
-        return _learn_tagged(talk, calls)
-    return ArgumentsFormat(calls.style, _layout(talk, calls.style), talk.form.arguments_as_string)
+        return _learn_tagged(conversation, calls)
+    return ArgumentsFormat(calls.style, _layout(conversation, calls.style), conversation.form.arguments_as_string)
 
 
-def _layout(talk: Conversation, style: ArgumentsStyle) -> JsonStyle:
+def _layout(conversation: Conversation, style: ArgumentsStyle) -> JsonStyle:
     """How nested arguments are laid out as JSON."""
-    turn = talk.turn(None, None, [_NESTED])
+    turn = conversation.turn(None, None, [_NESTED])
     span = find_object(turn, _NESTED.arguments, style) if turn else None
     if turn is None or span is None:
-        talk.report.warn("nested arguments are not printed as they are given")
+        conversation.report.warn("nested arguments are not printed as they are given")
         return JsonStyle()
     text = turn[span[0] : span[1]]
     if style is ArgumentsStyle.PYTHON_DICT:
@@ -287,7 +301,7 @@ def _layout(talk: Conversation, style: ArgumentsStyle) -> JsonStyle:
         return next((inner for inner in _inner_styles(text, wanted)), JsonStyle())
     found = json_style_of(text, wanted)
     if found is None:
-        talk.report.warn("the layout of arguments is not one of JSON serialisers")
+        conversation.report.warn("the layout of arguments is not one of JSON serialisers")
     return found or JsonStyle()
 
 
@@ -297,7 +311,7 @@ def _inner_styles(text: str, value: object) -> list[JsonStyle]:
     return [style for style in styles if dumps(dumps(value, style), JsonStyle(ensure_ascii=style.ensure_ascii)) == text]
 
 
-def _learn_tagged(talk: Conversation, calls: Calls) -> ArgumentsFormat:
+def _learn_tagged(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
     """A1 and A2: the pattern of one argument, the separator, and how each type is written."""
     one = calls.one
     words = one.words[0]
@@ -314,12 +328,14 @@ def _learn_tagged(talk: Conversation, calls: Calls) -> ArgumentsFormat:
     for text, slot in zip([*texts, end], [word.slot for word in first], strict=True):
         parts += [slot, text]
     pattern = tuple(part for part in parts if part != "")
-    values = _learn_types(talk, pattern)
+    values = _learn_types(conversation, pattern)
     if "string" in values and values["string"].encoding is not ValueEncoding.OMITTED:
         pattern = framed(pattern, values["string"])
     layout = JsonStyle(sort_keys=words[0].argument > words[second].argument)
     shown = [part if isinstance(part, str) else f"{{{part.value}}}" for part in pattern]
-    talk.report.found("A1", f"argument {shown!r}, between {separator!r}", "the text between two arguments", one.text)
+    conversation.report.found(
+        "A1", f"argument {shown!r}, between {separator!r}", "the text between two arguments", one.text
+    )
     return ArgumentsFormat(calls.style, layout, pattern=pattern, separator=separator, values=values)
 
 
@@ -331,20 +347,20 @@ def _beside(reading: Reading, start: int, end: int) -> tuple[str, str]:
     return reading.text[before:start], reading.text[end:after]
 
 
-def _learn_types(talk: Conversation, pattern: ArgumentPattern) -> dict[str, ValueStyle]:
+def _learn_types(conversation: Conversation, pattern: ArgumentPattern) -> dict[str, ValueStyle]:
     """How each JSON type is written, from one call with a value of each, or from a call for each."""
     at = pattern.index(ArgumentSlot.VALUE)
     before = next((part for part in pattern[at - 1 : at] if isinstance(part, str)), "")
     default = next((part for part in pattern[at + 1 : at + 2] if isinstance(part, str)), "")
-    stretches = _stretches(talk, TYPED)
+    stretches = _stretches(conversation, TYPED)
     if not stretches:
         for key in TYPED.arguments:
             chosen = {name: TYPED.arguments[name] for name in ("zka_str", key, "zkz_end")}
-            stretches |= _stretches(talk, replace(TYPED, arguments=chosen))
-        talk.report.warn("the template does not print arguments of every type")
+            stretches |= _stretches(conversation, replace(TYPED, arguments=chosen))
+        conversation.report.warn("the template does not print arguments of every type")
     styles = learn_values(stretches, TYPED.arguments, before)
     if not styles:
-        talk.report.warn("the values of arguments cannot be told from their markers; only text was seen")
+        conversation.report.warn("the values of arguments cannot be told from their markers; only text was seen")
     plain = stretches.get("zka_str", "")
     rest = plain[len(before) + len(TYPED.arguments["zka_str"]) + len(default) :]
     for kind, style in styles.items():
@@ -354,30 +370,34 @@ def _learn_types(talk: Conversation, pattern: ArgumentPattern) -> dict[str, Valu
             styles[kind] = replace(style, after=style.after.removesuffix(rest))
     text = styles.get("string")
     if text is not None and text.wrapped is not None:
-        styles["string"] = replace(text, wrapped=_when_wrapped(talk, text))
+        styles["string"] = replace(text, wrapped=_when_wrapped(conversation, text))
     unknown = sorted(kind for kind, style in styles.items() if style.encoding is ValueEncoding.UNKNOWN)
     if unknown:
-        talk.report.warn(f"how the template writes arguments of these types is not understood: {', '.join(unknown)}")
+        conversation.report.warn(
+            f"how the template writes arguments of these types is not understood: {', '.join(unknown)}"
+        )
     return styles
 
 
 _SPECIAL = "<>&\"'\\\n\t{}[]=:,#%$ \u00fc"
 
 
-def _when_wrapped(talk: Conversation, style: ValueStyle) -> Wrapped | None:
+def _when_wrapped(conversation: Conversation, style: ValueStyle) -> Wrapped | None:
     """The markers around some texts, with the characters for which they stand there."""
     texts = {f"zq{chr(97 + at)}_key": f"Hexmor{character}" for at, character in enumerate(_SPECIAL)}
-    stretches = _stretches(talk, replace(TYPED, arguments={**texts, "zz_end": "Jundra"}))
+    stretches = _stretches(conversation, replace(TYPED, arguments={**texts, "zz_end": "Jundra"}))
     characters = wrapping_characters(stretches, texts, style)
     assert style.wrapped is not None
     wrapped = replace(style.wrapped, characters=characters)
-    talk.report.found("A2", f"text with one of {characters!r} stands in {wrapped.opening!r}", "texts with one each")
+    conversation.report.found(
+        "A2", f"text with one of {characters!r} stands in {wrapped.opening!r}", "texts with one each"
+    )
     return wrapped
 
 
-def _stretches(talk: Conversation, call: Call) -> dict[str, str]:
+def _stretches(conversation: Conversation, call: Call) -> dict[str, str]:
     """The text between each key of a call and the next one, the key itself written as a zero byte."""
-    turn = talk.turn(None, None, [call])
+    turn = conversation.turn(None, None, [call])
     if turn is None:
         return {}
     first: dict[str, tuple[int, int]] = {}
@@ -387,11 +407,11 @@ def _stretches(talk: Conversation, call: Call) -> dict[str, str]:
     return {key: turn[end:start].replace(key, "\0") for (key, (_, end)), (_, (start, _)) in pairwise(rows)}
 
 
-def _learn_empty(talk: Conversation, result: CallsFormat, turn_end: str) -> CallsFormat:
+def _learn_empty(conversation: Conversation, result: CallsFormat, turn_end: str) -> CallsFormat:
     """T6: how a call without arguments is written, where the pattern does not say it."""
-    body = _body(talk, [NOTHING])
+    body = _body(conversation, [NOTHING])
     if NOTHING.name not in body and NOTHING.id not in body:
-        talk.report.warn("a call without arguments is not printed")
+        conversation.report.warn("a call without arguments is not printed")
         return result
     opening, closing = result.single or (result.section_start, result.section_end)
     predicted = opening + write_call(result, NOTHING.name, NOTHING.arguments, NOTHING.id, 0) + closing
@@ -406,5 +426,5 @@ def _learn_empty(talk: Conversation, result: CallsFormat, turn_end: str) -> Call
         at = slot.end
     parts.append(body[at:].removesuffix(turn_end).removesuffix(closing))
     pattern = tuple(part for part in parts if part != "")
-    talk.report.found("T6", f"a call without arguments is {pattern!r}", "a call with empty arguments", body)
+    conversation.report.found("T6", f"a call without arguments is {pattern!r}", "a call with empty arguments", body)
     return replace(result, without_arguments=pattern)
