@@ -12,6 +12,7 @@ One island may hold another: an envelope holds the scanner of its arguments.
 * `python_repairs`: the same where models write what is no literal,
 * `loose_python`: the same where quotes and commas follow no rule, and what is declared tells arguments apart,
 * `tagged_values`: what stands between two markers, raw text or a literal,
+* `literal_repairs`: such a literal where it is wrong in one place,
 * `xml_values`: the same with sections and entities of XML,
 * `notated_values`: JSON with quotes and keys of its own,
 * `nested_elements`: elements inside elements, named after the members of a value,
@@ -99,8 +100,12 @@ class MarkedValue(Value, Protocol):
         """The value is not of a declared type."""
 
     @property
-    def escaped(self) -> bool:
-        """The literal was escaped once too often."""
+    def repairs(self) -> list[str]:
+        """Kinds of anomalies: what a literal deviates in."""
+
+    @property
+    def unclosed(self) -> bool:
+        """A literal is certain, and not whole."""
 
     def finish(self) -> str:
         """The JSON that the closing marker makes certain."""

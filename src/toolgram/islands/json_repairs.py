@@ -76,11 +76,11 @@ class JsonRepairer:
 
     __slots__ = ("_comma", "_held", "_mode", "_quote", "_tight", "broken", "note", "out")
 
-    def __init__(self) -> None:
+    def __init__(self, quote: str = '"') -> None:
         self._mode = PLAIN
         self._held = ""  # what is being read, and is not decided
         self._comma = ""  # a comma, and the blanks behind it
-        self._quote = '"'  # of the open string
+        self._quote = quote  # of the open string
         self._tight = False  # the last character closed one
         self.out = ""
         self.note = ""

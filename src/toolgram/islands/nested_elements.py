@@ -24,7 +24,7 @@ import re
 from typing import Any
 
 from toolgram.islands import checked
-from toolgram.islands.tagged_values import TaggedValue
+from toolgram.islands.tagged_values import REPAIRS, TaggedValue
 from toolgram.parameters import UNDECLARED, Place
 
 BEGUN, LEAF, OBJECT, ARRAY, EITHER = _KINDS = "begun", "leaf", "object", "array", "either"
@@ -63,7 +63,7 @@ class ElementsScanner:
     over, and `broken` that the text at the returned position does not fit.
     """
 
-    __slots__ = ("_broken", "_frames", "_notation", "_parts", "odd", "out", "repeated", "tail")
+    __slots__ = ("_broken", "_frames", "_notation", "_parts", "odd", "out", "repairs", "repeated", "tail")
 
     def __init__(self, notation: tuple[str, ...], key: str = "", place: Place = UNDECLARED) -> None:
         self._notation = notation
@@ -71,6 +71,7 @@ class ElementsScanner:
         self._broken = False
         self._parts: list[str] = []
         self.odd = False
+        self.repairs: list[str] = []  # kinds of anomalies: what literals deviate in
         self.repeated: list[str] = []  # declared members that came twice
         self.out = ""
         self.tail = 0  # characters at the end of what the last `read` has consumed, behind all that it has written
@@ -184,6 +185,7 @@ class ElementsScanner:
             self._emit(leaf.finish())
             self._broken = leaf.broken
             self.odd |= leaf.odd
+            self.repairs += [kind for kind in leaf.repairs if kind not in self.repairs]
         elif frame.kind == BEGUN:
             self._emit(_WRITTEN[frame.place.container])
         else:
@@ -293,18 +295,19 @@ class ElementsScanner:
             ]
             for frame in self._frames
         ]
-        return [[*self._notation], frames, self.odd, [*self.repeated]]
+        return [[*self._notation], frames, self.odd, [*self.repeated], [*self.repairs]]
 
     @classmethod
     def load(cls, data: Any) -> ElementsScanner:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        notation, frames, odd, repeated = checked(data, list, list, bool, list)
+        notation, frames, odd, repeated, repairs = checked(data, list, list, bool, list, list)
         opening, closing, item = checked(notation, str, str, str)
         checked(repeated, *[str] * len(repeated))
+        checked(repairs, *[REPAIRS] * len(repairs))
         if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_DEPTH:
             raise ValueError("no nested elements")
         value = cls((opening, closing, item))
-        value.odd, value.repeated = odd, repeated
+        value.odd, value.repeated, value.repairs = odd, repeated, repairs
         value._frames = [_loaded(frame) for frame in frames]
         for outer, frame in zip([None, *value._frames], value._frames, strict=False):
             kind = None if outer is None else outer.kind

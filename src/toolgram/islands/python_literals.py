@@ -258,6 +258,11 @@ class PythonScanner:
         return OpenBrackets(brackets, quote, python=True)
 
     @property
+    def is_whole(self) -> bool:
+        """No bracket of a value is open."""
+        return self._stack == "k"
+
+    @property
     def in_string(self) -> bool:
         """Whether the next character, if it is no quote, is inside a string."""
         opened = self._state == "opening" and len(self._held) == 1

@@ -10,6 +10,9 @@ Strategy: what may stand there (the types of the parameter) decides the way of r
 * Either: what cannot be a literal of an allowed type is text from that character on.  What still can is held, and is
   at its end a literal if it is a whole one of an allowed type, else text.
 
+A list or object that is certain, and wrong in one place, is repaired (`literal_repairs`); the fence of a code block may
+stand around it. What a closing marker leaves open in it is closed.
+
 JSON that was escaped once too often (`[{\\"a\\": 1}]`) begins with a quote behind a backslash, where nothing else can
 have one; it is read without these backslashes.
 
@@ -27,6 +30,7 @@ from typing import Any
 
 from toolgram.islands import checked
 from toolgram.islands.held_text import add_piece
+from toolgram.islands.literal_repairs import FENCE, LiteralScanner, RepairedLiteral
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.parameters import TEXT_ONLY, Types
 
@@ -45,6 +49,9 @@ _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "t": "\t", "r": "\r", "b"
 _OPENERS = re.compile(r"[\[{ \t\r\n]*+").match
 _BITS = {"1": "true", "0": "false"}
 _BLANKS = " \t\r\n"
+REPAIRED, UNCLOSED = REPAIRS = "repaired_json", "unclosed_arguments"
+_FENCE = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{])").match
+_FENCE_BEGUN = re.compile(r"`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64}").fullmatch
 
 
 class TaggedValue:
@@ -58,16 +65,19 @@ class TaggedValue:
 
     __slots__ = (
         "_escapes",
+        "_fenced",
         "_held",
         "_literal",
         "_mode",
         "_quoted",
+        "_rest",
         "_scanner",
         "_tail",
         "_trimmed",
         "_types",
         "odd",
         "out",
+        "repairs",
         "tail",
     )
 
@@ -82,6 +92,9 @@ class TaggedValue:
         self._held: list[str] = []  # source of a literal that is not certain,
         self._literal: list[str] = []  # and its JSON, or that of what opens a text
         self._scanner: PythonScanner | None = None
+        self._fenced = False  # the literal stands in a fence
+        self._rest: RepairedLiteral | None = None  # what reads a literal behind the place where it is wrong
+        self.repairs: list[str] = []  # kinds of anomalies: what the literal deviates in
         self.out = ""
         self.odd = False
         if types == TEXT_ONLY and not quoted and not trimmed:
@@ -121,7 +134,8 @@ class TaggedValue:
     @property
     def in_string(self) -> bool:
         """The next character is inside a string of a literal that is certain: no marker can stand there."""
-        return self._mode == STREAMED and self._scanner is not None and self._scanner.in_string
+        reader = self._rest or self._scanner
+        return self._mode == STREAMED and reader is not None and reader.in_string
 
     @property
     def done(self) -> bool:
@@ -131,14 +145,18 @@ class TaggedValue:
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on from `pos`; `out` is the JSON that this makes certain. Returns where it breaks, or the end."""
         piece, self.tail = text[pos:], 0
-        if self._mode == BEGIN:
+        if self._mode == BEGIN and not self._fenced:
             bare = piece.lstrip(_BLANKS)
             if not bare:
                 add_piece(self._held, piece)
                 self.out = ""
                 return len(text)
-            self._begin(bare[0])
+            self._fenced = bare[0] == "`" and self._is_certain("{") | self._is_certain("[")
+            if not self._fenced:
+                self._begin(bare[0])
             piece = bare if self._trimmed and self._mode == TEXT else piece
+        if self._mode == BEGIN:
+            return pos + self._fence(piece)
         if self._mode == TEXT:
             self.out = self._text(piece)
         elif self._mode == STREAMED:
@@ -172,6 +190,29 @@ class TaggedValue:
             return self._as_text() + '"'
         return self._text("") + '"'
 
+    def _is_certain(self, bracket: str) -> bool:
+        """Whether this bracket, at the beginning, begins a literal: one of that type is allowed, and no text is."""
+        types = self._types
+        return types is not None and "string" not in types and (not types or _KINDS[bracket] in types)
+
+    def _fence(self, piece: str) -> int:
+        """The opening fence of a code block, up to the bracket behind it. How much of the piece fits."""
+        add_piece(self._held, piece)
+        text = "".join(self._held)
+        bare = text.lstrip(_BLANKS)
+        match = _FENCE(bare)
+        self.out = ""
+        if match is not None and self._is_certain(bare[match.end()]):
+            self._held.clear()
+            self._begin(bare[match.end()])
+            self.repairs.append(REPAIRED)
+            begin = len(piece) - len(bare) + match.end()
+            return begin + self._stream(piece[begin:])
+        if match is not None or not _FENCE_BEGUN(bare):
+            self._fenced = False
+            self.out = self._as_text()
+        return len(piece)
+
     def _begin(self, first: str) -> None:
         """The first character that is no blank has come."""
         types = self._types
@@ -180,18 +221,18 @@ class TaggedValue:
             kinds |= {"integer", "boolean"} if first in "01" else {"integer"}
         literal = kinds != {"string"} or (self._quoted and first in "\"'")
         if literal and (not types or kinds & types):
-            certain = types is not None and "string" not in types and first in "{["
+            certain = first in "{[" and self._is_certain(first)
             self._mode = STREAMED if certain else HELD
             self._escapes = "?" if certain else ""
-            self._start()
+            self._start(LiteralScanner if certain else PythonScanner)
         else:
             self._mode = TEXT
             self._literal = ['"', "" if self._trimmed else encode_basestring("".join(self._held))[1:-1]]
             self._held = []
             self.odd = types is not None and "string" not in types
 
-    def _start(self) -> None:
-        self._scanner = PythonScanner(keywords=True)
+    def _start(self, kind: type[PythonScanner]) -> None:
+        self._scanner = kind(keywords=True)
         self._scanner.read("_=", 0)
         self._scanner.alone = True
 
@@ -203,6 +244,8 @@ class TaggedValue:
             begin = match.end() if match else 0
             if begin < len(text):
                 self._escapes = "\\" if text[begin] == "\\" else ""
+                if self._escapes:
+                    self.repairs.append(REPAIRED)
         if not self._escapes.startswith("\\"):
             return self._scan(text)
         begin = min(begin, self._scan(text[:begin])) if begin else 0
@@ -224,31 +267,82 @@ class TaggedValue:
         return end
 
     @property
-    def escaped(self) -> bool:
+    def _escaped(self) -> bool:
         """The literal was escaped once too often."""
         return self._escapes.startswith("\\")
 
     def _scan(self, text: str) -> int:
         """Hand text to the scanner of literals; returns how much of it fits."""
+        if self._rest is not None:
+            return self._repair(self._rest, text, 0, [], 0)
         scanner = self._scanner
         assert scanner is not None
         end = scanner.read(text, 0)
-        if scanner.broken:
-            self._mode = BROKEN
         self.out = scanner.out.removeprefix(_OPENING)
         self.tail = end - scanner.mark
+        if scanner.broken:
+            rest = self._begin_repair()
+            if rest is None:
+                return end
+            if REPAIRED not in self.repairs:
+                self.repairs.append(REPAIRED)
+            return self._repair(rest, text, end, [self.out], end - self.tail)
         return end
+
+    def _begin_repair(self) -> RepairedLiteral | None:
+        """The scanner of literals has broken: what reads on from there, if anything can."""
+        scanner, rest = self._scanner, None
+        if isinstance(scanner, LiteralScanner) and not self._escaped:
+            rest = scanner.rest(FENCE if self._fenced else 0)
+        if rest is None or rest.broken:
+            self._mode = BROKEN
+            return None
+        self._rest = rest
+        self.out += rest.out
+        self.tail = 0 if rest.out else self.tail
+        return rest
+
+    def _repair(self, rest: RepairedLiteral, text: str, pos: int, parts: list[str], mark: int) -> int:
+        """Read on from `pos`; what comes before `mark` has written `parts`."""
+        while pos < len(text) and not rest.broken:
+            rest.read(text[pos])
+            pos += not rest.broken
+            if rest.out:
+                parts.append(rest.out)
+                mark = pos
+        if rest.broken:
+            self._mode = BROKEN
+        self.out, self.tail = "".join(parts), pos - mark
+        return pos
 
     def _close(self) -> str:
         """The rest of a literal: what the scanner wrote when told that nothing follows."""
-        scanner = self._scanner
+        rest, scanner, written = self._rest, self._scanner, ""
         assert scanner is not None
-        scanner.alone = False
-        scanner.read(")", 0)
-        if not scanner.done:
+        if rest is None:
+            scanner.alone = False
+            scanner.read(")", 0)
+            if scanner.done:
+                return scanner.out.removeprefix(_OPENING).removesuffix("}")
+            if scanner.broken:
+                written, self.out = scanner.out.removeprefix(_OPENING), ""
+                rest = self._begin_repair()
+            if rest is None:
+                self._mode = BROKEN
+                return ""
+        written += rest.finish()
+        if rest.broken:
             self._mode = BROKEN
             return ""
-        return scanner.out.removeprefix(_OPENING).removesuffix("}")
+        if rest.closers:
+            self.repairs.append(UNCLOSED)
+        return written
+
+    @property
+    def unclosed(self) -> bool:
+        """A literal is certain, and not whole."""
+        reader = self._rest or self._scanner
+        return self._mode == STREAMED and reader is not None and not reader.is_whole
 
     def _fits(self, written: str, source: str) -> bool:
         """Whether a held literal, now whole, is a value of an allowed type."""
@@ -298,25 +392,31 @@ class TaggedValue:
         """The state as JSON-able data."""
         types = None if self._types is None else sorted(self._types)
         scanner = self._scanner.dump() if self._scanner else None
+        rest = self._rest.dump() if self._rest else None
         spelt = [self._quoted, self._trimmed, self._tail, self._escapes]
-        return [types, *spelt, self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
+        read = [self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
+        return [types, *spelt, *read, self._fenced, rest, bool(self.repairs)]
 
     @classmethod
     def load(cls, data: Any) -> TaggedValue:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        types, quoted, trimmed, tail, escapes, mode, held, literal, scanner, odd = checked(
-            data, (list, None), bool, bool, str, ("", "?", "\\", "\\\\"), _MODES, str, str, (list, None), bool
+        spelt = (list, None), bool, bool, str, ("", "?", "\\", "\\\\")
+        read = _MODES, str, str, (list, None), bool
+        types, quoted, trimmed, tail, escapes, mode, held, literal, scanner, odd, fenced, rest, repaired = checked(
+            data, *spelt, *read, bool, (list, None), bool
         )
         if types is not None:
             checked(types, *[str] * len(types))
-        if (scanner is not None) != (mode in (HELD, STREAMED)):
+        if (scanner is not None) != (mode in (HELD, STREAMED)) or (rest is not None and mode != STREAMED):
             raise ValueError("a literal and its scanner go together")
         value = cls(None if types is None else frozenset(types), quoted, trimmed)
         value._tail = tail
         value._escapes, value._mode, value.odd = escapes, mode, odd
         value._held, value._literal = ([held] if held else []), ([literal] if literal else [])
+        value._fenced, value.repairs = fenced, [REPAIRED] if repaired else []
+        value._rest = None if rest is None else RepairedLiteral.load(rest)
         if scanner is not None:
-            value._scanner = PythonScanner.load(scanner)
+            value._scanner = (LiteralScanner if mode == STREAMED else PythonScanner).load(scanner)
             if not value._scanner.alone:
                 raise ValueError("no scanner of a value")
         return value

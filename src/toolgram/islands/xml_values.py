@@ -51,9 +51,14 @@ class XmlValue:
         return self._inside.odd
 
     @property
-    def escaped(self) -> bool:
-        """The literal was escaped once too often."""
-        return self._inside.escaped
+    def repairs(self) -> list[str]:
+        """Kinds of anomalies: what a literal deviates in."""
+        return self._inside.repairs
+
+    @property
+    def unclosed(self) -> bool:
+        """A literal is certain, and not whole."""
+        return self._inside.unclosed
 
     @property
     def in_string(self) -> bool:

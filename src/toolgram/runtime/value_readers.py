@@ -155,7 +155,8 @@ def _say(stream: Stream, written: str, source: str) -> None:
 def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int) -> int:
     """The closing marker has come."""
     unclosed = "unclosed_value" in stream.state.row[symbol.trigger].actions
-    if (unclosed and stream.calls.read_on) or not finish_value(stream, value):
+    cut = value.unclosed and symbol.trigger in stream.program.stop
+    if cut or (unclosed and stream.calls.read_on) or not finish_value(stream, value):
         stream.unexpected_input()
         return begin
     _leave(stream, symbol.trigger, text[begin:end], symbol_why(symbol))
@@ -165,7 +166,7 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
 def end_value(stream: Stream) -> bool:
     """The output ends in a value. Whether that closes it: nothing was cut off, nothing else should have."""
     value = cast(MarkedValue, stream.island)
-    if not stream.stopped or stream.calls.read_on:
+    if not stream.stopped or stream.calls.read_on or value.unclosed:
         return False
     if not finish_value(stream, value):
         return False
@@ -181,10 +182,10 @@ def end_value(stream: Stream) -> bool:
 def finish_value(stream: Stream, value: MarkedValue) -> bool:
     """Pass on the rest of a value that is over. Whether it is whole."""
     written = value.finish()
-    if value.broken or (value.escaped and stream.program.strict):
+    if value.broken or (value.repairs and stream.program.strict):
         return False
-    if value.escaped:
-        stream.events.note("repaired_json", stream.calls.key)
+    for kind in value.repairs:
+        stream.events.note(kind, stream.calls.key)
     if value.odd and stream.calls.wrapper is None:
         stream.events.note("unexpected_type", stream.calls.key)
     if written:
@@ -198,9 +199,12 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
     """A value that ends by itself."""
     value = cast(Value, stream.island)
     end = _take(stream, value, text, pos, len(text), final and stream.ended)
-    if value.broken:
+    repairs: list[str] = getattr(value, "repairs", [])
+    if value.broken or (value.done and repairs and stream.program.strict):
         stream.unexpected_input()
     elif value.done:
+        for kind in repairs:
+            stream.events.note(kind, stream.calls.key)
         if getattr(value, "odd", False):
             stream.events.note("unexpected_type", stream.calls.key)
         if stream.calls.wrapper is not None:

@@ -1,0 +1,215 @@
+"""A literal between markers that is wrong in one local, decidable place.
+
+Strategy: the scanner of literals reads what is JSON or Python, and breaks where it is neither. Only then this comes
+in: the open brackets and what the scanner has not decided go over to a scanner of JSON with a repairer in front of it,
+which reads the rest. So a clean literal costs nothing, and what is repaired is what the repairer says for all JSON.
+
+Two things are left undecided for that by `LiteralScanner`: a quote that ends a string, until it is seen that what
+follows may stand behind a string, and a key without quotes. Python's tuples are never open in JSON, so where one is,
+nothing is repaired.
+
+A marker ends the literal. What is open then, behind a whole value, is closed; brackets behind the literal are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from toolgram.islands import checked
+from toolgram.islands.json_repairs import JsonRepairer
+from toolgram.islands.json_values import (
+    COLON,
+    FIRST_ITEM,
+    FIRST_KEY,
+    ITEM,
+    ITEM_STRING,
+    KEY_STRING,
+    MEMBER_STRING,
+    MEMBER_VALUE,
+    JsonScanner,
+)
+from toolgram.islands.python_literals import READERS, PythonScanner
+
+_BLANKS = " \t\r\n"
+_MOST_BLANKS = 64
+_ENDS_STRING = ",:)]}"
+_BEHIND = " \t\r\n}]"
+FENCE = 3  # backticks
+# States of the scanner of literals in which nothing is held, and where a scanner of JSON stands there.
+_PLACES = {"value": MEMBER_VALUE, "colon": COLON, "after": 0}
+_KEY_BEGINS = re.compile(r"[ \t\r\n\f]*+[A-Za-z_$]").match
+
+
+class LiteralScanner(PythonScanner):
+    """The scanner of one literal, which breaks where a string may go on behind a quote, and at a bare key."""
+
+    __slots__ = ()
+
+    def __init__(self, keywords: bool = True, max_depth: int = 256) -> None:
+        super().__init__(keywords, max_depth)
+        self._readers = _READERS
+        self.alone = True
+
+    # Undecided: a key without quotes, what a minus begins, what a quote ends.
+
+    def _item(self, text: str, pos: int) -> int:
+        if self._stack[-1] == "{" and _KEY_BEGINS(text, pos):
+            return self._unfit(text, pos)
+        return super()._item(text, pos)
+
+    def _sign(self, text: str, pos: int) -> int:
+        if text[pos] != "-":
+            return self._number(text, pos)
+        self._state, self._held = "minus", "-"
+        return pos + 1
+
+    def _minus(self, text: str, pos: int) -> int:
+        if not (text[pos].isdecimal() or text[pos] == "."):
+            self.broken = True
+            return pos
+        self._parts.append("-")
+        self._state, self._held = "sign", ""
+        return pos
+
+    def _escape(self, text: str, pos: int) -> int:
+        end = super()._escape(text, pos)
+        if self.broken:
+            self._held += text[pos:end]
+        return end
+
+    def _close_string(self) -> None:
+        if self._state == "opening":
+            self._quote = self._held[0]
+        super()._close_string()
+        self._held = self._quote
+
+    def _closed(self, text: str, pos: int) -> int:
+        char = text[pos]
+        if char in _BLANKS and len(self._held) <= _MOST_BLANKS:
+            self._held += char
+            return pos + 1
+        if char in _ENDS_STRING or char in _BLANKS:
+            self._held = ""
+            self._parts.append('"')
+            self._state = self._then
+        else:
+            self.broken = True
+        return pos
+
+    def rest(self, fence: int) -> RepairedLiteral | None:
+        """Behind the place where the literal has broken: what reads on there, and has read what was not decided. None
+        where JSON has no such place. `fence` is how many backticks may stand behind the literal."""
+        frames, is_key = self._stack[1:], self._then == "colon"
+        if frames.strip("{["):
+            return None
+        in_map, state, held = frames[-1:] == "{", self._state, self._held
+        scanner = JsonScanner()
+        scanner.accept_controls()
+        scanner.stack = list(frames)
+        after = scanner.after_value()
+        if state == "item":
+            held = "," if self._lead == ", " else ""
+            place = after if held else FIRST_KEY if in_map else FIRST_ITEM
+        elif state in ("closed", "escape") and len(self._quote) == 1:
+            place = KEY_STRING if is_key else MEMBER_STRING if in_map else ITEM_STRING
+        elif state in ("word", "minus") and not is_key:
+            place = MEMBER_VALUE if in_map else ITEM
+        elif state in _PLACES:
+            place, held = _PLACES[state] or after, ""
+        else:
+            return None
+        scanner.state = place
+        rest = RepairedLiteral(scanner, JsonRepairer(self._quote[:1] or '"'), fence)
+        written = []
+        for character in held:
+            rest.read(character)
+            written.append(rest.out)
+        rest.out = "".join(written)
+        return rest
+
+
+class RepairedLiteral:
+    """The rest of a literal, one character at a time through the repairer. `out` is the JSON that the last character
+    has made certain, and `broken` says that it does not fit. `closers` are brackets that only the marker has closed."""
+
+    __slots__ = ("_fence", "_repairer", "_scanner", "broken", "closers", "out")
+
+    def __init__(self, scanner: JsonScanner, repairer: JsonRepairer, fence: int) -> None:
+        self._scanner, self._repairer = scanner, repairer
+        self._fence = fence
+        self.out = self.closers = ""
+        self.broken = False
+
+    def read(self, character: str) -> None:
+        """Read a character."""
+        written: list[str] = []
+        taken = False
+        while not (taken or self.broken):
+            if self._scanner.done:
+                self._behind(character)
+                break
+            taken = self._repairer.read(character, self._scanner)
+            self.broken = self._repairer.broken
+            if self._repairer.out and not self.broken:
+                written.append(self._write(self._repairer.out))
+        self.out = "".join(written)
+
+    def _behind(self, character: str) -> None:
+        """A character behind the literal: a blank, a bracket too many, or the fence that was opened before it."""
+        if character == "`" and self._fence:
+            self._fence -= 1
+        else:
+            self.broken = character not in _BEHIND
+
+    def _write(self, text: str) -> str:
+        scanner = self._scanner
+        scanner.run(text, 0, 0)
+        self.broken = scanner.broken or scanner.end < len(text)
+        return scanner.out
+
+    def finish(self) -> str:
+        """The JSON that a closing marker makes certain."""
+        scanner, written = self._scanner, ""
+        if self._repairer.at_quote:
+            self._repairer.end_string()
+            written = self._write(self._repairer.out)
+        elif not scanner.done:
+            self.read(" ")  # which ends a number or a word
+            written = self.out
+        if scanner.done or self.broken:
+            return written
+        self.broken = not (self._repairer.idle and scanner.is_behind_value)
+        self.closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack))
+        return written + self.closers
+
+    @property
+    def is_whole(self) -> bool:
+        """No bracket of the value is open."""
+        return self._scanner.done
+
+    @property
+    def in_string(self) -> bool:
+        """The next character is inside a string."""
+        return self._scanner.in_string and not self._repairer.at_quote
+
+    def dump(self) -> list[Any]:
+        """The state as JSON-able data."""
+        return [self._scanner.dump(), self._repairer.dump(), self._fence]
+
+    @classmethod
+    def load(cls, data: Any) -> RepairedLiteral:
+        """The inverse of `dump`. Raises ValueError for what is none."""
+        scanner, repairer, fence = checked(data, list, list, range(FENCE + 1))
+        return cls(JsonScanner.load(scanner), JsonRepairer.load(repairer), fence)
+
+
+_READERS: dict[str, Callable[[Any, str, int], int]] = {
+    **READERS,
+    "item": LiteralScanner._item,
+    "closed": LiteralScanner._closed,
+    "escape": LiteralScanner._escape,
+    "number": LiteralScanner._sign,
+    "minus": LiteralScanner._minus,
+}
