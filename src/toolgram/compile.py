@@ -307,10 +307,12 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
 
 def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], home: StateProgram) -> None:
     """The expressions of a tagged value: over its text, to the marker that ends it, or what may become one."""
-    ends = _ends_of_value(spec, state, symbols, _LINE_END)
+    brackets = _CLOSING_BRACKETS if state.typed == "notated" else ""
+    ends = _ends_of_value(spec, state, symbols, _LINE_END, brackets)
     firsts = "".join(sorted({text[0] for text, _ in symbols} | {"\n" for end in ends.whole if end.startswith("\n")}))
     if not firsts:
         return
+    firsts += "})]" if brackets and firsts else ""
     state.start = re.compile(f"[{re.escape(firsts)}]").search
     if ends.passed:  # the opener of another call: behind it, no argument of this one can begin
         for trigger, text, (way, _, begun_way) in openers_ahead(spec, home):
@@ -335,14 +337,15 @@ class _EndsOfValue(NamedTuple):
 
 
 _LINE_END = "\n?"
+_CLOSING_BRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{_MOST_BLANKS}}}+){{0,16}}+"
 
 
 def _ends_of_value(
-    spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], line_end: str = ""
+    spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], line_end: str = "", brackets: str = ""
 ) -> _EndsOfValue:
     """What ends a value. Text may contain the marker. So it counts only where what follows it (blanks aside) is what
     must follow it there, or may still become that. A `line_end` in front of a marker that is not the value's own
-    belongs to the marker."""
+    belongs to the marker; `brackets` may stand before one that closes a call."""
     literals = [text for text, _ in symbols]
     ends = _EndsOfValue([], [], [], [])
     for text, symbol in symbols:
@@ -350,8 +353,10 @@ def _ends_of_value(
         after = move.dest
         foreign = "unclosed_value" in move.actions
         lines = foreign and not {"\n", f"\n{text}"} & {*literals} and not text.startswith("\n")
-        opening = (line_end if lines else "") + re.escape(text)
-        ends.partials.append(partial_pattern([text, *([f"\n{text}"] if lines and line_end else [])]))
+        opening = brackets or (line_end if lines else "")
+        opening += re.escape(text)
+        begun = partial_pattern([text, *([f"\n{text}"] if lines and line_end else [])])
+        ends.partials.append(f"{brackets}(?:{begun})?" if brackets else begun)
         next_argument = after.meaning == "argument_key" and foreign
         if next_argument or (move.repair and "end_call" in move.actions):
             ahead = look_ahead_for_value(spec, after) if next_argument else look_ahead(spec, after)

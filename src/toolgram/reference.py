@@ -25,7 +25,7 @@ from transitions.extensions.states import Tags, add_state_features
 
 from toolgram.errors import ToolgramError
 from toolgram.events import Status
-from toolgram.islands import value_island, value_kind
+from toolgram.islands import read_whole, value_island, value_kind
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Message, ToolCall
 from toolgram.spec import ACTIONS, Spec, Transition
@@ -247,8 +247,7 @@ def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
             source = marked.out + marked.finish()
         elif name != "json_value":
             value = value_island(value_kind(tag, alone=True), "", None, spec.notation, key)
-            value.read(source, 0, True)
-            source = value.out
+            _, source = read_whole(value, source, 0)
         yield f"{json.dumps(key)}: {source}"
 
 

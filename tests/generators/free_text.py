@@ -1,4 +1,5 @@
-"""The terminals of free text that a grammar has to say and that follow from the machine: TEXT, THOUGHT and VALUE.
+"""The terminals of free text that a grammar has to say and that follow from the machine: TEXT, THOUGHT, VALUE, and the
+strings of a notation.
 
 Strategy: free text is whatever no marker of its state begins in, and a value whatever nothing begins in that ends one.
 Both are known once the format is compiled. `python -m tests.generators.free_text NAME ...` writes them into grammars.
@@ -15,11 +16,11 @@ from toolgram.compile import compile_spec, value_ends
 from toolgram.derive.format_builder import slashed
 from toolgram.spec import Literal, Spec
 
-LINE = re.compile(r"^(?:%override )?(TEXT|THOUGHT|VALUE)(?:\.-?\d+)?: /(.*)/$", re.MULTILINE)
+LINE = re.compile(r"^(?:%override )?(TEXT|THOUGHT|VALUE|NOTATED_STRING)(?:\.-?\d+)?: /(.*)/$", re.MULTILINE)
 
 
 def free_text(spec: Spec) -> dict[str, str]:
-    """The regular expressions of TEXT, THOUGHT and VALUE, where the format has them, as they stand between slashes."""
+    """The regular expressions of these terminals, where the format has them, as they stand between slashes."""
     program = compile_spec(spec)
     found: dict[str, list[str]] = {"TEXT": [], "THOUGHT": [], "VALUE": []}
     roles = {"content": "TEXT", "reasoning": "THOUGHT"}
@@ -30,7 +31,13 @@ def free_text(spec: Spec) -> dict[str, str]:
         elif state.meaning == "value" and "value_end" not in state.row:
             found["VALUE"] += value_ends(spec, program, name)
             found["VALUE"] += [re.escape("<![CDATA[")] if state.typed == "xml" else []
-    return {name: slashed(f"(?:(?!{'|'.join(dict.fromkeys(ends))})[\\s\\S])+") for name, ends in found.items() if ends}
+    said = {name: f"(?:(?!{'|'.join(dict.fromkeys(ends))})[\\s\\S])+" for name, ends in found.items() if ends}
+    for name, state in program.states.items():
+        if state.typed == "notated":
+            opening, closing = map(re.escape, spec.notation)
+            ends = "|".join([closing, *value_ends(spec, program, name)])
+            said["NOTATED_STRING"] = f"{opening}(?:(?!{ends})[\\s\\S])*{closing}"
+    return {name: slashed(each) for name, each in said.items()}
 
 
 def written(path: Path, spec: Spec) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolgram.islands import value_island, value_kind
+from toolgram.islands import read_whole, value_island, value_kind
 from toolgram.runtime.stream import REJECTED, TraceStep
 from toolgram.spec import END, TEXT, Literal, Spec, is_json_trigger
 
@@ -245,7 +245,7 @@ class _Reader:
         assert skipped is not None
         if typed != "json":
             value = value_island(value_kind(typed, alone=True), typed, None, self.spec.notation)
-            end = value.read(self.output, skipped.end(), True)
+            end, _ = read_whole(value, self.output, skipped.end())
             return (-1, -1) if value.broken else (skipped.end(), end)
         try:
             _, end = json.JSONDecoder(strict=False).raw_decode(self.output, skipped.end())

@@ -166,6 +166,18 @@ def plain_value(kind: str, typed: str, types: Types, raw: str) -> str | None:
     return found
 
 
+def read_whole(value: Value, text: str, pos: int) -> tuple[int, str]:
+    """Read a value to its end, or to that of `text`: the new position, and its JSON. Some stop on the way."""
+    written = []
+    while pos < len(text) and not (value.done or value.broken):
+        end = value.read(text, pos, True)
+        written.append(value.out)
+        if end == pos:
+            break
+        pos = end
+    return pos, "".join(written)
+
+
 def _told(typed: str, types: Types) -> Types:
     """The types of a value whose markers may say whether it is text. What is declared goes before that."""
     if typed == "text":

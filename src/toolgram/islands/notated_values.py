@@ -6,6 +6,11 @@ Strategy: a stack of brackets and one expectation, token by token; a token that 
 bare key) is taken only when its end is seen.  What JSON itself writes is read as well (its quotes, blanks, `null`), and
 Python's words.  Strings are passed on while they come; everything else is a few characters long.  What stands without
 quotes is typed as any raw value: by the types of the parameter where it is the whole value, else by itself.
+
+What is wrong in one place is repaired as in JSON where this notation leaves one reading: a comma too many or too few, a
+colon twice, a comment behind a value or before a key, keys in the quotes of Python, a quote of JSON inside a string of
+JSON. A comma is written with what follows it. `read` stops at the quotes of a string, so that its reader can look there
+for what closes the call: a string whose quote is missing would take the next call for its text.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, JSON_STRING, DONE, BROKEN = 
 MAX_DEPTH = 256
 MAX_TOKEN = 1024
 MAX_WORD = 100  # what stands without quotes
+_REPAIRED = "repaired_json"
 
 _BLANKS = re.compile(r"[ \t\r\n]*+").match
 _SCALAR = re.compile(r"[^,:{}\[\]()\"'<>\s][^,{}\[\]()\"<>\r\n]*+").match
@@ -34,6 +40,13 @@ _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL).match
 _TEXT = re.compile(r'[^"\\]++').match
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})').match
 _ESCAPE_BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
+_REMARK = r"/\*(?:[^*<]|\*(?!/)){0,256}+\*/|(?://|#)[^\r\n<]{0,256}+[\r\n]"
+_REMARK_BEGUN = r"/(?:\*(?:[^*<]|\*(?!/)){0,256}+\*?|/[^\r\n<]{0,256}+)?|#[^\r\n<]{0,256}+"
+_COMMENT = re.compile(_REMARK).match
+_COMMENT_BEGUN = re.compile(_REMARK_BEGUN).fullmatch
+_SPACE = r"[ \t\r\n]{0,64}+"
+_QUOTE_ENDS = re.compile(rf"\"{_SPACE}(?:(?:{_REMARK}){_SPACE})?(?:[,:}}\])\"'<]|\Z)").match
+_QUOTE_WAITS = re.compile(rf"\"{_SPACE}(?:{_REMARK_BEGUN}|(?:{_REMARK}){_SPACE})?").fullmatch
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -45,14 +58,16 @@ class NotatedScanner:
     that the text at the returned position does not fit.
     """
 
-    __slots__ = ("_quotes", "_state", "_types", "odd", "out", "stack", "tail")
+    __slots__ = ("_lead", "_quotes", "_state", "_types", "_was", "odd", "out", "repairs", "stack", "tail")
 
     def __init__(self, quotes: tuple[str, ...], types: Types = None) -> None:
         self._quotes = quotes
         self._types = types
         self.odd = False
-        self.tail = 0  # blanks at the end of what the last `read` has consumed, behind all that it has written
-        self._state = VALUE
+        self.tail = 0  # how many characters the last `read` took behind those that have written `out`
+        self._state = self._was = VALUE
+        self._lead = ""  # a comma that is not written yet
+        self.repairs: list[str] = []  # kinds of anomalies: what the value deviates in
         self.stack = ""
         self.out = ""
 
@@ -66,10 +81,33 @@ class NotatedScanner:
         """The next character cannot be part of the value."""
         return self._state == BROKEN
 
+    @property
+    def quote(self) -> str:
+        """What closes the open string; nothing outside one."""
+        return self._quotes[1] if self._state == STRING else '"' if self._state == JSON_STRING else ""
+
+    @property
+    def lacks_brackets(self) -> bool:
+        """Broken behind a whole value, with brackets open."""
+        return self._state == BROKEN and self._was == AFTER
+
+    def close(self) -> str:
+        """The JSON that closes the string and the brackets that are open. The value is over."""
+        written = '"' if self.quote else ""
+        written += "".join(_CLOSING[bracket] for bracket in reversed(self.stack))
+        self._state, self.stack = DONE, ""
+        return written
+
+    def resume(self) -> None:
+        """Stand where the value broke, as if nothing had come."""
+        self._state = self._was
+
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Consume `text` from `pos` on. Stops before a token that may still grow, unless this is the end (`final`)."""
-        self.out, self.tail = "", 0
-        while pos < len(text) and self._state not in (DONE, BROKEN):
+        """Consume `text` from `pos` on, up to the next quote of a string. Stops before a token that may still grow,
+        unless this is the end (`final`)."""
+        self.out, begin, mark = "", self.quote, pos
+        while pos < len(text) and self._state not in (DONE, BROKEN) and self.quote == begin:
+            written = len(self.out)
             if self._state == STRING:
                 end = self._string(text, pos)
             elif self._state == JSON_STRING:
@@ -77,12 +115,24 @@ class NotatedScanner:
             else:
                 blank = _BLANKS(text, pos)
                 assert blank is not None
-                self.tail, pos = blank.end() - pos, blank.end()
+                pos = blank.end()
                 end = self._token(text, pos, final) if pos < len(text) else pos
             if end == pos:
                 break
-            pos, self.tail = end, 0
+            pos = end
+            mark = pos if len(self.out) > written else mark
+            if begin == '"' and text[pos - 1] == begin:
+                break
+        self.tail = pos - mark
         return pos
+
+    def _write(self, text: str) -> None:
+        self.out += self._lead + text
+        self._lead = ""
+
+    def _repaired(self) -> None:
+        if _REPAIRED not in self.repairs:
+            self.repairs.append(_REPAIRED)
 
     def _string(self, text: str, pos: int) -> int:
         closing = self._quotes[1]
@@ -101,22 +151,29 @@ class NotatedScanner:
 
     def _token(self, text: str, pos: int, final: bool) -> int:
         state, char = self._state, text[pos]
+        if char in "/#" and state in (AFTER, COLON, KEY, FIRST_KEY):
+            return self._comment(text, pos, final)
         if state in (COLON, AFTER):
-            return self._punctuation(char, pos)
-        if state in (FIRST, FIRST_KEY) and self.stack and char == _CLOSING[self.stack[-1]]:
+            return self._punctuation(text, pos, final)
+        if state != VALUE and self.stack and char == _CLOSING[self.stack[-1]]:
             return self._close(pos)
         if state in (KEY, FIRST_KEY):
             return self._key(text, pos, final)
+        if self._lead and char == "]":
+            return self._close(pos)
+        if char == ":" and self.stack[-1:] != "[":
+            self._repaired()
+            return pos + 1
         opening = self._quotes[0]
         if text.startswith(opening, pos):
-            self.out += '"'
+            self._write('"')
             self._state = STRING
             return pos + len(opening)
         if char in "{[":
             if len(self.stack) >= MAX_DEPTH:
                 return self._break(pos)
+            self._write(char)
             self.stack += char
-            self.out += char
             self._state = FIRST_KEY if char == "{" else FIRST
             return pos + 1
         if not final and opening.startswith(text[pos:]):
@@ -124,17 +181,22 @@ class NotatedScanner:
         if char == "'":
             return self._python_string(text, pos, final)
         if char == '"':
-            self.out += char
+            self._write(char)
             self._state = JSON_STRING
             return pos + 1
         return self._scalar(text, pos, final)
 
+    def _comment(self, text: str, pos: int, final: bool) -> int:
+        match = _COMMENT(text, pos)
+        if match is not None:
+            self._repaired()
+            return match.end()
+        return pos if not final and _COMMENT_BEGUN(text, pos) else self._break(pos)
+
     def _in_json_string(self, text: str, pos: int, final: bool) -> int:
         """The inside of a string in JSON's quotes: a line end may be in it, and a backslash that escapes nothing."""
         if text[pos] == '"':
-            self.out += '"'
-            self._after_value()
-            return pos + 1
+            return self._quote_of_json(text, pos, final)
         run = _TEXT(text, pos)
         if run is not None:
             self.out += encode_basestring(run.group())[1:-1]
@@ -148,11 +210,23 @@ class NotatedScanner:
         self.out += "\\\\"
         return pos + 1
 
+    def _quote_of_json(self, text: str, pos: int, final: bool) -> int:
+        """A quote ends the string where a comma, a colon, a bracket, a quote, a marker or the end follows it."""
+        if not final and _QUOTE_WAITS(text, pos):
+            return pos
+        if _QUOTE_ENDS(text, pos):
+            self.out += '"'
+            self._after_value()
+        else:
+            self._repaired()
+            self.out += '\\"'
+        return pos + 1
+
     def _python_string(self, text: str, pos: int, final: bool) -> int:
         match = _PYTHON_STRING(text, pos)
         if match is None:
             return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
-        self.out += json.dumps(match[1].replace("\\'", "'"), ensure_ascii=False)
+        self._write(json.dumps(match[1].replace("\\'", "'"), ensure_ascii=False))
         self._after_value()
         return match.end()
 
@@ -164,7 +238,7 @@ class NotatedScanner:
             return pos
         value = TaggedValue(None if self.stack else self._types)
         value.read(match.group().rstrip(), 0, True)
-        self.out += value.out + value.finish()
+        self._write(value.out + value.finish())
         self.odd |= value.odd
         self._after_value()
         return match.end()
@@ -186,6 +260,12 @@ class NotatedScanner:
                 return self._take_key(json.loads(match.group(), strict=False), match.end())
             except ValueError:
                 return self._break(pos)
+        if text[pos] == "'":
+            match = _PYTHON_STRING(text, pos)
+            if match is None:
+                return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
+            self._repaired()
+            return self._take_key(match[1].replace("\\'", "'"), match.end())
         match = _BARE_KEY(text, pos)
         if match is None or (match.end() - pos > MAX_TOKEN):
             return self._break(pos)
@@ -194,11 +274,12 @@ class NotatedScanner:
         return self._take_key(match.group(), match.end())
 
     def _take_key(self, key: str, end: int) -> int:
-        self.out += json.dumps(key, ensure_ascii=False)
+        self._write(json.dumps(key, ensure_ascii=False))
         self._state = COLON
         return end
 
-    def _punctuation(self, char: str, pos: int) -> int:
+    def _punctuation(self, text: str, pos: int, final: bool) -> int:
+        char = text[pos]
         if self._state == COLON:
             if char != ":":
                 return self._break(pos)
@@ -207,13 +288,22 @@ class NotatedScanner:
             return pos + 1
         if char == _CLOSING[self.stack[-1]]:
             return self._close(pos)
+        in_map, opening = self.stack[-1] == "{", self._quotes[0]
         if char != ",":
-            return self._break(pos)
-        self.out += ", "
-        self._state = KEY if self.stack[-1] == "{" else VALUE
-        return pos + 1
+            begins = text.startswith(opening, pos) or char in "\"'_" or char.isalnum()
+            if not begins and not final and opening.startswith(text[pos:]):
+                return pos
+            if not begins and (in_map or char not in "{["):
+                return self._break(pos)
+            self._repaired()  # the comma is missing
+        self._lead = ", "
+        self._state = KEY if in_map else VALUE
+        return pos + 1 if char == "," else self._token(text, pos, final)
 
     def _close(self, pos: int) -> int:
+        if self._lead:
+            self._repaired()
+            self._lead = ""
         self.out += _CLOSING[self.stack[-1]]
         self.stack = self.stack[:-1]
         self._after_value()
@@ -223,7 +313,7 @@ class NotatedScanner:
         self._state = AFTER if self.stack else DONE
 
     def _break(self, pos: int) -> int:
-        self._state = BROKEN
+        self._was, self._state = self._state, BROKEN
         return pos
 
     def open_brackets(self) -> None:
@@ -231,17 +321,21 @@ class NotatedScanner:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return [*self._quotes, self._state, self.stack, None if self._types is None else sorted(self._types), self.odd]
+        types = None if self._types is None else sorted(self._types)
+        return [*self._quotes, self._state, self.stack, types, self.odd, bool(self._lead), bool(self.repairs)]
 
     @classmethod
     def load(cls, data: Any) -> NotatedScanner:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        opening, closing, state, stack, types, odd = checked(data, str, str, _STATES, str, (list, None), bool)
+        opening, closing, state, stack, types, odd, lead, repaired = checked(
+            data, str, str, _STATES, str, (list, None), bool, bool, bool
+        )
         if types is not None:
             checked(types, *[str] * len(types))
         scanner = cls((opening, closing), None if types is None else frozenset(types))
         scanner.odd = odd
         scanner._state, scanner.stack = state, stack
+        scanner._lead, scanner.repairs = ", " if lead else "", [_REPAIRED] if repaired else []
         keyed, listed = state in (KEY, FIRST_KEY), state == FIRST
         if (
             not (opening and closing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from toolgram.compile import PASSED, Symbol
 from toolgram.islands import MarkedValue, Value
@@ -12,6 +12,12 @@ from toolgram.runtime.calls import READ_ON, READ_ON_IN_CALL
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 from toolgram.spec import END
+
+if TYPE_CHECKING:
+    from toolgram.islands.notated_values import NotatedScanner
+
+_BLANKS = " \t\r\n"
+_BRACKETS = {"{": "})", "[": "]"}  # what closes a bracket; the arguments may stand in parentheses
 
 
 def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -123,7 +129,7 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
 
 def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bool = False) -> int:
     """Hand a piece of `text` to the island, and pass on what that makes certain."""
-    end = pos + value.read(text[pos:end], 0, final)
+    end = value.read(text, pos, final) if end == len(text) else pos + value.read(text[pos:end], 0, final)
     tail = getattr(value, "tail", 0)
     pieces = stream.source.pieces
     if value.out and tail > end - pos:  # some of what waits has been taken before
@@ -198,27 +204,126 @@ def finish_value(stream: Stream, value: MarkedValue) -> bool:
 def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
     """A value that ends by itself."""
     value = cast(Value, stream.island)
-    end = _take(stream, value, text, pos, len(text), final and stream.ended)
+    closable = bool(stream.state.literals)  # by the closing marker of the call
+    while True:
+        if closable and _in_quotes(value):
+            begin, end, symbol = _closer_in_string(stream, cast("NotatedScanner", value), text, pos, final)
+            if symbol is not None and symbol.kind != PASSED and _closes(stream, symbol, text, end):
+                return _end_string(stream, cast("NotatedScanner", value), symbol, text, pos, begin, end)
+            at = _take(stream, value, text, pos, begin if symbol is None else end)
+            if symbol is None and at == begin < len(text):
+                if final:
+                    stream.unfinished.append(stream.source.take(text, begin, len(text)))
+                    return len(text)
+                stream.buffer = text[begin:]
+                return WAIT
+        else:
+            at = _take(stream, value, text, pos, len(text), final and stream.ended)
+        if value.broken or value.done or at in (pos, len(text)):
+            break
+        pos = at
+    if value.broken and closable and _lacks_brackets(value):
+        return _close_brackets(stream, cast("NotatedScanner", value), text, at, final)
     repairs: list[str] = getattr(value, "repairs", [])
     if value.broken or (value.done and repairs and stream.program.strict):
         stream.unexpected_input()
     elif value.done:
-        for kind in repairs:
-            stream.events.note(kind, stream.calls.key)
-        if getattr(value, "odd", False):
-            stream.events.note("unexpected_type", stream.calls.key)
-        if stream.calls.wrapper is not None:
-            stream.calls.unwrap(take_pieces(stream.source.pieces))
-        for name in getattr(value, "repeated", ()):
-            stream.events.note("repeated_argument", name)
-        _leave(stream, "value_end", "", SYNTAX)
-    elif end < len(text) and final:
-        stream.source.hold(text, end, len(text))
+        _end_alone(stream, value, repairs)
+    elif at < len(text) and final:
+        stream.source.hold(text, at, len(text))
         return len(text)
-    elif end < len(text):
-        stream.buffer = text[end:]
+    elif at < len(text):
+        stream.buffer = text[at:]
         return WAIT
+    return at
+
+
+def _end_alone(stream: Stream, value: Value, kinds: list[str]) -> None:
+    """The value has ended; `kinds` of anomalies were found in it."""
+    for kind in kinds:
+        stream.events.note(kind, stream.calls.key)
+    if getattr(value, "odd", False):
+        stream.events.note("unexpected_type", stream.calls.key)
+    if stream.calls.wrapper is not None:
+        stream.calls.unwrap(take_pieces(stream.source.pieces))
+    for name in getattr(value, "repeated", ()):
+        stream.events.note("repeated_argument", name)
+    _leave(stream, "value_end", "", SYNTAX)
+
+
+_MOST_AHEAD = 4096  # behind a string: closing brackets, a marker, and the opener of the next call with its name
+
+
+def _closer_in_string(
+    stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool
+) -> tuple[int, int, Symbol | None]:
+    """In a string: where what closes the call, or what may become that, begins and ends. Brackets may stand before the
+    marker. Nothing behind the quote of the string is looked for."""
+    state = stream.state
+    quote = text.find(value.quote, pos)
+    last = len(text) if quote < 0 else quote
+    if quote >= 0 and not any(text.find(marker, pos, last) >= 0 for marker in state.literals):
+        return len(text), len(text), None
+    find = state.find_final if final and stream.stopped else state.find
+    match = find(text, pos, min(len(text), last + _MOST_AHEAD))
+    assert match is not None
+    group, end = match.lastindex, match.end()
+    begin = match.start(group) if group else end
+    if begin >= last:
+        return len(text), len(text), None
+    return begin, end, state.symbols[group - 2] if group and group > 1 else None
+
+
+def _end_string(
+    stream: Stream, value: NotatedScanner, symbol: Symbol, text: str, pos: int, begin: int, end: int
+) -> int:
+    """What closes the call has come in a string, whose quote is missing. Brackets before the marker belong to that as
+    far as such brackets are open."""
+    if value.quote == '"' and value.repairs:  # one of the quotes before may have been the one that is missing
+        if begin > pos:
+            _take(stream, value, text, pos, begin)
+        stream.unexpected_input()
+        return begin
+    marker = end - len(stream.program.literals[symbol.trigger])
+    wanted = [_BRACKETS[bracket] for bracket in "{" + value.stack]
+    at = marker
+    while wanted:
+        before = len(text[begin:at].rstrip(_BLANKS))
+        if not before or text[begin + before - 1] not in wanted[0] or marker - begin - before > _MOST_AHEAD:
+            break
+        at = begin + before - 1
+        del wanted[0]
+    if at > pos:
+        _take(stream, value, text, pos, at)
+    stream.calls.delta(value.close(), take_pieces(stream.source.pieces))
+    _leave(stream, symbol.trigger, text[at:end], symbol_why(symbol))
     return end
+
+
+def _in_quotes(value: Value) -> bool:
+    """Whether the next character is inside a string that only a quote ends."""
+    return getattr(value, "quote", "") != ""
+
+
+def _lacks_brackets(value: Value) -> bool:
+    """Whether the value has broken where it is whole but for closing brackets."""
+    return bool(getattr(value, "lacks_brackets", False))
+
+
+def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool) -> int:
+    """Behind a whole value, with brackets open: where the closing marker of the call stands, it closes them."""
+    state = stream.state
+    if text.startswith(tuple(state.literals), pos):
+        stream.events.note("unclosed_arguments", stream.calls.key)
+        _say(stream, value.close(), "")
+        _end_alone(stream, value, value.repairs)
+        return pos
+    if state.may_become(text, pos) and not final:
+        value.resume()
+        stream.buffer = text[pos:]
+        return WAIT
+    stream.unexpected_input()
+    return pos
 
 
 def _leave(stream: Stream, trigger: str, text: str, why: str) -> None:
