@@ -9,11 +9,19 @@ from tests.streams import assert_same_however_split, calls_of
 
 F = '{"name": "f", "arguments": {"a": 1}}'
 NESTED = '{"type": "function", "function": {"name": "f", "arguments": {"a": 1}}}'
+KIMI = '<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>'
 CALL = ("f", '{"a": 1}', "complete")
 
 FORMS = [
     ("granite_3", f"<|tool_call|>[{NESTED}, {NESTED}]", None, [CALL, CALL], 2),
     ("hermes", f"Sure.\n<tool_call>\n{NESTED}\n</tool_call>", "Sure.", [CALL], 1),
+    ("hermes", 'Sure.\n<function=f>\n{"a": 1}\n</function> ok', "Sure. ok", [CALL], 1),
+    ("hermes", '<function=f>{"a": 1}</function>\n<function=f>{"a": 1}</function>', None, [CALL, CALL], 2),
+    ("hermes", '<tool_call>\n<function=f>{"a": 1}</function>\n</tool_call>\n<tool_call>' + F, None, [CALL, CALL], 1),
+    ("hermes", '<think>Hm.</think><function=f>{"a": 1}', None, [CALL], 1),
+    ("kimi_k2", f"<|tool_call_section_begin|>{KIMI}<|tool_call_section_end|>ok", "ok", [CALL], 1),
+    ("kimi_k2", f"<|tool_calls_section_begin|>{KIMI.replace(':0', '')}<|tool_calls_section_end|>", None, [CALL], 1),
+    ("kimi_k2", f"{KIMI}ok", "ok", [CALL], 1),
     ("llama3_json", f"Sure. {NESTED}", "Sure.", [CALL], 1),
     ("mistral_v3", f"[TOOL_CALLS] [{NESTED}, {F}]", None, [CALL, CALL], 1),
     ("mistral_v3", '[TOOL_CALLS] [{"function": "f", "arguments": {"a": 1}}]', None, [CALL], 1),
@@ -58,6 +66,8 @@ def test_strict_parsers_do_not_read_it(
     [
         ("granite_3", '<|tool_call|>[{"function": {"nme": "f"}}]'),
         ("hermes", '<tool_call>{"function": 1}</tool_call>'),
+        ("hermes", 'Write <function=f> {1} or <function=f>("a")</function>'),
+        ("hermes", '<think>a <function=f>{"a": 1}</function> b</think>'),
         ("llama3_json", 'Take {"function": {"name": "f", "x": 1}} here'),
         ("mistral_v3", "[TOOL_CALLS]f is text"),
         ("mistral_v3", '[TOOL_CALLS] nothing {"a": 1}'),
