@@ -173,4 +173,4 @@ def test_an_example_ends_in_the_final_state(name: str) -> None:
     parser.close()
     assert walked[0][1] == machine.state
     assert walked[-1][2] == "ALL_TOOLS_COMPLETE"
-    assert {"PARSING_ARGUMENTS", "TOOL_COMPLETE"} & {dest for _, _, dest in walked}
+    assert {"PARSING_ARGUMENTS", "PARSING_ARGUMENT_VALUE", "TOOL_COMPLETE"} & {dest for _, _, dest in walked}
