@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
 from toolgram.look_ahead import (
+    again_pattern,
     look_ahead,
     look_ahead_for_argument,
     look_ahead_for_value,
@@ -87,6 +88,7 @@ class StateProgram:
     named_key: bool = False  # a key that is a name
     values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
     looks: dict[str, re.Pattern[str]] = field(default_factory=dict)  # trigger -> what follows where it closes a value
+    again: re.Pattern[str] | None = None  # closing markers of a value that is closed already
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:
@@ -210,6 +212,10 @@ def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol
         inner = [(name, move) for name, move in markers if move.trigger not in states[spec.initial].row]
         grown |= {move.dest.name for name, move in inner if name in behind}
     closers = {text: Symbol("", TERMINAL) for text in (*_BRACKETS, FENCE)}
+    for state in states.values():
+        if state.meaning == "value":
+            symbols = list(zip(state.literals, state.symbols, strict=False))
+            closers |= dict.fromkeys(_closers_of_value(state, symbols), Symbol("", TERMINAL))
     for name, move in markers:
         shape = spec.terminals[move.trigger]
         if isinstance(shape, Literal) and shape.text not in _BRACKETS and (name in behind or move in calls):
@@ -319,6 +325,12 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
             if text[0] in firsts:
                 ends.partials.extend([partial_pattern([text]), re.escape(text) + begun_way])
                 ends.passed.append((re.escape(text) + way, Symbol(trigger, PASSED)))
+    again = _closers_of_value(state, symbols)
+    pattern = again_pattern(again)
+    state.again = re.compile(pattern) if pattern else None
+    for opener in sorted(_openers_of_value(again)):
+        ends.partials.append(partial_pattern([opener]))
+        ends.passed.append((re.escape(opener), Symbol("", PASSED)))
     state.symbols += [symbol for _, symbol in ends.passed]
     passed = [end for end, _ in ends.passed]
     partial = rf"(?:{'|'.join(filter(None, ends.partials))})\Z" if any(ends.partials) else "(?!)"
@@ -347,6 +359,7 @@ def _ends_of_value(
     must follow it there, or may still become that. A `line_end` in front of a marker that is not the value's own
     belongs to the marker; `brackets` may stand before one that closes a call."""
     literals = [text for text, _ in symbols]
+    again = _closers_of_value(state, symbols)
     ends = _EndsOfValue([], [], [], [])
     for text, symbol in symbols:
         move = state.row[symbol.trigger]
@@ -366,13 +379,27 @@ def _ends_of_value(
             ends.last.append(opening)
             continue
         else:
-            ahead = look_ahead_for_argument(spec, after)
+            ahead = look_ahead_for_argument(spec, after, again)
         ends.partials.append(opening + ahead.partial)
         ends.whole.append(f"{opening}(?={ahead.whole})")
         ends.last.append(f"{opening}(?={ahead.final})")
         if ahead.names.groups:
             state.looks[symbol.trigger] = ahead.names
     return ends
+
+
+def _closers_of_value(state: StateProgram, symbols: list[tuple[str, Symbol]]) -> list[str]:
+    """The value's own closing markers, as they may stand behind one of them once more."""
+    if state.echo or "value_end" in state.row:
+        return []
+    moves = ((text, state.row[symbol.trigger]) for text, symbol in symbols)
+    own = [text.lstrip("\n") for text, move in moves if not move.repair and move.dest.meaning is None]
+    return [text for text in own if len(text) >= _SURE_MARKER]
+
+
+def _openers_of_value(closers: Iterable[str]) -> set[str]:
+    """How markers begin that open what `closers` close: where one stands in a value, the value may hold both."""
+    return {opener for closer in closers if (opener := closer.replace("/", "", 1).rstrip(">")) != closer.rstrip(">")}
 
 
 def _takes_terminals(spec: Spec, state: StateProgram) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_BLANKS = 64  # looked at behind a marker
 _BLANK = r"[ \t\r\n]"
 _SPACE_AHEAD = rf"{_BLANK}{{0,{_MOST_BLANKS}}}+"
+_MOST_AGAIN = 3  # closing markers of a value that is closed already
 _NEVER = "(?!)"
 _ATOMIC, _GROUP = "(?>{})", "({})"  # what is put around the expression of a name
 _MOST_STEPS = 2_000  # rows that are looked at from one marker on
@@ -64,9 +65,23 @@ def look_ahead_for_value(spec: Spec, state: StateProgram) -> Ahead:
     return _written(spec, lambda ways: ways.to_value(state, ()))
 
 
-def look_ahead_for_argument(spec: Spec, state: StateProgram) -> Ahead:
-    """What must follow the own closing marker of a value: another argument, or the end of the call."""
-    return _written(spec, lambda ways: ways.to_argument(state))
+def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str] = ()) -> Ahead:
+    """What must follow the own closing marker of a value: another argument, or the end of the call. A few of `again`,
+    markers that close it once more, may come before that."""
+    ahead = _written(spec, lambda ways: ways.to_argument(state))
+    repeated, begun = again_pattern(again), partial_pattern(again)
+    if not repeated:
+        return ahead
+    partial = f"{repeated}(?:{ahead.partial}|{_SPACE_AHEAD}(?:{begun or _NEVER}))"
+    names = re.compile(repeated + ahead.names.pattern)
+    return Ahead(repeated + ahead.whole, repeated + ahead.final, partial, names)
+
+
+def again_pattern(markers: Iterable[str]) -> str:
+    """A regular expression for a few of these markers, with blanks before each; empty for none."""
+    texts = "|".join(map(re.escape, sorted({*markers}, key=lambda text: (-len(text), text))))
+    each = f"{_SPACE_AHEAD}(?:{texts})"
+    return f"(?>{'|'.join(each * times for times in range(_MOST_AGAIN, -1, -1))})" if texts else ""
 
 
 def openers_ahead(spec: Spec, home: StateProgram) -> Iterable[tuple[str, str, Way]]:

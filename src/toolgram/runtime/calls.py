@@ -38,6 +38,7 @@ class Calls:
         "key",
         "keys",
         "name",
+        "opened",
         "read_on",
         "start",
         "tools",
@@ -57,6 +58,7 @@ class Calls:
         self.keys: dict[str, None] | None = None
         self.key = ""
         self.read_on = 0  # the value that is being read goes on behind what may have been meant to close it
+        self.opened = False  # what opens a value stands in it
         self.wrapper: list[str] | None = None
 
     @property
@@ -116,7 +118,7 @@ class Calls:
         """The key of a tagged argument, whole. Blanks behind it are no part of it. Under one of the keys `wrapped`, all
         arguments may stand as one object."""
         key = key.rstrip()
-        self.key, self.read_on = key, 0
+        self.key, self.read_on, self.opened = key, 0, False
         if key in wrapped and self._may_wrap(key):
             self.wrapper = []
             self._events.drop(source, SYNTAX)

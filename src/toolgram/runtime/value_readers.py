@@ -33,9 +33,13 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
             if value.broken:
                 stream.unexpected_input()
                 return pos
-        if symbol is not None and not value.in_string:
+        if symbol is not None and not value.in_string and not symbol.trigger:
+            stream.calls.opened = True
+        elif symbol is not None and not value.in_string:
             if symbol.kind != PASSED and _closes(stream, symbol, text, end):
-                return _end(stream, value, symbol, text, begin, end)
+                again = _closed_again(stream, symbol, text, end)
+                if again >= end:
+                    return _end(stream, value, symbol, text, begin, end, again)
             argument = _is_argument(stream, symbol)
             if argument and symbol.kind != PASSED and stream.calls.read_on == READ_ON:
                 stream.unexpected_input()  # of this call, or of the next one, which was not told from the value
@@ -76,6 +80,18 @@ def _closes(stream: Stream, symbol: Symbol, text: str, end: int) -> bool:
         if not begins(stream, look, text, end):
             return False
     return not symbol.special or stream.was_emitted(symbol)
+
+
+def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
+    """Up to where the value is closed once more behind the marker that ends at `end`. -1 where the first of these
+    markers may belong to the value: what they close stands in it."""
+    again, calls = stream.state.again, stream.calls
+    if again is None or "unclosed_value" in stream.state.row[symbol.trigger].actions:
+        return end
+    match = again.match(text, end)
+    if match is None or match.end() == end:
+        return end
+    return -1 if calls.opened or calls.read_on or stream.program.strict else match.end()
 
 
 def _begins_argument(stream: Stream, look: re.Pattern[str], text: str, end: int) -> bool:
@@ -158,15 +174,18 @@ def _say(stream: Stream, written: str, source: str) -> None:
         add_piece(stream.source.pieces, source)
 
 
-def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int) -> int:
-    """The closing marker has come."""
+def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int, again: int) -> int:
+    """The closing marker has come, and up to `again` it comes once more."""
     unclosed = "unclosed_value" in stream.state.row[symbol.trigger].actions
     cut = value.unclosed and symbol.trigger in stream.program.stop
     if cut or (unclosed and stream.calls.read_on) or not finish_value(stream, value):
         stream.unexpected_input()
         return begin
     _leave(stream, symbol.trigger, text[begin:end], symbol_why(symbol))
-    return end
+    if again > end:
+        stream.events.drop(text[end:again], symbol_why(symbol))
+        stream.events.note("surplus_closer", text[end:again].strip())
+    return again
 
 
 def end_value(stream: Stream) -> bool:
