@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, cast
 
 from toolgram.call_ids import CallIds
 from toolgram.compile import PASSED, Program, StateProgram, Symbol
-from toolgram.islands import MarkedValue, Value, island_class, plain_value, value_island, value_kind
+from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
 from toolgram.message import Message, Part, ToolCall
 from toolgram.parameters import DeclaredParameters, Parameters, Types, declared_parameters
 from toolgram.runtime.event_buffer import may_open
@@ -318,10 +318,11 @@ class _Reading:
             return None, pos
         if alone:
             ending = value_island(kind, typed, types, program.notation, key)
-            end = ending.read(text, pos, False)
+            end, read = read_whole(ending, text, pos)
             plain = ending.done and not ending.broken and not getattr(ending, "odd", False)
-            plain = plain and not getattr(ending, "repeated", ())
-            return (ending.out if plain else None), end
+            plain = plain and not getattr(ending, "repeated", ()) and not getattr(ending, "repairs", ())
+            plain = plain and not any(marker in text[pos:end] for marker in state.literals)
+            return (read if plain else None), end
         match = state.find(text, pos)
         assert match is not None
         group = match.lastindex
@@ -338,13 +339,16 @@ class _Reading:
                 return None, pos
             written = marked.out
         written += marked.finish()
-        if marked.broken or marked.escaped or marked.odd:
+        if marked.broken or marked.repairs or marked.odd:
             return None, pos
         return written, begin
 
     def _closes(self, state: StateProgram, symbol: Symbol, end: int) -> bool:
         """Whether a marker that ends at `end` closes the value in which it stands, by what follows it."""
         look = state.looks.get(symbol.trigger)
+        again = state.again.match(self.text, end) if state.again is not None else None
+        if again is not None and again.end() > end:
+            return False
         if look is None:
             return symbol.kind != PASSED
         move = state.row.get(symbol.trigger)
