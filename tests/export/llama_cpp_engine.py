@@ -19,6 +19,7 @@ import numpy as np
 from tests.export.engines import Engine, Vocabulary, vocabulary
 
 _UNKNOWN, _NORMAL, _CONTROL, _WORD, _BYTE = 2, 1, 3, 4, 6  # of token types in a model file
+_BLANK = "▁".encode()  # how a model file writes a blank in a normal token; a word is taken as it stands
 
 
 def write_vocabulary(path: Path, vocab: Vocabulary) -> None:
@@ -27,9 +28,11 @@ def write_vocabulary(path: Path, vocab: Vocabulary) -> None:
 
     size = len(vocab.tokens)
     tokens = [f"<0x{byte:02X}>".encode() for byte in range(256)]
-    tokens += [token.replace(b" ", "▁".encode()) for token in vocab.tokens[256:-1]]
-    special = set(vocab.special_token_ids)
-    types = [_BYTE] * 256 + [_WORD if at in special else _NORMAL for at in range(256, size - 1)]
+    words = {at for at in range(256, size - 1) if _BLANK in vocab.tokens[at]} | set(vocab.special_token_ids)
+    tokens += [
+        vocab.tokens[at] if at in words else vocab.tokens[at].replace(b" ", _BLANK) for at in range(256, size - 1)
+    ]
+    types = [_BYTE] * 256 + [_WORD if at in words else _NORMAL for at in range(256, size - 1)]
     writer = gguf.GGUFWriter(path, "llama")
     for add in (writer.add_context_length, writer.add_embedding_length, writer.add_feed_forward_length):
         add(8)
