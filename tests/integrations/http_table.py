@@ -87,7 +87,7 @@ def try_models(models: Sequence[Model], scratch: Path, given: argparse.Namespace
         for server, error in fleet.failed.items():
             way, _, name = server.partition(" ")
             print(f"{server}: did not start: {error}", flush=True)
-            rows[name][way] = {"failed": error}
+            rows[name][way] = {"failed": error.partition("(")[0]}
         for server in fleet.ports:
             way, _, name = server.partition(" ")
             wanted = [trial for trial in trials[name] if trial.kind.startswith(given.only)]
@@ -104,20 +104,18 @@ def try_models(models: Sequence[Model], scratch: Path, given: argparse.Namespace
 
 def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """toolgram, and vLLM's own parsers beside it, as Markdown."""
-    order = [shape.name for shape in shapes(tuple(rows))]
     lines = [
         "| model | requests | toolgram wrong | vLLM's parsers | wrong | without a thought | kinds of the others |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name in order:
-        row = rows[name]
+    for name, row in rows.items():
         ours, theirs = row["toolgram"], row.get("vLLM")
         mine = str(ours["wrong"]) + (f" ({ours['skipped']}; {_kinds(ours)})" if ours["wrong"] else "")
         flags = " + ".join(f"`{each}`" for each in row["flags"])
         if theirs is None:
             rest = f"{flags}, not asked | - | - | -" if flags else "none | - | - | -"
         elif "failed" in theirs:
-            missing = "ImportError" in theirs["failed"]
+            missing = theirs["failed"] == "ImportError"
             rest = f"{flags} | - | - | {'needs a package more' if missing else 'does not start with this tokenizer'}"
         else:
             rest = f"{flags} | {theirs['wrong']} | {theirs['skipped']} | {_kinds(theirs)}"
@@ -155,7 +153,8 @@ def main() -> None:
 def keep(rows: Mapping[str, Mapping[str, Any]], page: Path) -> None:
     """Put rows among those that are known, and all of them into the page."""
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    known = {name: row for name, row in (known | dict(rows)).items() if shapes((name,))}
+    known |= rows
+    known = {shape.name: known[shape.name] for shape in shapes(tuple(known))}
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known))
     RESULTS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
     old = page.read_text(encoding="utf-8")

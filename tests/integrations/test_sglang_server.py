@@ -17,17 +17,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("sglang", reason="SGLang is not here: `make test-sglang` builds an environment with it")
+
 import anthropic
 import httpx
 import openai
-import pytest
 
 from tests.gateway.servers import application_for, running
 from tests.integrations.sglang_server import END, write_model
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.serving import Settings
-
-pytest.importorskip("sglang", reason="SGLang is not here: `make test-sglang` builds an environment with it")
 
 pytestmark = pytest.mark.filterwarnings("default")
 
