@@ -153,7 +153,7 @@ def main() -> None:
 def keep(rows: Mapping[str, Mapping[str, Any]], page: Path) -> None:
     """Put rows among those that are known, and all of them into the page."""
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    known |= rows
+    known |= dict(rows)
     known = {shape.name: known[shape.name] for shape in shapes(tuple(known))}
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known))
     RESULTS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
