@@ -27,6 +27,7 @@ _FEWEST = 4  # messages with calls that must have been rendered
 _ALIKE = "empty texts, lists and objects inside values are printed alike or not at all, and so is null"
 _SHORTEST = 4  # characters of a marker that tells anything
 _LITERAL = re.compile(r'^(?:%override )?([A-Z]\w*)(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
+_REPAIR = "// repair"  # behind a marker that only models write, and no template does
 _PIECE = re.compile(r"^%import (?:\.common)?\.(\w+)", re.MULTILINE)
 
 
@@ -93,7 +94,7 @@ def _literals(grammar: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for piece in _PIECE.findall(grammar):
         found |= _literals((grammar_home() / "common" / f"{piece}.lark").read_text(encoding="utf-8"))
-    return found | dict(_LITERAL.findall(grammar))
+    return found | dict(_LITERAL.findall("\n".join(line for line in grammar.splitlines() if _REPAIR not in line)))
 
 
 def _messages(template: ChatTemplate, result: DiffAnalysisResult) -> list[Rendered]:
