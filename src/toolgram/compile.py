@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from toolgram.look_ahead import (
     openers_ahead,
     partial_pattern,
 )
-from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
+from toolgram.spec import END, TEXT, UNCLOSED, Literal, Run, Spec, is_json_trigger, without_repairs
 from toolgram.spec_data import dump_spec, load_spec
 
 _BLANK = r"[ \t\r\n]"
@@ -89,6 +89,7 @@ class StateProgram:
     values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
     looks: dict[str, re.Pattern[str]] = field(default_factory=dict)  # trigger -> what follows where it closes a value
     again: re.Pattern[str] | None = None  # closing markers of a value that is closed already
+    unclosed: frozenset[str] = frozenset()  # triggers before which a marker that closes the call was to come
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:
@@ -161,6 +162,8 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     _find_bare(spec, states.values())
     literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
     special = {name: literals[name] for name in spec.special_tokens}
+    closers = _closers(spec, states)
+    _find_unclosed(spec, states, closers)
     return Program(
         states[spec.initial],
         states[spec.final],
@@ -170,7 +173,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         spec.loose_python,
         literals,
         special,
-        {} if strict else _closers(spec, states),
+        {} if strict else closers,
         spec.notation,
         spec.turn_start,
         spec.turn_end,
@@ -221,6 +224,57 @@ def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol
         if isinstance(shape, Literal) and shape.text not in _BRACKETS and (name in behind or move in calls):
             closers[shape.text] = Symbol(move.trigger, TERMINAL, move.trigger in spec.special_tokens)
     return closers
+
+
+def _find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Collection[str]) -> None:
+    """See in which states behind a call a closing marker is still to come, and which triggers come instead of it.
+
+    Only a marker that the format's own examples have is missed, and none that may stand in text, or end the turn.
+    """
+    initial = states[spec.initial]
+    said = spec.machine_dict.get("format", {}).get("canonical") or ()
+    texts = [spec.example, *(each.get("output", "") if isinstance(each, dict) else each for each in said)]
+    begins = {trigger: move.dest for trigger, move in initial.row.items() if not move.repair and not move.dest.loops}
+    texts_of = {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
+    markers = [text for name, text in texts_of.items() if name in begins]
+    examples = [text for text in texts if isinstance(text, str) and any(marker in text for marker in markers)]
+    triggers = {
+        name
+        for name, text in texts_of.items()
+        if text in closers and text not in (*_BRACKETS, FENCE) and name not in {*(spec.stop or ()), *initial.row}
+        and examples and all(text in example for example in examples)
+    }  # fmt: skip
+    for state in _behind_calls(states, triggers):
+        owed = {trigger for trigger in triggers & state.row.keys() if state.row[trigger].dest is not state}
+        if not owed or state.loops or UNCLOSED in state.row:
+            continue
+        inner = {
+            trigger
+            for opened in begins.values()
+            for trigger, move in opened.row.items()
+            if not move.repair
+            and move.dest is not opened
+            and trigger in state.row
+            and state.row[trigger].dest is move.dest
+        }
+        inner |= {  # what the examples have more often than what closes all of it
+            name
+            for name in texts_of.keys() & state.row.keys()
+            if any(text.count(texts_of[name]) > max(text.count(texts_of[each]) for each in owed) for text in examples)
+        }
+        others = {trigger for trigger, move in state.row.items() if move.dest is not state}
+        state.unclosed = frozenset(others - owed - (inner - {TEXT, END, *(spec.stop or ())}))
+
+
+def _behind_calls(states: Mapping[str, StateProgram], closing: Collection[str]) -> list[StateProgram]:
+    """The states behind a complete call, and behind markers that close it."""
+    moves = [(name, move) for name, state in states.items() for move in state.row.values()]
+    behind: set[str] = set()
+    grown = {move.dest.name for _, move in moves if "end_call" in move.actions}
+    while grown - behind:
+        behind |= grown
+        grown = {move.dest.name for name, move in moves if name in behind and move.trigger in ("end_array", *closing)}
+    return [states[name] for name in sorted(behind)]
 
 
 def _closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:

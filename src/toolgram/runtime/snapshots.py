@@ -58,6 +58,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "key": calls.key,
         "read_on": calls.read_on,
         "opened": calls.opened,
+        "unclosed": calls.unclosed,
         "wrapper": None if calls.wrapper is None else "".join(calls.wrapper),
         "held": None if held is None else [event_to_dict(event) for event in held.events],
         "origin": None if held is None else held.origin.name,
@@ -157,10 +158,10 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
-    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on", "opened", "wrapper")
-    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), str, range(3), bool, (str, None))
+    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on", "opened", "unclosed", "wrapper")
+    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), str, range(3), bool, bool, (str, None))
     calls.count, calls.index, calls.id, name, keys, calls.key, *rest = _fields(data, names, *kinds)
-    calls.read_on, calls.opened, wrapper = rest
+    calls.read_on, calls.opened, calls.unclosed, wrapper = rest
     calls.wrapper = None if wrapper is None else [wrapper] if wrapper else []
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
     if name is not None:

@@ -86,6 +86,7 @@ class Path:
                 calls.start = start = ToolCallStart(base + first, made_id, found[self.name], source)
                 out.append(start)
             elif kind == "end":
+                calls.unclosed = second == "complete"
                 out.append(ToolCallEnd(base + first, second, source))
             else:
                 out.append(Note(first, found[self.id] if second is None else second))
@@ -139,6 +140,8 @@ class StraightPaths:
         if events.held is not None or stream.island is not None or events.tail or stream.assumed:
             return NO_PATH
         if stream.closing is not None or stream.source.prefix_characters or stream.calls.id is not None:
+            return NO_PATH
+        if stream.calls.unclosed and symbol.trigger in stream.state.unclosed:
             return NO_PATH
         if self.entries is None:
             move = stream.state.row.get(symbol.trigger)

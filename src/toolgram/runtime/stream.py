@@ -109,6 +109,8 @@ class Stream:
             text = text[self.source.skip_prefix(0, len(text)) :]
             prompted = not text  # the prompt has written all of it
         dest = move.dest
+        if trigger in state.unclosed and self.calls.unclosed and events.held is None:
+            self._note_unclosed()
         if dest.held and events.held is None:
             if trigger == UNCLOSED:
                 self.hold(self.calls.index)
@@ -230,12 +232,19 @@ class Stream:
         """Text has come in a state that text leaves."""
         move = self.state.row[TEXT]
         if move.dest is not self.state:
+            if TEXT in self.state.unclosed and self.calls.unclosed:
+                self._note_unclosed()
             if self.trace:
                 self._tell(TEXT, move.dest)
             if move.actions:
                 self._act(move, "", SYNTAX, "")
             self.state = move.dest
         self.reader = reader_of(self.state)
+
+    def _note_unclosed(self) -> None:
+        """A marker that closes the last call has not come."""
+        self.calls.unclosed = False
+        self.events.note(UNCLOSED_ENVELOPE, "")
 
     # --- what does not fit ----------------------------------------------------------------------------------------
 
