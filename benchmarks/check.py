@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.contenders.ours import prepare
 from benchmarks.exports import Case, cells, quick
 from benchmarks.measure import Job, is_right, sample
-from benchmarks.short import ratios
+from benchmarks.short import KINDS, bulk_ratios, ratios
 from benchmarks.workloads import WORKLOADS
 
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -53,14 +53,17 @@ def job(cell: str, seed: int) -> Job:
 
 SHORT = ("hermes", "mistral_v3", "mistral_v11", "llama4_pythonic", "qwen3_coder")  # one short call, whole
 SHORT_CELLS = tuple(f"short/{name}, whole" for name in SHORT)
-CELLS = (*(f"{name} at {length}" for name in NAMES for length in LENGTHS), *SHORT_CELLS)
+BULK_CELLS = {f"bulk/{kind}, a row": kind for kind in KINDS}
+CELLS = (*(f"{name} at {length}" for name in NAMES for length in LENGTHS), *SHORT_CELLS, *BULK_CELLS)
 
 
 def measured(cells: Sequence[str]) -> dict[str, float]:
     """The median ratio of each cell, over rounds in which they take turns."""
     short = [cell for cell in cells if cell in SHORT_CELLS]
     whole = ratios([SHORT[SHORT_CELLS.index(cell)] for cell in short], ROUNDS) if short else {}
-    cells = [cell for cell in cells if cell not in SHORT_CELLS]
+    bulk = [cell for cell in cells if cell in BULK_CELLS]
+    rows = bulk_ratios(BULK_CELLS[cell] for cell in bulk) if bulk else {}
+    cells = [cell for cell in cells if cell not in SHORT_CELLS and cell not in BULK_CELLS]
     for name in {cell.split(" at ")[0] for cell in cells}:
         if not is_right(prepare, WORKLOADS[name], DELTA, WORKLOADS[name].format):
             sys.exit(f"bench-check: {name} is not parsed into what was said; see make test")
@@ -69,7 +72,8 @@ def measured(cells: Sequence[str]) -> dict[str, float]:
         for cell in cells:
             figures[cell].append(sample(prepare, job(cell, seed)).ratio)
     found = {cell: statistics.median(values) for cell, values in figures.items()}
-    return found | {cell: whole[SHORT[SHORT_CELLS.index(cell)]] for cell in short}
+    found |= {cell: whole[SHORT[SHORT_CELLS.index(cell)]] for cell in short}
+    return found | {cell: rows[BULK_CELLS[cell]] for cell in bulk}
 
 
 def too_slow(figures: dict[str, float], baseline: dict[str, float]) -> list[str]:

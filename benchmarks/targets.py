@@ -28,7 +28,7 @@ WHOLE_LIMIT = 30.0  # nanoseconds per character
 PARSER_LIMIT = 5.0  # microseconds
 SIZE_LIMIT = 1024.0  # bytes
 START_LIMIT = 1.6
-MANY_LIMIT = 2.0
+MANY_LIMIT = 1.5
 
 
 @dataclass(frozen=True)
