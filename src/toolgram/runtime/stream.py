@@ -26,7 +26,6 @@ from toolgram.call_ids import CallIds
 from toolgram.compile import Move, Program, StateProgram, Symbol
 from toolgram.islands import Island, OpenBrackets, value_island, value_kind
 from toolgram.islands.error_recovery import ErrorRecovery
-from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.runtime.calls import Calls
@@ -89,7 +88,7 @@ class Stream:
         self.source = Source()
         self.island: Island | None = None  # the embedded value that is open
         self.rejected: RejectedValue | None = None  # what the island belongs to, where it is text
-        self.unfinished: list[str] = []  # of a marker in which the output has ended
+        self.unfinished = ""  # of a marker in which the output has ended
         self.unmatched_ids: dict[str, int] | None = None  # special tokens emitted by id, and not yet seen as text
 
     # --- transitions ----------------------------------------------------------------------------------------------
@@ -365,7 +364,7 @@ class Stream:
 
     def leftover(self) -> str:
         """What was taken since the last event, in order."""
-        text = self.source.take_all() + take_pieces(self.unfinished)
+        text, self.unfinished = self.source.take_all() + self.unfinished, ""
         if isinstance(self.island, Envelope):
             text = self.island.source + text
             self.island.source = ""

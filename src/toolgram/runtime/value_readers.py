@@ -60,7 +60,7 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
     if ends_call and text[begin:] == "<" and not value.is_literal:
         return _take(stream, value, text, begin, len(text))  # of a value that ends here: no marker begins so short
     if final:  # the beginning of a marker: said as text, it would make the cut-off value another one
-        stream.unfinished.append(stream.source.take(text, begin, len(text)))
+        stream.unfinished += stream.source.take(text, begin, len(text))
         return len(text)
     stream.buffer = text[begin:]
     return WAIT
@@ -195,7 +195,7 @@ def end_value(stream: Stream) -> bool:
         return False
     if not finish_value(stream, value):
         return False
-    cut = take_pieces(stream.unfinished)
+    cut, stream.unfinished = stream.unfinished, ""
     stream.island = None
     stream.events.drop(take_pieces(stream.source.pieces), SYNTAX)
     stream.events.drop(cut, "cut off")
@@ -232,7 +232,7 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
             at = _take(stream, value, text, pos, begin if symbol is None else end)
             if symbol is None and at == begin < len(text):
                 if final:
-                    stream.unfinished.append(stream.source.take(text, begin, len(text)))
+                    stream.unfinished += stream.source.take(text, begin, len(text))
                     return len(text)
                 stream.buffer = text[begin:]
                 return WAIT
