@@ -126,6 +126,7 @@ class Program:
     wrapped: frozenset[str] = frozenset()  # keys under which all arguments may stand as one object
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
     line_calls: bool = False  # a declared name at the beginning of a line begins a call
+    bare: frozenset[str] = frozenset()  # triggers that begin a call between the markers around it, and in text as well
     straight: Any = None  # what `runtime.straight_paths` has recorded of it
     whole: Any = None  # what reads whole outputs by that (see `runtime.whole_outputs`)
 
@@ -163,7 +164,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
     special = {name: literals[name] for name in spec.special_tokens}
     closers = _closers(spec, states)
-    _find_unclosed(spec, states, closers)
+    bare = _find_unclosed(spec, states, closers)
     return Program(
         states[spec.initial],
         states[spec.final],
@@ -186,6 +187,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         frozenset(() if strict else spec.wrapped),
         tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
         spec.line_calls != "",
+        bare,
     )
 
 
@@ -226,15 +228,22 @@ def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol
     return closers
 
 
-def _find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Collection[str]) -> None:
-    """See in which states behind a call a closing marker is still to come, and which triggers come instead of it.
+def _find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Collection[str]) -> frozenset[str]:
+    """See in which states behind a call a closing marker is still to come, and which triggers come instead of it. The
+    triggers that begin a call between such markers, and without them.
 
     Only a marker that the format's own examples have is missed, and none that may stand in text, or end the turn.
     """
     initial = states[spec.initial]
     said = spec.machine_dict.get("format", {}).get("canonical") or ()
     texts = [spec.example, *(each.get("output", "") if isinstance(each, dict) else each for each in said)]
-    begins = {trigger: move.dest for trigger, move in initial.row.items() if not move.repair and not move.dest.loops}
+    begins = {
+        trigger: move.dest
+        for trigger, move in initial.row.items()
+        if not move.repair
+        and not move.dest.loops
+        and not any(each.dest.meaning == "reasoning" for each in move.dest.row.values())
+    }
     texts_of = {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
     markers = [text for name, text in texts_of.items() if name in begins]
     examples = [text for text in texts if isinstance(text, str) and any(marker in text for marker in markers)]
@@ -263,7 +272,10 @@ def _find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Coll
             if any(text.count(texts_of[name]) > max(text.count(texts_of[each]) for each in owed) for text in examples)
         }
         others = {trigger for trigger, move in state.row.items() if move.dest is not state}
-        state.unclosed = frozenset(others - owed - (inner - {TEXT, END, *(spec.stop or ())}))
+        others -= {name for name, text in texts_of.items() if text in closers}
+        state.unclosed = frozenset(others - (inner - {TEXT, END, *(spec.stop or ())}))
+    inside = {trigger for opened in begins.values() for trigger, move in opened.row.items() if move.dest is not opened}
+    return frozenset(inside & initial.row.keys() - {TEXT, END, *(spec.stop or ())})
 
 
 def _behind_calls(states: Mapping[str, StateProgram], closing: Collection[str]) -> list[StateProgram]:

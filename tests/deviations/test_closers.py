@@ -71,7 +71,6 @@ ROWS: list[tuple[str, str, list[tuple[str, dict[str, Any]]], str | None, set[str
     ("qwen3_coder", f"{TF}1\n</parameter>\n</function>\n</function>\n</tool_call> hi", ONE, "hi", {SURPLUS}),
     # half a closing marker at the end
     ("hermes", f"<tool_call>\n{F}}}\n</tool_c", ONE, None, {UNFINISHED}),
-    ("hermes", f"<tool_call>\n{F}}}\n<", ONE, "<", set()),
     ("llama3_json", f"```json\n{P}}}\n``", ONE, None, {UNFINISHED}),
     ("llama3_json", f"```json\n{P}}}\n`", ONE, "`", set()),
     ("lfm2", "<|tool_call_start|>[f(a=1)]<|tool_call_e", ONE, None, {UNFINISHED}),
@@ -114,6 +113,13 @@ def test_closers(
 def test_strict_parsers_repair_nothing(name: str, text: str) -> None:
     message = toolgram.get_format(name).parse(text, strict=True)
     assert ENVELOPE not in {anomaly.kind for anomaly in message.anomalies}
+
+
+def test_a_lone_bracket_is_text_and_no_closing_marker() -> None:
+    message = toolgram.get_format("hermes").parse(f"<tool_call>\n{F}}}\n<")
+    assert [call.status for call in message.tool_calls] == ["complete"]
+    assert message.content == "<"
+    assert [anomaly.kind for anomaly in message.anomalies] == [ENVELOPE]
 
 
 def test_a_cut_off_tagged_value_is_truncated() -> None:

@@ -61,7 +61,8 @@ class Calls:
         self.read_on = 0  # the value that is being read goes on behind what may have been meant to close it
         self.opened = False  # what opens a value stands in it
         self.wrapper: list[str] | None = None
-        self.unclosed = False  # the last call is complete, and nobody has said yet that a marker behind it is missing
+        # The last call is complete, and its closing marker has not come; None where no marker has opened it.
+        self.unclosed: bool | None = False
 
     @property
     def names(self) -> frozenset[str]:
@@ -102,7 +103,9 @@ class Calls:
         """The open call has ended, if one is open."""
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
-            self._events.behind_call = self.unclosed = status == "complete"
+            self._events.behind_call = status == "complete"
+            if self.unclosed is not None:
+                self.unclosed = status == "complete"
             self.index = self.keys = self.wrapper = None
 
     def delta(self, arguments: str, source: str) -> None:

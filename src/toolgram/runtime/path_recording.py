@@ -386,6 +386,7 @@ def _what_follows(stream: Stream) -> dict[str, Any]:
     """Everything that a continuation depends on, but for what the names and ids of calls are."""
     said = dump_stream(stream)
     said["open_call"] = said["open_call"] is not None
+    said["unclosed"] = None  # `enter` and `take` see to that
     return said
 
 

@@ -159,7 +159,18 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
     names = ("calls", "call", "call_id", "name", "keys", "key", "read_on", "opened", "unclosed", "wrapper")
-    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), str, range(3), bool, bool, (str, None))
+    kinds = (
+        _COUNT,
+        (_COUNT, None),
+        (str, None),
+        (_COUNT, None),
+        (list, None),
+        str,
+        range(3),
+        bool,
+        (bool, None),
+        (str, None),
+    )
     calls.count, calls.index, calls.id, name, keys, calls.key, *rest = _fields(data, names, *kinds)
     calls.read_on, calls.opened, calls.unclosed, wrapper = rest
     calls.wrapper = None if wrapper is None else [wrapper] if wrapper else []

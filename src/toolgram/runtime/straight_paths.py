@@ -86,7 +86,8 @@ class Path:
                 calls.start = start = ToolCallStart(base + first, made_id, found[self.name], source)
                 out.append(start)
             elif kind == "end":
-                calls.unclosed = second == "complete"
+                if calls.unclosed is not None:
+                    calls.unclosed = second == "complete"
                 out.append(ToolCallEnd(base + first, second, source))
             else:
                 out.append(Note(first, found[self.id] if second is None else second))
@@ -154,6 +155,8 @@ class StraightPaths:
         for path in self.entries.get(entry_key(stream.state, symbol.trigger), ()):
             found = path.pattern.match(text, begin)
             if found is not None:
+                if stream.state.loops:
+                    stream.calls.unclosed = None if symbol.trigger in stream.program.bare else False
                 return path.take(stream, found)
         return NO_PATH
 

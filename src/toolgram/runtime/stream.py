@@ -111,6 +111,8 @@ class Stream:
         if trigger in state.unclosed and self.calls.unclosed and events.held is None:
             self._note_unclosed()
         if dest.held and events.held is None:
+            if state.loops:
+                self.calls.unclosed = None if trigger in self.program.bare else False
             if trigger == UNCLOSED:
                 self.hold(self.calls.index)
             else:
