@@ -162,3 +162,12 @@ def test_a_wrapper_holds_several_calls(name: str) -> None:
         message = read(name, prefix, text)
         assert [call for call, _, _ in calls_of(message)][:2] == ["get_weather", "get_time"]
         assert {status for _, _, status in calls_of(message)} == {"complete"}
+
+
+def test_a_prompt_may_end_in_what_may_be_a_marker() -> None:
+    """Behind a string that is repaired: what the prompt wrote is no event's source, and comes but once."""
+    for text in ("", "x", '"}\n</tool_call>'):
+        parser = toolgram.get_format("glm47").parser(prefix='<tool_call>f{"a":""<')
+        events = [*parser.feed(text), *parser.close()]
+        assert "".join(event.source for event in events) == text
+        assert [call.name for call in parser.message.tool_calls] == ["f"]

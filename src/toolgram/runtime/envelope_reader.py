@@ -423,7 +423,9 @@ def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     source.read_again = False
     if source.transcoding is None:
         source.transcoding = []
-    add_piece(source.transcoding, character)
+    skipped = source.skip_prefix(pos, pos + 1) - pos if source.prefix_characters else 0
+    if not skipped:
+        add_piece(source.transcoding, character)
     if envelope.python.read(character, 0) == 0:
         stream.reader = envelope.inner
         stream.unexpected_input()
@@ -462,9 +464,9 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     if taken and reader == "envelope" and not _may_be_key(stream, repairer.bare_key(scanner)):
         taken, repairer.broken = False, True
     source.read_again, source.reading = False, taken
-    if taken:
-        begin = source.skip_prefix(pos, pos + 1) if source.prefix_characters else pos
-        add_piece(source.transcoding, text[begin : pos + 1])
+    skipped = source.skip_prefix(pos, pos + 1) - pos if taken and source.prefix_characters else 0
+    if taken and not skipped:
+        add_piece(source.transcoding, text[pos])
     if repairer.note:
         stream.events.note("repaired_json", repairer.note)
     if repairer.broken:
@@ -474,7 +476,10 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
         stream.reader = "repaired"
         taken = source.reading
     source.reading = True
-    return pos + taken if not source.read_again else pos
+    end = pos + taken if not source.read_again else pos
+    if end == pos:
+        source.prefix_characters += skipped  # it is still to be read
+    return end
 
 
 def _may_be_key(stream: Stream, begun: str) -> bool:

@@ -31,11 +31,11 @@ class Source:
 
     def take(self, text: str, begin: int, end: int) -> str:
         """The source of the characters that a reader takes: themselves, or what they were transcoded from."""
+        if self.transcoding is not None:
+            return take_pieces(self.transcoding)
         if self.prefix_characters:
             begin = self.skip_prefix(begin, end)
-        if self.transcoding is None:
-            return text[begin:end]
-        return take_pieces(self.transcoding)
+        return text[begin:end]
 
     def skip_prefix(self, begin: int, end: int) -> int:
         """Where the output's own characters begin in a token that a prefix has begun."""
