@@ -152,7 +152,7 @@ def _prefix(fmt: Format, reasoning: bool | None) -> str:
 
 def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
     """Check that the parser reads every name as a name. Raises ToolgramError for the first one that it does not."""
-    shapes = {each.trigger for each in fmt.spec.transitions if "name" in each.actions}
+    shapes = {each.trigger for edges in fmt.observed_paths.edges.values() for each in edges if "name" in each.actions}
     runs = [shape for trigger in shapes if (shape := fmt.spec.terminals.get(trigger)) is not None]
     for tool in tools:
         for literal in fmt.spec.terminals.values():

@@ -510,7 +510,9 @@ class Builder:
         text = label.text if isinstance(label, Lit) else ""
         pending: list[tuple[str, Expr, Node | None, int]] = [(text, EMPTY, dest, 0)] if text else []
         if not text:
-            head, rest = (label.parts[0], seq(*label.parts[1:])) if isinstance(label, Seq) else (label, EMPTY)
+            head, rest = (
+                (label.parts[0], seq(*label.parts[1:])) if isinstance(label, Seq) and label.parts else (label, EMPTY)
+            )
             if isinstance(head, Lit):
                 pending.append((head.text, rest, dest, 9))
             elif isinstance(head, Token):

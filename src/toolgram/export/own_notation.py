@@ -22,15 +22,19 @@ _fits_bare = re.compile(r"[^:,{}\[\]\"'\s<]+").fullmatch
 
 
 @lru_cache(maxsize=64)
-def notated(opening: str, closing: str) -> Notation:
-    """The notation of a format with quotes of its own: texts have no escapes, and names stand without quotes."""
-    forbidden = Forbidden(tuple(dict.fromkeys(literal_pattern(mark) for mark in (opening, closing))))
+def notated(opening: str, closing: str, markers: tuple[str, ...] = ()) -> Notation:
+    """The notation of a format with quotes of its own: texts have no escapes, and names stand without quotes.
+
+    `markers` close a call in which the quote of a text is missing, so no text has one in it.
+    """
+    marks = tuple(dict.fromkeys((opening, closing, *markers)))
+    forbidden = Forbidden(tuple(map(literal_pattern, marks)))
 
     def text(within: Expr | None) -> Expr:
         return seq(Lit(opening), Text(forbidden, closing, within))
 
     def quoted(value: str) -> Expr:
-        return NOTHING if opening in value or closing in value else Lit(opening + value + closing)
+        return NOTHING if any(mark in value for mark in marks) else Lit(opening + value + closing)
 
     def name(value: str) -> Expr:
         return Lit(value) if _fits_bare(value) else quoted(value)

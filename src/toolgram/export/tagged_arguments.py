@@ -206,7 +206,10 @@ class TaggedArguments:
     def notated(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
         """A value in the format's own quotes."""
         opening, closing = self.spec.notation
-        values = Values(tool.schema, noting(tool, self.note), notated(opening, closing))
+        ends = {each.trigger for each in self.spec.transitions if "unclosed_value" in each.actions}
+        shapes = [self.spec.terminals.get(trigger) for trigger in sorted(ends)]
+        markers = tuple(shape.text for shape in shapes if isinstance(shape, Literal))
+        values = Values(tool.schema, noting(tool, self.note), notated(opening, closing, markers))
         return values.alone_or_rules(values.value(declared))
 
     def _has_text_frame(self) -> bool:
