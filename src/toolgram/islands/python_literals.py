@@ -279,7 +279,7 @@ class PythonScanner:
     # Arguments
 
     def _argument(self, text: str, pos: int) -> int:
-        whole = WHOLE_ARGUMENT(text, pos)
+        whole = WHOLE_ARGUMENT(text, pos) if len(text) - pos > _LONGEST_CACHED else None
         if whole is not None:
             return self._whole_arguments(text, whole)
         m = ARGUMENT[self._state].match(text, pos)
