@@ -165,10 +165,11 @@ class _Reading:
             state = self.state
             move = state.row.get(symbol.trigger)
             pieces = entries.get(entry_key(state, symbol.trigger))
-            if pieces is not None and any(piece.pattern.match(self.text, self.pos) for piece in pieces):
-                if not self._calls(pieces):
-                    return False
+            taken = self._calls(pieces) if pieces is not None else None
+            if taken:
                 continue
+            if taken is False:
+                return False
             literal = self.whole_outputs.program.literals.get(symbol.trigger)
             if move is None or move.actions or literal is None or len(self.signature) > _MOST_PIECES:
                 return False
@@ -231,9 +232,9 @@ class _Reading:
             self.content = body + trailing if last else body
         return True
 
-    def _calls(self, pieces: list[Piece]) -> bool:
-        """Take calls that follow each other; whether they are plain."""
-        text, pos = self.text, self.pos
+    def _calls(self, pieces: list[Piece]) -> bool | None:
+        """Take calls that follow each other; whether they are plain. None where none begins here."""
+        text, pos, begin = self.text, self.pos, self.pos
         call: _Open | None = None
         while True:
             for piece in pieces:
@@ -241,7 +242,7 @@ class _Reading:
                 if found is not None:
                     break
             else:
-                return False
+                return None if pos == begin else False
             if self.signature[-1:] != [piece]:
                 self.signature.append(piece)
             pos = found.end()
