@@ -41,7 +41,9 @@ def test_an_escape_is_the_character() -> None:
 OUTPUTS = {
     "hermes": '<tool_call>{"name": "f", "arguments": {"a": 1, "b": {"a": 1}, "a": 2}}</tool_call>',
     "mistral_v11": '[TOOL_CALLS]f[ARGS]{"a": 1, "b": {"a": 1}, "a": 2}',
-    "qwen3_coder": "<tool_call><function=f><parameter=a>\n1\n</parameter><parameter=a>\n2\n</parameter></function>",
+    "qwen3_coder": (
+        "<tool_call><function=f><parameter=a>\n1\n</parameter><parameter=a>\n2\n</parameter></function></tool_call>"
+    ),
     "llama4_pythonic": "[f(a=1, b={'a': 1}, a=2)]",
     "gemma4": "<|tool_call>call:f{a:1,b:{a:1},a:2}<tool_call|>",
 }  # fmt: skip

@@ -30,7 +30,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from toolgram.compile import Program, StateProgram, Symbol
+from toolgram.compile import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.events import Dropped, Note, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
@@ -155,8 +155,9 @@ class StraightPaths:
         for path in self.entries.get(entry_key(stream.state, symbol.trigger), ()):
             found = path.pattern.match(text, begin)
             if found is not None:
-                if stream.state.loops:
-                    stream.calls.unclosed = None if symbol.trigger in stream.program.bare else False
+                move = stream.state.row.get(symbol.trigger)
+                if stream.state.loops and symbol.kind != ENVELOPE and move is not None and move.dest.held:
+                    stream.calls.unclosed = None if symbol.trigger in stream.program.bare else False  # as `fire` does
                 return path.take(stream, found)
         return NO_PATH
 
