@@ -32,6 +32,7 @@ from toolgram.tools import Tools, read_tools
 
 _LONGEST_TEXT = 65_536  # characters; of a longer output, making events is a small part
 _MOST_BRACKETS = 64  # so nothing is nested too deeply
+_LONG = 4_096  # characters: to read so many in vain costs more than counting their brackets
 _MOST_PIECES = 256  # of a signature
 _MOST_BLANKS = 4  # beside text
 _MOST_SIGNATURES = 512
@@ -362,6 +363,8 @@ class _Reading:
 
 def _end_of_object(text: str, start: int) -> int:
     """Where the JSON object ends that begins at `start`; -1 where none does that is read as it stands."""
+    if len(text) - start > _LONG and text.count("{", start) + text.count("[", start) > _MOST_BRACKETS:
+        return -1
     try:
         members, end = _members(text, start)
     except (ValueError, StopIteration, RecursionError):
