@@ -101,3 +101,22 @@ def test_a_signature_that_differs_is_not_read_again(monkeypatch: pytest.MonkeyPa
         assert whole(fmt, HERMES_CALL) is None
         assert fmt.parse(HERMES_CALL).tool_calls[0].arguments == '{"a": 1}'
     assert compared == [HERMES_CALL]
+
+
+def test_no_more_signatures_are_compared_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An output of any other is read once, by a parser."""
+    monkeypatch.setattr(whole_outputs, "_MOST_SIGNATURES", 1)
+    fmt = toolgram.Format(toolgram.get_format("hermes").spec)
+    fmt.parse(HERMES_CALL)
+    compared: list[str] = []
+    same = whole_outputs.WholeOutputs._compare
+
+    def noted(self: whole_outputs.WholeOutputs, text: str, *arguments: Any) -> bool:
+        compared.append(text)
+        return same(self, text, *arguments)
+
+    monkeypatch.setattr(whole_outputs.WholeOutputs, "_compare", noted)
+    assert whole(fmt, HERMES_CALL) is not None
+    assert whole(fmt, "Sure. " + HERMES_CALL) is None
+    assert whole(fmt, HERMES_CALL) is not None
+    assert compared == [HERMES_CALL]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import subprocess
+import time
 from collections.abc import Callable
+from typing import IO
 
 from typer.testing import CliRunner, Result
 
@@ -31,12 +34,31 @@ def on_terminal(start: Callable[..., subprocess.Popen[bytes]], *arguments: str, 
     process.stdin.write(text)
     process.stdin.close()
     process.stdin = None
-    shown = b""
-    try:
-        while data := os.read(ours, 1 << 16):
-            shown += data
-    except OSError:  # Linux says that nobody holds the other end by an error
-        pass
+    shown = shown_on(ours)
     process.communicate(timeout=WAIT)
     os.close(ours)
     return shown
+
+
+def shown_on(terminal: int) -> bytes:
+    """All that is written to a terminal, until nobody holds its other end."""
+    shown = b""
+    try:
+        while data := os.read(terminal, 1 << 16):
+            shown += data
+    except OSError:  # Linux says that nobody holds the other end by an error
+        pass
+    return shown
+
+
+def line_of(stream: IO[bytes]) -> bytes:
+    """One line, or a failed test instead of a test that hangs."""
+    deadline = time.monotonic() + WAIT
+    line = b""
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready, f"nothing was written within {WAIT} s after {line!r}"
+        byte = os.read(stream.fileno(), 1)
+        assert byte, f"the output ended after {line!r}"
+        line += byte
+    return line

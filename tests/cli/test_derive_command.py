@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import toolgram
+from tests.cli.running import shown_on
 from tests.derive.turns import TEMPLATES
 from toolgram.cli.app import app
 from toolgram.cli.deriving import DeriveOptions
@@ -419,12 +420,7 @@ def on_terminal(*arguments: str) -> bytes:
         env=kept | {"TERM": "xterm-256color", "COLUMNS": "200"},
     )
     os.close(theirs)
-    shown = b""
-    try:
-        while data := os.read(ours, 1 << 16):
-            shown += data
-    except OSError:  # Linux says that nobody holds the other end by an error
-        pass
+    shown = shown_on(ours)
     assert process.wait(timeout=60) == 0
     os.close(ours)
     return shown

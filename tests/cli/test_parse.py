@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import select
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 import toolgram
-from tests.cli.running import OUTPUT, V11, WAIT, on_terminal, run
+from tests.cli.running import OUTPUT, V11, WAIT, line_of, on_terminal, run
 
 
 class TestMessage:
@@ -201,7 +198,7 @@ class TestEvents:
             process.stdin.write(written)
             process.stdin.flush()
             while not (seen and _payload(seen[-1], awaited[0]).endswith(awaited[1])):
-                seen.append(json.loads(_line(process.stdout)))
+                seen.append(json.loads(line_of(process.stdout)))
         process.stdin.close()
         process.stdin = None
         rest, complaint = process.communicate(timeout=WAIT)
@@ -215,7 +212,7 @@ class TestEvents:
         assert process.stdout is not None
         process.stdin.write(b"word " * 50)
         process.stdin.flush()
-        _line(process.stdout)
+        line_of(process.stdout)
         process.stdout.close()
         process.stdout = None
         _, complaint = process.communicate(b"word " * 50_000, timeout=WAIT)
@@ -233,7 +230,7 @@ class TestEvents:
         assert process.stdout is not None
         process.stdin.write(b"word")
         process.stdin.flush()
-        _line(process.stdout)
+        line_of(process.stdout)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=WAIT) == 130
         assert process.stderr is not None
@@ -253,16 +250,3 @@ def _payload(event: dict[str, Any], kind: str) -> str:
     if event["type"] != kind:
         return ""
     return str(event.get("text") or event.get("name") or event.get("arguments") or "")
-
-
-def _line(stream: IO[bytes]) -> bytes:
-    """One line, or a failed test instead of a test that hangs."""
-    deadline = time.monotonic() + WAIT
-    line = b""
-    while not line.endswith(b"\n"):
-        ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
-        assert ready, f"nothing was written within {WAIT} s after {line!r}"
-        byte = os.read(stream.fileno(), 1)
-        assert byte, f"the output ended after {line!r}"
-        line += byte
-    return line

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import select
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
 
 import pytest
 
-from tests.cli.running import CALL, HOSTILE, V11, WAIT, on_terminal, run
+from tests.cli.running import CALL, HOSTILE, V11, WAIT, line_of, on_terminal, run
 from toolgram.cli.terminal import CONTROLS
 
 
@@ -79,7 +75,7 @@ class TestRows:
         for number in (1, 2):
             process.stdin.write(b'{"x": "hi"}\n')
             process.stdin.flush()
-            assert json.loads(_line(process.stdout))["line"] == number
+            assert json.loads(line_of(process.stdout))["line"] == number
 
     def test_progress_is_for_terminals(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
         rows = b'{"x": "hi"}\n' * 3
@@ -157,22 +153,3 @@ class TestRows:
             assert done.returncode == 1
             assert 'needs pyarrow: pip install "toolgram[bulk]"' in done.stderr
             assert done.stderr.count("\n") == 1
-
-
-def _payload(event: dict[str, Any], kind: str) -> str:
-    if event["type"] != kind:
-        return ""
-    return str(event.get("text") or event.get("name") or event.get("arguments") or "")
-
-
-def _line(stream: IO[bytes]) -> bytes:
-    """One line, or a failed test instead of a test that hangs."""
-    deadline = time.monotonic() + WAIT
-    line = b""
-    while not line.endswith(b"\n"):
-        ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
-        assert ready, f"nothing was written within {WAIT} s after {line!r}"
-        byte = os.read(stream.fileno(), 1)
-        assert byte, f"the output ended after {line!r}"
-        line += byte
-    return line

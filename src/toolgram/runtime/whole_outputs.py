@@ -96,10 +96,8 @@ class WholeOutputs:
             return None
         signature = (finish_reason, *reading.signature)
         known = self._known.get(signature)
-        if known is None:
-            known = self._compare(text, tools, reading, finish_reason)
-            if len(self._known) < _MOST_SIGNATURES:
-                self._known[signature] = known
+        if known is None and len(self._known) < _MOST_SIGNATURES:
+            known = self._known[signature] = self._compare(text, tools, reading, finish_reason)
         return reading.message(ids, finish_reason) if known else None
 
     def _compare(self, text: str, tools: Tools, reading: _Reading, finish_reason: str | None) -> bool:
@@ -125,7 +123,6 @@ class _Reading:
     __slots__ = (
         "calls",
         "content",
-        "known",
         "pos",
         "reasoning",
         "signature",
