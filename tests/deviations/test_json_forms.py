@@ -145,9 +145,43 @@ def test_objects(name: str) -> None:
         }
         for text in loose.values():
             check(name, prefix, example, example.replace(plain, text, 1), PARIS, {"repaired_json"})
+            kinds = {"repaired_json", *UNCLOSED_KINDS, "surplus_closer"}
+            if "//" not in text:
+                check(name, prefix, example, example.replace(plain, text.removesuffix("}"), 1), PARIS, kinds)
         if "[" not in example:
             text = example.replace(plain, f"```json\n{plain}\n```", 1)
             check(name, prefix, example, text, PARIS, {"repaired_json", "surplus_closer"})
+
+
+FENCED_ARGUMENTS = [
+    "```json\n{}\n```",
+    "```{}```",
+    "```python\n{} \n``` ",
+    "``` json {}```\n",
+]
+WRITTEN = [ARGUMENTS, "{'city': 'Paris'}", '{city: "Paris",}', json.dumps(ARGUMENTS)]
+
+
+@pytest.mark.parametrize("fence", FENCED_ARGUMENTS)
+@pytest.mark.parametrize("name", [name for name in ENVELOPES if name not in BARE])
+def test_a_fence_around_arguments_in_an_object(name: str, fence: str) -> None:
+    for prefix, example in examples(name):
+        for written in WRITTEN:
+            text = example.replace(ARGUMENTS, fence.replace("{}", written), 1)
+            check(name, prefix, example, text, PARIS, {"repaired_json"})
+        text = example.replace(ARGUMENTS, fence.replace("{}", "Paris"), 1)
+        assert not any("city" in call.arguments for call in read(name, prefix, text).tool_calls)
+        message = toolgram.get_format(name).parse(example.replace(ARGUMENTS, fence.replace("{}", ARGUMENTS)), strict=True)
+        assert not any("city" in call.arguments for call in message.tool_calls)
+
+
+@pytest.mark.parametrize("fence", FENCED_ARGUMENTS)
+@pytest.mark.parametrize("name", [name for name in JSON_FORMATS if name not in BARE])
+def test_a_fence_around_a_member(name: str, fence: str) -> None:
+    for prefix, example in examples(name):
+        fenced = fence.replace("{}", ARGUMENTS)
+        text = example.replace(ARGUMENTS, f'{{"a": {fenced}, "b": [{fenced}, 1]}}', 1)
+        check(name, prefix, example, text, {"a": PARIS, "b": [PARIS, 1]}, {"repaired_json"})
 
 
 @pytest.mark.parametrize("name", ENVELOPES)

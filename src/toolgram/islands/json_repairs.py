@@ -147,6 +147,9 @@ class JsonRepairer:
             return False
         if character == ",":
             return self._break()
+        if state == AFTER_MEMBER and not (character in "\"'_$" or character.isalpha()):
+            self._write("")  # no key: what follows may stand behind an object that is not closed
+            return False
         return self._key(character) if state == AFTER_MEMBER else self._value(character, state)
 
     def _behind_value(self, character: str, state: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 
+from toolgram.compile import FENCE
 from toolgram.islands import Island
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope, NoEvent
@@ -29,6 +30,7 @@ from toolgram.islands.json_values import (
     OPEN,
     PUNCTUATION,
     SCALAR_END,
+    SCALARS,
     START,
     STRING_END,
     STRING_PART,
@@ -66,6 +68,10 @@ _QUOTES = "\"'"
 _COMMENTS = ("//", "/*")
 _QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # where a string may begin in an envelope
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
+_opening_fence = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{\"'])").match
+_opening_begun = re.compile(r"(?:`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64})\Z").match
+_closing_fence = re.compile(r"```[ \t\r\n]{0,64}(?=[,}\]])").match
+_closing_begun = re.compile(r"(?:`{1,2}|```[ \t\r\n]{0,64})\Z").match
 _KINDS = {
     '"': "string",
     "{": "start_map",
@@ -141,7 +147,8 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
         return limit
     end = scanner.step(text, pos) if limit == len(text) else pos + scanner.step(text[pos:limit], 0)
     if scanner.broken or len(envelope.source) > MAX_TOKEN:
-        envelope.source += stream.source.take(text, pos, end)
+        if end > pos:  # else the character is still to be read
+            envelope.source += stream.source.take(text, pos, end)
         stream.unexpected_input()
         return end
     piece = text[pos:end]
@@ -450,7 +457,13 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     reader = island.inner if isinstance(island, Envelope) else "arguments"
     if source.transcoding is None:
         source.transcoding = []
-    follows = _marker_follows(stream, text, pos, final) if repairer.at_quote else 0
+    if text[pos] == "`" and repairer.idle:
+        behind = _read_fence(stream, scanner, text, pos, final)
+        if behind != pos:
+            return behind
+    follows = 0
+    if repairer.at_quote:
+        follows = _fence_follows(text, pos, final) if reader == "encoded" else _marker_follows(stream, text, pos, final)
     if follows == WAIT:
         stream.buffer = text[pos:]
         return WAIT
@@ -482,6 +495,26 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     return end
 
 
+def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
+    """A code fence around a value is left out: the position behind it, or WAIT. `pos` where something else stands."""
+    state = scanner.state if scanner.state < SCALARS else scanner.after_value()
+    closes = state in (AFTER_ITEM, AFTER_MEMBER)
+    if not closes and state not in (MEMBER_VALUE, ITEM, FIRST_ITEM):
+        return pos
+    fence = (_closing_fence if closes else _opening_fence)(text, pos)
+    if fence is None:
+        begun = (_closing_begun if closes else _opening_begun)(text, pos)
+        if begun is None or final:
+            return pos
+        stream.buffer = text[pos:]
+        return WAIT
+    source, end = stream.source, fence.end()
+    assert source.transcoding is not None
+    add_piece(source.transcoding, text[source.skip_prefix(pos, end) if source.prefix_characters else pos : end])
+    stream.events.note("repaired_json", FENCE)
+    return end
+
+
 def _may_be_key(stream: Stream, begun: str) -> bool:
     """Whether a key of the envelope begins so."""
     island, state = stream.island, stream.state
@@ -498,6 +531,13 @@ def _marker_follows(stream: Stream, text: str, pos: int, final: bool) -> int:
     rest = text[pos : pos + max(map(len, markers), default=0)]
     may_begin = not final and pos + len(rest) == len(text) and any(marker.startswith(rest) for marker in markers)
     return WAIT if may_begin else 0
+
+
+def _fence_follows(text: str, pos: int, final: bool) -> int:
+    """Whether a code fence is closed at `pos`: 1, or 0, or WAIT where it may be."""
+    if text[pos] != "`" or _closing_fence(text, pos) is not None:
+        return int(text[pos] == "`")
+    return WAIT if _closing_begun(text, pos) is not None and not final else 0
 
 
 def _confirmed(stream: Stream, written: str) -> str:
