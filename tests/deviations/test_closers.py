@@ -22,6 +22,7 @@ ONE, BOTH = [("f", {"a": 1})], [("f", {"a": 1}), ("g", {"b": 2})]
 NESTED = [("f", {"a": {"b": 1}})]
 ENVELOPE, ARGUMENTS, VALUE = "unclosed_envelope", "unclosed_arguments", "unclosed_value"
 SURPLUS, UNFINISHED = "surplus_closer", "unfinished_marker"
+HF = TF.removeprefix("<tool_call>\n")
 TO_F = "<|channel|>commentary to=functions.f<|message|>"
 
 # format, output, calls (all complete), content, kinds of anomalies
@@ -89,6 +90,28 @@ ROWS: list[tuple[str, str, list[tuple[str, dict[str, Any]]], str | None, set[str
         [("f", {"a": "x\n</function>\n</tool_call>\nand on"})],
         None,
         set(),
+    ),
+]
+
+
+UNUSUAL = "unusual_form"
+# the same where a format reads such calls by mistake only
+ROWS += [
+    ("hermes", text, calls, content, {*kinds, UNUSUAL})
+    for name, text, calls, content, kinds in ROWS
+    if name == "qwen3_coder" and text.startswith(TF)
+]
+ROWS += [
+    ("hermes", '<function=f>{"a": 1}</function></function> hi', ONE, "hi", {SURPLUS, UNUSUAL}),
+    ("hermes", f"{HF}1\n</function>", ONE, None, {VALUE, UNUSUAL}),
+    ("hermes", f"{HF}1\n</parameter>\n", ONE, None, {ENVELOPE, UNUSUAL}),
+    ("hermes", f"{HF}1\n</parameter>\n<|im_end|>", ONE, None, {ENVELOPE, UNUSUAL}),
+    (
+        "hermes",
+        f"{TF}1\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n{G}}}</tool_call>",
+        BOTH,
+        None,
+        {UNUSUAL},
     ),
 ]
 

@@ -10,6 +10,7 @@ from tests.streams import assert_same_however_split, calls_of
 F = '{"name": "f", "arguments": {"a": 1}}'
 NESTED = '{"type": "function", "function": {"name": "f", "arguments": {"a": 1}}}'
 KIMI = '<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>'
+TAGGED = "<function=f>\n<parameter=a>\n1\n</parameter>\n</function>"
 CALL = ("f", '{"a": 1}', "complete")
 
 FORMS = [
@@ -25,6 +26,15 @@ FORMS = [
         1,
     ),
     ("hermes", '<think>Hm.</think><function=f>{"a": 1}', None, [CALL], 1),
+    (
+        "hermes",
+        f"Sure.<tool_call>\n{TAGGED}\n</tool_call>\n<tool_call>\n{F}\n</tool_call>ok",
+        "Sure. ok",
+        [CALL, CALL],
+        1,
+    ),
+    ("hermes", f"Sure.\n{TAGGED}\n{TAGGED}\nok", "Sure. ok", [CALL, CALL], 2),
+    ("hermes", "<function=f></function>", None, [("f", "{}", "complete")], 1),
     ("kimi_k2", f"<|tool_call_section_begin|>{KIMI}<|tool_call_section_end|>ok", "ok", [CALL], 1),
     ("kimi_k2", f"<|tool_calls_section_begin|>{KIMI.replace(':0', '')}<|tool_calls_section_end|>", None, [CALL], 1),
     ("kimi_k2", f"{KIMI}ok", "ok", [CALL], 1),
@@ -73,6 +83,7 @@ def test_strict_parsers_do_not_read_it(
         ("granite_3", '<|tool_call|>[{"function": {"nme": "f"}}]'),
         ("hermes", '<tool_call>{"function": 1}</tool_call>'),
         ("hermes", 'Write <function=f> {1} or <function=f>("a")</function>'),
+        ("hermes", "Write <function=f> and <parameter=a>"),
         ("hermes", '<think>a <function=f>{"a": 1}</function> b</think>'),
         ("llama3_json", 'Take {"function": {"name": "f", "x": 1}} here'),
         ("mistral_v3", "[TOOL_CALLS]f is text"),

@@ -171,7 +171,9 @@ def test_a_fence_around_arguments_in_an_object(name: str, fence: str) -> None:
             check(name, prefix, example, text, PARIS, {"repaired_json"})
         text = example.replace(ARGUMENTS, fence.replace("{}", "Paris"), 1)
         assert not any("city" in call.arguments for call in read(name, prefix, text).tool_calls)
-        message = toolgram.get_format(name).parse(example.replace(ARGUMENTS, fence.replace("{}", ARGUMENTS)), strict=True)
+        message = toolgram.get_format(name).parse(
+            example.replace(ARGUMENTS, fence.replace("{}", ARGUMENTS)), strict=True
+        )
         assert not any("city" in call.arguments for call in message.tool_calls)
 
 

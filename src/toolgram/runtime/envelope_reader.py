@@ -34,6 +34,7 @@ from toolgram.islands.json_values import (
     START,
     STRING_END,
     STRING_PART,
+    JsonScanner,
     escape_controls,
     leaves_string,
 )
