@@ -332,6 +332,10 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         "one of `name` and `names`",
     ),
     "started twice": (lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "object_end", "start_call")), "call is open"),
+    "declared unnamed": (
+        lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "object_end", "declared_name")),
+        "`declared_name` where no name was read",
+    ),
     "started unnamed": (lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL_KEY", "NAME")), "`start_call` before `name`"),
     "ended twice": (
         lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "object_end", "end_call", "end_call")),

@@ -270,6 +270,10 @@ def _act(action: str, transition: Transition, source: State, position: Position)
         if source.meaning != "content":
             raise _Fault("`unopened_reasoning` where no content is read", "remove `unopened_reasoning`")
         return position
+    if action == "declared_name":
+        if not position.named:
+            raise _Fault("`declared_name` where no name was read", "write it behind `name`")
+        return position
     if action == "unusual_form":
         return position
     needed, after = _ARGUMENTS[action]

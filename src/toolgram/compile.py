@@ -57,6 +57,7 @@ class Move:
     dest: StateProgram
     actions: tuple[str, ...]
     repair: bool = False
+    only_declared: bool = False  # by `declared_name`: it is followed only where the call's function is declared
 
 
 @dataclass(slots=True, eq=False)
@@ -156,7 +157,9 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         for name, state in spec.states.items()
     }
     for transition in spec.transitions:
-        move = Move(transition.trigger, states[transition.dest], transition.actions, transition.repair)
+        actions = tuple(action for action in transition.actions if action != DECLARED_NAME)
+        only_declared = len(actions) < len(transition.actions)
+        move = Move(transition.trigger, states[transition.dest], actions, transition.repair, only_declared)
         states[transition.source].row[transition.trigger] = move
     for state in states.values():
         _compile_state(spec, state, states[spec.initial])
@@ -191,6 +194,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     )
 
 
+DECLARED_NAME = "declared_name"
 _BRACKETS, FENCE = "}])", "```"
 
 

@@ -222,6 +222,7 @@ TAGS: Mapping[str, str] = {**MEANINGS, **TRAITS}
 
 ACTIONS: Mapping[str, str] = {
     "name": "The text is the name of the function.",
+    "declared_name": "No call, unless the name before is that of a declared function, perhaps with a number behind it.",
     "call_id": "The text is the id of the call.",
     "call_id_part": "The text is part of the id of the call, behind the parts before it.",
     "late_call_id": "The text is the id of the call, which has begun with another one.",

@@ -143,3 +143,46 @@ def test_longcat_writes_pairs_of_keys_and_values() -> None:
     message = assert_same_however_split(fmt, call.format(pair.format("x").removesuffix("</longcat_arg_value>\n")))
     assert calls_of(message) == [("f", '{"a": "x"}', "complete")]
     assert not [each for each in fmt.parse(text, strict=True).tool_calls if each.status == "complete"]
+
+
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+
+
+@pytest.mark.parametrize(
+    ("header", "declared", "undeclared"),
+    [
+        ("functions.f.0", "f", None),
+        ("f.0", "f", None),
+        ("f", "f", "f"),
+        ("functions.f", "f", "f"),
+        ("functions.f ", "f", "f"),
+        ("f:3", "f", "f"),
+        ("functions.g:0", "g", "g"),  # a call of an unknown tool
+        ("functions.g.0", None, None),
+        ("functions.0", None, None),
+        ("12", None, None),
+        ("call_12", None, "call_12"),
+        ("chatcmpl-tool-1a2b", None, "chatcmpl-tool-1a2b"),
+        ("functions.f:", None, None),
+        ("functions.f:x", None, None),
+        ("functions.f:0:1", None, None),
+        ("functions:f:0", None, None),
+        ("functions.:0", None, None),
+        ("", None, None),
+    ],
+)
+def test_an_id_of_kimi_without_a_clear_name_is_no_call(
+    header: str, declared: str | None, undeclared: str | None
+) -> None:
+    """It is text as a whole, and the calls beside it stay calls."""
+    fmt = toolgram.get_format("kimi_k2")
+    odd = KIMI.replace("functions.f:0", header)
+    for tools, name in ((TOOLS, declared), (None, undeclared)):
+        for between in ("", "\n"):
+            text = f"<|tool_calls_section_begin|>{odd}{between}{KIMI}<|tool_calls_section_end|>"
+            message = assert_same_however_split(fmt, text, tools=tools)
+            assert [call.name for call in message.tool_calls] == ([name, "f"] if name else ["f"])
+            assert message.content == (None if name else f"<|tool_calls_section_begin|>{odd}")
+            if name:
+                assert message.tool_calls[0].id == header.strip()
+        assert not any(call.name not in ("f", "g") for call in fmt.parse(odd, tools=TOOLS).tool_calls)

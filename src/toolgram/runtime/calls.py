@@ -74,6 +74,20 @@ class Calls:
         self.name = ToolCallStart(self.count, "", name, source)
         self._events.put(self.name)
 
+    def find_declared(self) -> bool:
+        """Whether the name is that of a declared function; one that ends in a dot and a number, without them. Where
+        nothing is declared, whether it has no such end."""
+        assert self.name is not None
+        name, declared = self.name.name, self.names
+        stem, _, number = name.rpartition(".")
+        numbered = number.isdecimal()
+        if name in declared or (not declared and not numbered):
+            return True
+        if numbered and stem in declared:
+            self.name.name = stem
+            return True
+        return False
+
     def forget_candidate(self) -> bool:
         """What looked like a call is none. Whether it had a name."""
         named = self.name is not None

@@ -97,7 +97,7 @@ class Stream:
         """Follow the transition of `trigger`, whose characters are `text`. Its actions use `value` (or the text)."""
         state = self.state
         move = state.row.get(trigger)
-        if move is None:
+        if move is None or (move.only_declared and not self.calls.find_declared()):
             self.source.pieces.append(text)
             self.unexpected_input()
             return
