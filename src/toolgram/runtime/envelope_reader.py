@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import re
 
-from toolgram.compile import FENCE
-from toolgram.islands import Island
-from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope, NoEvent
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_values import (
@@ -30,21 +28,16 @@ from toolgram.islands.json_values import (
     OPEN,
     PUNCTUATION,
     SCALAR_END,
-    SCALARS,
     START,
     STRING_END,
     STRING_PART,
-    JsonScanner,
     escape_controls,
     leaves_string,
 )
 from toolgram.runtime.argument_readers import (
     JSON_BLANKS,
     REPAIRABLE,
-    arguments_scanner,
     begin_repair,
-    closer_of_arguments,
-    confirm_object,
     may_transcode,
     read_arguments,
     read_encoded,
@@ -69,10 +62,6 @@ _QUOTES = "\"'"
 _COMMENTS = ("//", "/*")
 _QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # where a string may begin in an envelope
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
-_opening_fence = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{\"'])").match
-_opening_begun = re.compile(r"(?:`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64})\Z").match
-_closing_fence = re.compile(r"```[ \t\r\n]{0,64}(?=[,}\]])").match
-_closing_begun = re.compile(r"(?:`{1,2}|```[ \t\r\n]{0,64})\Z").match
 _KINDS = {
     '"': "string",
     "{": "start_map",
@@ -371,6 +360,9 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
         trigger = f"map_key {envelope.path}"
     if trigger not in state.row:
         trigger = "map_key"
+        if stream.calls.is_parameter(key):  # as an argument, or beside the arguments: who knows
+            stream.refuse(f"`{key}` is a parameter of the function, and stands beside the arguments")
+            return
     if trigger not in state.row:
         stream.unexpected_input(envelope.scanner)
         return
@@ -421,148 +413,6 @@ def read_ignored(stream: Stream, text: str, pos: int, final: bool) -> int:
             return pos
     source.hold(text, start, pos)
     return pos
-
-
-def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """An envelope in Python's spelling: one character at a time through the transcoder, its JSON to the readers."""
-    envelope, source = stream.island, stream.source
-    assert isinstance(envelope, Envelope) and envelope.python is not None
-    character = text[pos]
-    source.read_again = False
-    if source.transcoding is None:
-        source.transcoding = []
-    skipped = source.skip_prefix(pos, pos + 1) - pos if source.prefix_characters else 0
-    if not skipped:
-        add_piece(source.transcoding, character)
-    if envelope.python.read(character, 0) == 0:
-        stream.reader = envelope.inner
-        stream.unexpected_input()
-        return pos if source.read_again else pos + 1
-    written = envelope.python.out
-    if envelope.skip:
-        at = min(envelope.skip, len(written))
-        envelope.skip -= at
-        written = written[at:]
-    if _read_written(stream, envelope, envelope.inner, written):
-        stream.reader = "transcoded"
-        return pos + 1
-    return pos if source.read_again else pos + 1
-
-
-def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """JSON that is repaired: one character at a time through the repairer, what it writes to the readers."""
-    island, source = stream.island, stream.source
-    scanner, _ = arguments_scanner(stream)
-    repairer = scanner.repairer
-    assert repairer is not None
-    reader = island.inner if isinstance(island, Envelope) else "arguments"
-    if source.transcoding is None:
-        source.transcoding = []
-    if text[pos] == "`" and repairer.idle:
-        behind = _read_fence(stream, scanner, text, pos, final)
-        if behind != pos:
-            return behind
-    follows = 0
-    if repairer.at_quote:
-        follows = _fence_follows(text, pos, final) if reader == "encoded" else _marker_follows(stream, text, pos, final)
-    if follows == WAIT:
-        stream.buffer = text[pos:]
-        return WAIT
-    if follows:
-        repairer.end_string()
-    elif reader == "arguments" and repairer.idle and scanner.is_behind_value:
-        closes = closer_of_arguments(stream, scanner, text, pos, final)
-        if closes:
-            return closes if closes == WAIT else pos
-    taken = not follows and repairer.read(text[pos], scanner)
-    if taken and reader == "envelope" and not _may_be_key(stream, repairer.bare_key(scanner)):
-        taken, repairer.broken = False, True
-    source.read_again, source.reading = False, taken
-    skipped = source.skip_prefix(pos, pos + 1) - pos if taken and source.prefix_characters else 0
-    if taken and not skipped:
-        add_piece(source.transcoding, text[pos])
-    if repairer.note:
-        stream.events.note("repaired_json", repairer.note)
-    if repairer.broken:
-        stream.reader, scanner.repairer = reader, None
-        stream.unexpected_input()
-    elif _read_written(stream, island, reader, _confirmed(stream, repairer.out)):
-        stream.reader = "repaired"
-        taken = source.reading
-    source.reading = True
-    end = pos + taken if not source.read_again else pos
-    if end == pos:
-        source.prefix_characters += skipped  # it is still to be read
-    return end
-
-
-def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
-    """A code fence around a value is left out: the position behind it, or WAIT. `pos` where something else stands."""
-    state = scanner.state if scanner.state < SCALARS else scanner.after_value()
-    closes = state in (AFTER_ITEM, AFTER_MEMBER)
-    if not closes and state not in (MEMBER_VALUE, ITEM, FIRST_ITEM):
-        return pos
-    fence = (_closing_fence if closes else _opening_fence)(text, pos)
-    if fence is None:
-        begun = (_closing_begun if closes else _opening_begun)(text, pos)
-        if begun is None or final:
-            return pos
-        stream.buffer = text[pos:]
-        return WAIT
-    source, end = stream.source, fence.end()
-    assert source.transcoding is not None
-    add_piece(source.transcoding, text[source.skip_prefix(pos, end) if source.prefix_characters else pos : end])
-    stream.events.note("repaired_json", FENCE)
-    return end
-
-
-def _may_be_key(stream: Stream, begun: str) -> bool:
-    """Whether a key of the envelope begins so."""
-    island, state = stream.island, stream.state
-    if not begun or stream.source.unconfirmed or not isinstance(island, Envelope) or state.any_key:
-        return True  # or the object is not known to be one yet
-    return f"{island.parents[-1]}.{begun}" in state.key_prefixes
-
-
-def _marker_follows(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
-    markers = stream.program.markers
-    if text.startswith(markers, pos):
-        return 1
-    rest = text[pos : pos + max(map(len, markers), default=0)]
-    may_begin = not final and pos + len(rest) == len(text) and any(marker.startswith(rest) for marker in markers)
-    return WAIT if may_begin else 0
-
-
-def _fence_follows(text: str, pos: int, final: bool) -> int:
-    """Whether a code fence is closed at `pos`: 1, or 0, or WAIT where it may be."""
-    if text[pos] != "`" or _closing_fence(text, pos) is not None:
-        return int(text[pos] == "`")
-    return WAIT if _closing_begun(text, pos) is not None and not final else 0
-
-
-def _confirmed(stream: Stream, written: str) -> str:
-    """`written`; the first of it confirms the brace of arguments that stand alone."""
-    if not isinstance(stream.island, Envelope) and stream.source.unconfirmed and written.strip():
-        confirm_object(stream)
-    return written
-
-
-def _read_written(stream: Stream, island: Island | None, reader: str, written: str) -> bool:
-    """Hand written JSON to the readers. Whether the value goes on, which it does not where the list is read on."""
-    at = 0
-    scanner = island.scanner if isinstance(island, Envelope) else None
-    while at < len(written):
-        stream.reader = reader
-        at = ENVELOPE_READERS[reader](stream, written, at, False)
-        resumed = isinstance(island, Envelope) and island.scanner is not scanner
-        if stream.island is not island or resumed or stream.reader == "malformed":
-            stream.source.transcoding = None
-            return False
-        reader = stream.reader
-    if isinstance(island, Envelope):
-        island.inner = reader
-    return True
 
 
 ENVELOPE_READERS = {

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from toolgram.runtime.argument_readers import read_object, read_python, read_unclosed_arguments
-from toolgram.runtime.envelope_reader import ENVELOPE_READERS, read_repaired, read_transcoded
+from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
+from toolgram.runtime.repaired_readers import read_repaired, read_transcoded
 from toolgram.runtime.stream import Stream
 from toolgram.runtime.text_readers import read_text, read_token
 from toolgram.runtime.value_readers import read_value

@@ -364,6 +364,11 @@ class Stream:
         if text:
             self.events.say("malformed", text, why)
 
+    def refuse(self, why: str) -> None:
+        """What comes contradicts the arguments of the open call, which are whole."""
+        self.calls.end("malformed")
+        self._fail("", why)
+
     def leftover(self) -> str:
         """What was taken since the last event, in order."""
         text, self.unfinished = self.source.take_all() + self.unfinished, ""

@@ -10,11 +10,20 @@ from __future__ import annotations
 import re
 
 from toolgram.compile import FENCE
-from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.islands import OpenBrackets
+from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.runtime.stream import WAIT, RejectedValue, Stream, symbol_why
 from toolgram.spec import UNCLOSED
 
 _BLANKS = re.compile(r"\s*+").match
 _MOST_BLANKS = 64  # between a call and a closer
+# A member, where the arguments are closed already.
+_KEY = r"""(?:"[^"\\\n]{1,64}"|'[^'\\\n]{1,64}')"""
+_member = re.compile(rf",\s{{0,64}}+{_KEY}\s{{0,64}}+:").match
+_member_begun = re.compile(rf""",\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?\Z""").match
+_notated_member = re.compile(r",\s{0,64}+\w{1,64}+:").match
+_notated_begun = re.compile(r",\s{0,64}+\w{0,64}+\Z").match
+_MEMBER_WHY = "a member behind the arguments, which are closed"
 _OPENERS = {"}": "{", "]": "[", ")": "("}
 _OPEN_AT_END = re.compile(r"(?:([({\[])|(```)\w{0,16}|\s)*+\Z")
 
@@ -30,6 +39,14 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     window = text[begin : begin + stream.program.longest_closer + 1]
     if not window or (not final and state.may_become(text, begin)):
         return None
+    if window[0] == "," and state.is_text and state.meaning == "content":
+        notated = stream.program.notation and stream.calls.unclosed
+        if (_notated_member if notated else _member)(text, begin):
+            return _read_member(stream, text, pos, begin)
+        if not final and (_notated_begun if notated else _member_begun)(text, begin):
+            events.say("content", text[pos:begin])
+            stream.buffer = text[begin:]
+            return WAIT
     if any(text.startswith(marker, begin) for marker in state.literals):
         if state.is_text and window.startswith(FENCE) and is_open_in_text(events.tail, FENCE):
             stream.unexpected_input()  # the fence around the call is text, its end as its beginning
@@ -63,6 +80,15 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
         return len(text)
     events.behind_call = False
     return None
+
+
+def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
+    """What was to be an argument, up to the bracket that closes the arguments once more, is malformed."""
+    stream.events.say("content", text[pos:begin])
+    stream.events.behind_call = False
+    stream.island = ErrorRecovery(OpenBrackets("{"))
+    stream.rejected, stream.reader = RejectedValue("malformed", _MEMBER_WHY, False), "rejected_rest"
+    return begin
 
 
 def is_open_in_text(tail: str, closer: str) -> bool:

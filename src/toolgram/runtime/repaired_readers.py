@@ -1,0 +1,252 @@
+"""Readers of JSON that is written otherwise: in Python's spelling, or to be repaired.
+
+Strategy: each character goes through a transcoder or a repairer first, and the readers of JSON read what that writes.
+What needs a look ahead is done here, where the text is: a code fence around a value, closing brackets that do not close
+the innermost bracket, and what ends a string whose quote may be part of it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolgram.compile import FENCE
+from toolgram.islands import Island
+from toolgram.islands.held_text import add_piece
+from toolgram.islands.json_envelope import Envelope
+from toolgram.islands.json_values import (
+    AFTER_ITEM,
+    AFTER_MEMBER,
+    FIRST_ITEM,
+    ITEM,
+    MEMBER_VALUE,
+    MOST_BLANKS,
+    SCALARS,
+    JsonScanner,
+)
+from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
+from toolgram.runtime.envelope_reader import ENVELOPE_READERS
+from toolgram.runtime.stream import WAIT, Stream
+
+_opening_fence = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{\"'])").match
+_opening_begun = re.compile(r"(?:`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64})\Z").match
+_closing_fence = re.compile(r"```[ \t\r\n]{0,64}(?=[,}\]])").match
+_closing_begun = re.compile(r"(?:`{1,2}|```[ \t\r\n]{0,64})\Z").match
+_closers = re.compile(rf"[\]}} \t\r\n]{{1,{MOST_BLANKS}}}").match
+_closer = re.compile(r"[ \t\r\n]*[\]}]").match
+_next_item = re.compile(r",[ \t\r\n]{0,64}+\{").match
+_next_item_begun = re.compile(r",[ \t\r\n]{0,64}+\Z").match
+_OPENERS = {"}": "{", "]": "["}
+_GOES_ON = frozenset(",:\"'{[#/0123456789-")  # what may follow a value in JSON, or in JSON that is repaired
+
+
+def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """An envelope in Python's spelling: one character at a time through the transcoder, its JSON to the readers."""
+    envelope, source = stream.island, stream.source
+    assert isinstance(envelope, Envelope) and envelope.python is not None
+    character = text[pos]
+    source.read_again = False
+    if source.transcoding is None:
+        source.transcoding = []
+    skipped = source.skip_prefix(pos, pos + 1) - pos if source.prefix_characters else 0
+    if not skipped:
+        add_piece(source.transcoding, character)
+    if envelope.python.read(character, 0) == 0:
+        stream.reader = envelope.inner
+        stream.unexpected_input()
+        return pos if source.read_again else pos + 1
+    written = envelope.python.out
+    if envelope.skip:
+        at = min(envelope.skip, len(written))
+        envelope.skip -= at
+        written = written[at:]
+    if _read_written(stream, envelope, envelope.inner, written):
+        stream.reader = "transcoded"
+        return pos + 1
+    return pos if source.read_again else pos + 1
+
+
+def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """JSON that is repaired: one character at a time through the repairer, what it writes to the readers."""
+    island, source = stream.island, stream.source
+    scanner, _ = arguments_scanner(stream)
+    repairer = scanner.repairer
+    assert repairer is not None
+    reader = island.inner if isinstance(island, Envelope) else "arguments"
+    if source.transcoding is None:
+        source.transcoding = []
+    if text[pos] == "`" and repairer.idle:
+        behind = _read_fence(stream, scanner, text, pos, final)
+        if behind != pos:
+            return behind
+    if text[pos] in "}]" and reader == "arguments" and repairer.idle:
+        behind = _read_crossed_closers(stream, scanner, text, pos, final)
+        if behind != pos:
+            return behind
+    follows = 0
+    if repairer.at_quote:
+        follows = _fence_follows(text, pos, final) if reader == "encoded" else _marker_follows(stream, text, pos, final)
+    if follows == WAIT:
+        stream.buffer = text[pos:]
+        return WAIT
+    if follows:
+        repairer.end_string()
+    elif reader == "arguments" and repairer.idle and scanner.is_behind_value:
+        closes = closer_of_arguments(stream, scanner, text, pos, final)
+        if closes:
+            return closes if closes == WAIT else pos
+    taken = not follows and repairer.read(text[pos], scanner)
+    if taken and reader == "envelope" and not _may_be_key(stream, repairer.bare_key(scanner)):
+        taken, repairer.broken = False, True
+    source.read_again, source.reading = False, taken
+    skipped = source.skip_prefix(pos, pos + 1) - pos if taken and source.prefix_characters else 0
+    if taken and not skipped:
+        add_piece(source.transcoding, text[pos])
+    if repairer.note:
+        stream.events.note("repaired_json", repairer.note)
+    if repairer.broken:
+        stream.reader, scanner.repairer = reader, None
+        stream.unexpected_input()
+    elif _read_written(stream, island, reader, _confirmed(stream, repairer.out)):
+        stream.reader = "repaired"
+        taken = source.reading
+    source.reading = True
+    end = pos + taken if not source.read_again else pos
+    if end == pos:
+        source.prefix_characters += skipped  # it is still to be read
+    return end
+
+
+def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
+    """A code fence around a value is left out: the position behind it, or WAIT. `pos` where something else stands."""
+    state = scanner.state if scanner.state < SCALARS else scanner.after_value()
+    closes = state in (AFTER_ITEM, AFTER_MEMBER)
+    if not closes and state not in (MEMBER_VALUE, ITEM, FIRST_ITEM):
+        return pos
+    fence = (_closing_fence if closes else _opening_fence)(text, pos)
+    if fence is None:
+        begun = (_closing_begun if closes else _opening_begun)(text, pos)
+        if begun is None or final:
+            return pos
+        stream.buffer = text[pos:]
+        return WAIT
+    source, end = stream.source, fence.end()
+    assert source.transcoding is not None
+    add_piece(source.transcoding, text[_own(stream, pos, end) : end])
+    stream.events.note("repaired_json", FENCE)
+    return end
+
+
+def _read_crossed_closers(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
+    """Closing brackets of which the first closes another bracket than the innermost one. Where nothing but such follows
+    in the value, all ways to read them give the same arguments, and at most one is missing: the position behind them,
+    or WAIT. `pos` where something else stands."""
+    stack, depth = scanner.stack, arguments_scanner(stream)[1]
+    if not scanner.is_behind_value or len(stack) <= depth or stack[-1] == _OPENERS[text[pos]]:
+        return pos
+    run, source = _closers(text, pos), stream.source
+    assert run is not None and source.transcoding is not None
+    if run.end() == len(text) and len(run.group()) < MOST_BLANKS and not (final and stream.stopped):
+        if not final:
+            stream.buffer = text[pos:]
+            return WAIT
+        add_piece(source.transcoding, text[_own(stream, pos, len(text)) :])  # what follows is cut off
+        return len(text)
+    first = _first_closed(stream, stack, depth, text, run, final)
+    if first == WAIT:
+        stream.buffer = text[pos:]
+        return WAIT
+    if first is None:
+        return pos
+    end, closed = pos, stack[first:]
+    for _ in range(min(_count(run), len(closed))):
+        end = _closer(text, end).end()  # type: ignore[union-attr]
+    stream.events.note("repaired_json", text[pos])
+    add_piece(source.transcoding, text[_own(stream, pos, end) : end])
+    source.reading = False
+    reason, stream.closing = stream.closing, "stop" if final else stream.closing  # the model has closed the call
+    closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(closed))
+    if _read_written(stream, stream.island, "arguments", closers):
+        stream.reader = "repaired"
+    stream.closing, source.reading = reason, True
+    return end
+
+
+def _first_closed(
+    stream: Stream, stack: list[str], depth: int, text: str, run: re.Match[str], final: bool
+) -> int | None:
+    """The outermost of the open brackets that a run of closing ones closes: that of the arguments, where `depth` more
+    are open, that of the call's object, or the first. WAIT where that is not certain, None where there are several
+    readings."""
+    count, at, island = _count(run), run.end(), stream.island
+    inside_list = "[" in stack[depth:-1]
+    if text.startswith("{", at) and depth and not inside_list and count >= len(stack) - 1:
+        return 0  # the next object, without a list
+    if text.startswith(",", at) and isinstance(island, Envelope) and island.in_list and not inside_list:
+        if _next_item(text, at) is None:  # what may not stand in the arguments
+            return WAIT if _next_item_begun(text, at) is not None and not final else None
+        return 1 if len(stack) - 2 <= count < len(stack) else None
+    follows = _marker_follows(stream, text, at, final) if at < len(text) else 1
+    if follows == WAIT:
+        return WAIT
+    if not (follows or text[at] not in _GOES_ON) or count < len(stack) - depth - 1:
+        return None
+    return depth if count < len(stack) - 1 else 0
+
+
+def _count(run: re.Match[str]) -> int:
+    """How many brackets a run of them has, blanks aside."""
+    return len("".join(run.group().split()))
+
+
+def _own(stream: Stream, pos: int, end: int) -> int:
+    """Where the output's own characters begin in what is read at once."""
+    return stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
+
+
+def _may_be_key(stream: Stream, begun: str) -> bool:
+    """Whether a key of the envelope begins so."""
+    island, state = stream.island, stream.state
+    if not begun or stream.source.unconfirmed or not isinstance(island, Envelope) or state.any_key:
+        return True  # or the object is not known to be one yet
+    return f"{island.parents[-1]}.{begun}" in state.key_prefixes
+
+
+def _marker_follows(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
+    markers = stream.program.markers
+    if text.startswith(markers, pos):
+        return 1
+    rest = text[pos : pos + max(map(len, markers), default=0)]
+    may_begin = not final and pos + len(rest) == len(text) and any(marker.startswith(rest) for marker in markers)
+    return WAIT if may_begin else 0
+
+
+def _fence_follows(text: str, pos: int, final: bool) -> int:
+    """Whether a code fence is closed at `pos`: 1, or 0, or WAIT where it may be."""
+    if text[pos] != "`" or _closing_fence(text, pos) is not None:
+        return int(text[pos] == "`")
+    return WAIT if _closing_begun(text, pos) is not None and not final else 0
+
+
+def _confirmed(stream: Stream, written: str) -> str:
+    """`written`; the first of it confirms the brace of arguments that stand alone."""
+    if not isinstance(stream.island, Envelope) and stream.source.unconfirmed and written.strip():
+        confirm_object(stream)
+    return written
+
+
+def _read_written(stream: Stream, island: Island | None, reader: str, written: str) -> bool:
+    """Hand written JSON to the readers. Whether the value goes on, which it does not where the list is read on."""
+    at = 0
+    scanner = island.scanner if isinstance(island, Envelope) else None
+    while at < len(written):
+        stream.reader = reader
+        at = ENVELOPE_READERS[reader](stream, written, at, False)
+        resumed = isinstance(island, Envelope) and island.scanner is not scanner
+        if stream.island is not island or resumed or stream.reader == "malformed":
+            stream.source.transcoding = None
+            return False
+        reader = stream.reader
+    if isinstance(island, Envelope):
+        island.inner = reader
+    return True
