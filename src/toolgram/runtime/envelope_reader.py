@@ -62,6 +62,9 @@ _QUOTES = "\"'"
 _COMMENTS = ("//", "/*")
 _QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # where a string may begin in an envelope
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
+_object_goes_on = re.compile(r"[ \t\r\n]{0,64}+(?:\}|,[ \t\r\n]{0,64}+\")").match
+_object_may_go_on = re.compile(r"[ \t\r\n]{0,64}+(?:,[ \t\r\n]{0,64}+)?\Z").match
+_MEMBER_WHY = "a member where the next call should stand: its object is closed"
 _KINDS = {
     '"': "string",
     "{": "start_map",
@@ -107,6 +110,14 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
             envelope.source = ""
             stream.events.note("surplus_closer", text[pos])
             return pos + 1
+        between_calls = scanner.state == ITEM and scanner.stack == ["["] and not stream.state.held
+        if between_calls and text[pos] == '"' and "malformed" in stream.state.row:
+            stream.refuse(_MEMBER_WHY)
+            return pos
+        if scanner.state == AFTER_MEMBER and text[pos] == "]" and scanner.repairs and "unclosed" in stream.state.row:
+            behind = _read_surplus_bracket(stream, envelope, text, pos, final)
+            if behind != pos:
+                return behind
         if scanner.repairs:
             if text[pos] == "," and scanner.state in (AFTER_ITEM, AFTER_MEMBER):
                 behind = JSON_BLANKS(text, pos + 1).end()  # type: ignore[union-attr]
@@ -148,6 +159,19 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     except NoEvent:
         stream.unexpected_input(scanner)
     return end
+
+
+def _read_surplus_bracket(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int:
+    """Behind a member, a bracket that closes no list, since the object goes on: the position behind it, or WAIT."""
+    if not final and _object_may_go_on(text, pos + 1):
+        stream.buffer = text[pos:]
+        return WAIT
+    if _object_goes_on(text, pos + 1) is None:
+        return pos
+    stream.events.drop(envelope.source + stream.source.take(text, pos, pos + 1), SYNTAX)
+    envelope.source = ""
+    stream.events.note("surplus_closer", text[pos])
+    return pos + 1
 
 
 def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:

@@ -1,0 +1,186 @@
+"""What the policy says of every format alike, in every shipped format: from the examples in its machine file.
+
+Strategy: an example is cut, or the value of its first argument is replaced. What must be true then follows from what
+the example says when it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.deviations.test_json_forms import BARE
+from tests.streams import assert_same_however_split
+from toolgram.events import ToolCallEnd, ToolCallStart
+
+NAMES = toolgram.format_names()
+INTEGER = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "parameters": {"type": "object", "properties": {"city": {"type": "integer"}, "days": {"type": "integer"}}},
+        },
+    }
+    for name in ("get_weather", "get_time")
+]
+REASONS = ("stop", "tool_calls", "length", None)
+
+
+@cache
+def examples(name: str) -> list[tuple[str, str]]:
+    """The examples of a format that hold calls: their prefixes and their texts."""
+    found = []
+    for example in toolgram.get_format(name).machine_dict["format"]["canonical"]:
+        prefix, text = (example.get("prefix", ""), example["output"]) if isinstance(example, dict) else ("", example)
+        if toolgram.get_format(name).parse(text, prefix=prefix).tool_calls:
+            found.append((prefix, text))
+    return found
+
+
+def whole_arguments(name: str, prefix: str, text: str) -> Iterator[tuple[int, int, str]]:
+    """Of each call: where its arguments are whole, where the next call may begin, and what they are."""
+    fmt = toolgram.get_format(name)
+    parser = fmt.parser(prefix=prefix)
+    written, closed = "", 0
+    found: list[list[Any]] = []
+    for at, character in enumerate(text, 1):
+        for event in parser.feed(character):
+            if isinstance(event, ToolCallStart):
+                written, closed = "", 0
+            if event.type == "tool_call_delta":
+                written += event.arguments
+                closed = at if written.startswith("{") and is_object(written) else 0
+            if isinstance(event, ToolCallEnd) and closed:
+                found.append([closed, at, written])
+    yield from (tuple(each) for each in found)  # type: ignore[misc]
+
+
+def is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whole_arguments_make_a_whole_call(name: str) -> None:
+    """However much of what stands around them is missing at the end of the output."""
+    fmt = toolgram.get_format(name)
+    for prefix, text in examples(name):
+        for number, (closed, ended, arguments) in enumerate(whole_arguments(name, prefix, text)):
+            for end in range(closed, ended + 1):
+                for reason in REASONS:
+                    if name in BARE and reason == "length":
+                        continue  # without a marker it may have been prose
+                    message = fmt.parse(text[:end], prefix=prefix, finish_reason=reason)
+                    call = message.tool_calls[number]
+                    assert (call.arguments, call.status) == (arguments, "complete"), (text[:end], reason)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_beginning_has_a_complete_call_that_the_whole_has_not(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    for prefix, text in examples(name):
+        whole = [(call.name, call.arguments) for call in fmt.parse(text, prefix=prefix).tool_calls]
+        for end in range(len(text)):
+            message = fmt.parse(text[:end], prefix=prefix, finish_reason="length")
+            complete = [(call.name, call.arguments) for call in message.tool_calls if call.status == "complete"]
+            assert complete == whole[: len(complete)], text[:end]
+
+
+@pytest.mark.parametrize("digits", [4300, 4301, 5000])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_integer_that_python_refuses_is_in_no_complete_call(name: str, digits: int) -> None:
+    fmt, number = toolgram.get_format(name), "9" * digits
+    for prefix, text in examples(name):
+        for written in ('"Paris"', "'Paris'", "Paris"):
+            if written not in text:
+                continue
+            for tools in (INTEGER, None):
+                message = fmt.parse(text.replace(written, number, 1), tools, prefix=prefix)
+                for call in message.tool_calls:
+                    assert call.status == "complete"
+                    assert isinstance(json.loads(call.arguments), dict)
+                if digits == 4300 and tools:
+                    assert any(number in call.arguments for call in message.tool_calls), written
+            break
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_integer_that_python_refuses_however_it_is_split(name: str) -> None:
+    fmt, number = toolgram.get_format(name), "9" * 5000
+    for prefix, text in examples(name)[:1]:
+        for written in ('"Paris"', "'Paris'", "Paris"):
+            if written in text:
+                broken = text.replace(written, number, 1)
+                whole = fmt.parse(broken, INTEGER, prefix=prefix)
+                for size in (1, 7, 512):
+                    parser = fmt.parser(INTEGER, prefix)
+                    for at in range(0, len(broken), size):
+                        parser.feed(broken[at : at + size])
+                    parser.close()
+                    assert parser.message.content == whole.content
+                    assert [call.status for call in parser.message.tool_calls] == [
+                        call.status for call in whole.tool_calls
+                    ]
+                break
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ids_are_made_by_who_asks_for_them(name: str) -> None:
+    """By a parser and by `parse` alike; an id that the model wrote is kept."""
+    fmt = toolgram.get_format(name)
+    for prefix, text in examples(name):
+        made = [f"own-{number}" for number in range(9)]
+        left, more = iter(made), iter(made)
+        whole = fmt.parse(text, prefix=prefix, call_ids=lambda left=left: next(left))  # type: ignore[misc]
+        parser = fmt.parser(prefix=prefix, call_ids=lambda more=more: next(more))  # type: ignore[misc]
+        parser.feed(text)
+        parser.close()
+        assert [call.id for call in whole.tool_calls] == [call.id for call in parser.message.tool_calls]
+        for call in whole.tool_calls:
+            assert call.id in made or call.id in text or call.id.rpartition(".")[2] in text
+            assert call.model_id is None or call.model_id in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_closers_too_many_are_no_content(name: str) -> None:
+    """Brackets directly behind the arguments of a JSON call, and the closing marker of any call, once more."""
+    fmt = toolgram.get_format(name)
+    for prefix, text in examples(name):
+        wanted = fmt.parse(text, prefix=prefix)
+        for closed, _, _ in whole_arguments(name, prefix, text):
+            if text[closed - 1] != "}" or text[closed - 2 : closed] == ">}":
+                continue
+            for closers in ("}", "}}") if name in BARE else ("}", "}}", "]"):
+                broken = text[:closed] + closers + text[closed:]
+                message = assert_same_however_split(fmt, broken, prefix=prefix)
+                assert [(call.name, call.status) for call in message.tool_calls] == [
+                    (call.name, "complete") for call in wanted.tool_calls
+                ], broken
+                if not text[closed:].startswith(', "'):  # else members stand behind an object that is closed
+                    assert message.content == wanted.content, broken
+                assert [anomaly.kind for anomaly in message.anomalies], broken
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_failed_call_is_text_and_no_tool_call(name: str) -> None:
+    """Where the value of the first argument is cut out of JSON arguments: `{"city": }`."""
+    fmt = toolgram.get_format(name)
+    for prefix, text in examples(name):
+        if '{"city": "Paris"' not in text:
+            continue
+        broken = text.replace('"Paris"', "", 1)
+        message = assert_same_however_split(fmt, broken, prefix=prefix)
+        assert "get_weather" not in [call.name for call in message.tool_calls]
+        assert '{"city": ' in (message.content or "")
+        at = (message.content or "").index('{"city": ')
+        assert (message.content or "")[at:].startswith('{"city": }')
+        for call in message.tool_calls:
+            json.loads(call.arguments)
