@@ -58,7 +58,7 @@ def whole_arguments(name: str, prefix: str, text: str) -> Iterator[tuple[int, in
                 closed = at if written.startswith("{") and is_object(written) else 0
             if isinstance(event, ToolCallEnd) and closed:
                 found.append([closed, at, written])
-    yield from (tuple(each) for each in found)  # type: ignore[misc]
+    yield from (tuple(each) for each in found)
 
 
 def is_object(text: str) -> bool:
