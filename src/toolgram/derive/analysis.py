@@ -37,7 +37,7 @@ from toolgram.derive.conversation import (
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.hints import THINKING, TOOLS, find_instructions, hinted_pairs
 from toolgram.derive.reading import read_calls
-from toolgram.derive.reasoning import UNSET, Reasoning, find_prompts, learn_reasoning, settle_reasoning
+from toolgram.derive.reasoning import ON, UNSET, Reasoning, find_prompts, learn_reasoning, settle_reasoning
 from toolgram.derive.rebuilding import NotExpressible, parts_of, rebuild, write_calls
 from toolgram.derive.registry import name_markers
 from toolgram.derive.rendering import ChatTemplate
@@ -214,7 +214,7 @@ def _together(
         header=conversation.header,
         shapes=shapes,
         calls=calls,
-        prompts={name: GenerationPrompt(text, conversation.body(text)) for name, text in prompts.items()},
+        prompts={name: _prompt(conversation, switch, name, text) for name, text in prompts.items()},
         switch=switch,
         turn_start=_turn_start(conversation, content, prompts[UNSET]),
         turn_end=content.turn_end,
@@ -237,6 +237,12 @@ def _together(
         report=conversation.report,
     )
     return result
+
+
+def _prompt(conversation: Conversation, switch: str, name: str, text: str) -> GenerationPrompt:
+    """A generation prompt with what stands before it."""
+    before = conversation.before_turn({} if name == UNSET else {switch: name == ON})
+    return GenerationPrompt(text, conversation.body(text), before)
 
 
 def _of_some_length(conversation: Conversation, calls: CallsFormat | None) -> CallsFormat | None:
@@ -350,6 +356,8 @@ def _explain(result: DiffAnalysisResult, conversation: Conversation) -> None:
             having = ", ".join(sorted(part.value for part in parts))
             lost = ", ".join(sorted(part.value for part in shape.dropped))
             report.found("turns", f"a message with {having} loses its {lost}", "the turn does not show it")
+            if Part.CALLS in shape.dropped and any(CALLS[0].name in text for text in shape.texts):
+                report.leave_unexplained(f"in a message with {having}, calls are written otherwise than alone")
         elif len(shape.parts) != len(set(shape.parts)):
             report.leave_unexplained("a part of the message is printed twice")
 

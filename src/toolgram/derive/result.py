@@ -279,11 +279,18 @@ class JsonFields:
 class GenerationPrompt:
     """The tail of the prompt that the template writes for the assistant, split into role header and what follows.
 
-    `opened` is what follows: text that belongs to the model's output and that the prompt has already written.
+    `opened` is what follows: text that belongs to the model's output and that the prompt has already written. `before`
+    is what stands between the user's text and all of it.
     """
 
     text: str
     opened: str
+    before: str = ""
+
+    @property
+    def tail(self) -> str:
+        """The prompt behind the user's text."""
+        return self.before + self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,11 @@ class TextSkeleton:
                 after = [marker.strip() for marker in after]
                 for marker in sorted([*known, *after], key=len, reverse=True):
                     rest = rest.replace(marker, "") if marker else rest
-                if rest.strip() and not _WORDY.match(between.strip()):
-                    self._break(between.strip(), part)
+                before = markers.content_end.strip() if part is Part.CONTENT else ""
+                starts = {Part.CONTENT: markers.content_start, Part.REASONING: markers.reasoning_start}
+                text = between.strip().removesuffix(starts.get(following, "").strip()).removeprefix(before).strip()
+                if rest.strip() and not _WORDY.match(text):
+                    self._break(text, part)
 
     def _break(self, text: str, part: Part | None) -> None:
         """What stands behind a thought and its end means that end, and nothing in other text."""

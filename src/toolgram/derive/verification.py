@@ -87,7 +87,7 @@ def probe(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
             output = _cut(result, continuation(result, case.content, case.reasoning, case.calls, prompt), case)
         except NotExpressible:
             continue
-        found.append(Probe(case.name, prompt, output, _problem(fmt, result.prompts[prompt].text, output, case)))
+        found.append(Probe(case.name, prompt, output, _problem(fmt, result.prompts[prompt].tail, output, case)))
     return found
 
 

@@ -1,0 +1,426 @@
+"""Chat templates made of independent pieces, and messages of which the truth is known, to look for silent errors.
+
+Strategy: each axis of a template (turns, thoughts, content, calls, the values of arguments, blanks) has a table of
+ways that it may be written; a template is one of each, chosen by a number. What it renders for a message, behind its own
+generation prompt and up to what ends the turn, is what a model writes. Nothing of derivation is used for that but the
+rendering environment. A row that is read wrongly although the report is `ok` is *silent*, and there may be none.
+
+    python -m tests.derive.made [--first N] [--count N] [--rows] [--show NUMBER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import toolgram
+from toolgram.derive.errors import TemplateError
+from toolgram.derive.rendering import ChatTemplate
+
+# What opens and closes a turn (R: its role), the end token that a server cuts off, and what answers are called.
+TURNS = {
+    "chatml": ("<|im_start|>R\n", "<|im_end|>\n", "<|im_end|>", "assistant"),
+    "tokens": ("<|R|>", "<|end|>", "<|end|>", "assistant"),
+    "token_lines": ("<|R|>\n", "<|end|>\n", "<|end|>", "assistant"),
+    "headers": ("<|start_header_id|>R<|end_header_id|>\n\n", "<|eot_id|>", "<|eot_id|>", "assistant"),
+    "gemma": ("<start_of_turn>R\n", "<end_of_turn>\n", "<end_of_turn>", "model"),
+    "words": ("R: ", "</s>\n\n", "</s>", "Assistant"),
+    "word_lines": ("### R:\n", "</s>\n\n", "</s>", "Response"),
+    "full_width": ("<｜R｜>", "<｜end▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "Assistant"),
+    "inst": ("", "</s>", "</s>", "assistant"),
+    "line_before_end": ("<|R|>\n", "\n<|end|>\n", "<|end|>", "assistant"),
+    "spaced": ("[R] ", " [/R]</s>", "[/R]", "assistant"),
+}
+# A thought (@), what an answer without one has in its place, and what the generation prompt opens.
+THOUGHTS = {
+    "none": ("", "", ""),
+    "think": ("<think>\n@\n</think>\n\n", "", ""),
+    "think_tight": ("<think>@</think>", "", ""),
+    "think_one_line": ("<think>\n@\n</think>\n", "", ""),
+    "empty_think": ("<think>\n@\n</think>\n\n", "<think>\n\n</think>\n\n", ""),
+    "opened": ("<think>\n@\n</think>\n\n", "<think>\n\n</think>\n\n", "<think>\n"),
+    "opened_tight": ("<think>@</think>", "<think></think>", "<think>"),
+    "brackets": ("[THINK]@[/THINK]", "", ""),
+    "tokens": ("<|begin_of_thought|>@<|end_of_thought|>", "", ""),
+    "channel": ("<|inner|>@<|/inner|>\n", "", ""),
+    "words": ("<seed:think>\n@\n</seed:think>\n", "", ""),
+    "equal": ("<|hm|>@<|hm|>", "", ""),
+    "dropped": ("", "", "<think>\n"),
+}
+CONTENTS = {
+    "plain": ("", ""),
+    "blank": (" ", ""),
+    "line_behind": ("", "\n"),
+    "wrapped": ("<answer>", "</answer>"),
+    "wrapped_lines": ("<answer>\n", "\n</answer>"),
+    "tokens": ("<|begin_of_answer|>", "<|end_of_answer|>"),
+    "response": ("[RESP]", "[/RESP]"),
+    "trimmed": ("trim", ""),
+}
+# How calls begin, what stands between two, how they end; what of it only several have; and one call: N its name, A its
+# arguments, I its id, X its number from 0.
+CALLS = {
+    "none": ("", "", "", ""),
+    "tool_call": ("", "\n", "", '<tool_call>\n{"name": "N", "arguments": A}\n</tool_call>'),
+    "tool_call_tight": ("", "", "", '<tool_call>{"name": "N", "arguments": A}</tool_call>'),
+    "tool_calls": ("<tool_calls>[", ", ", "]</tool_calls>", '{"name": "N", "arguments": A}'),
+    "tool_calls_lines": ("<tool_calls>\n", "\n", "\n</tool_calls>", '{"name": "N", "arguments": A}'),
+    "mistral": ("[TOOL_CALLS] [", ", ", "]", '{"name": "N", "arguments": A}'),
+    "mistral_id": ("[TOOL_CALLS][", ", ", "]", '{"name": "N", "arguments": A, "id": "I"}'),
+    "python_tag": ("<|python_tag|>", "; ", "", '{"name": "N", "parameters": A}'),
+    "bare": ("", "\n", "", '{"name": "N", "parameters": A}'),
+    "bare_list": ("[", ", ", "]", '{"name": "N", "arguments": A}'),
+    "functools": ("functools[", ", ", "]", '{"name": "N", "arguments": A}'),
+    "fenced": ("", "\n", "", '```json\n{"name": "N", "arguments": A}\n```'),
+    "openai": ("<calls>", "", "</calls>", '{"id": "I", "type": "function", "function": {"name": "N", "arguments": A}}'),
+    "other_keys": ("", "", "", '<call>{"tool_name": "N", "tool_input": A}</call>'),
+    "key_is_name": ("", "", "", '<call>{"N": A}</call>'),
+    "args_first": ("", "", "", '<call>{"arguments": A, "name": "N"}</call>'),
+    "numbered": ("<plan>[", ", ", "]</plan>", '{"tool_call_id": "X", "tool_name": "N", "parameters": A}'),
+    "function": ("", "", "", "<function=N>A</function>"),
+    "function_lines": ("", "\n", "", "<function=N>\nA\n</function>"),
+    "args": ("", "", "", "[TOOL_CALLS]N[ARGS]A"),
+    "args_id": ("", "", "", "[TOOL_CALLS]N[CALL_ID]I[ARGS]A"),
+    "kimi": (
+        "<|calls_begin|>",
+        "",
+        "<|calls_end|>",
+        "<|call_begin|>functions.N:X<|call_argument_begin|>A<|call_end|>",
+    ),
+    "deepseek": ("<｜calls▁begin｜>", "\n", "<｜calls▁end｜>", "<｜call▁begin｜>N<｜sep｜>A<｜call▁end｜>"),
+    "deepseek_fence": (
+        "<｜calls▁begin｜>",
+        "\n",
+        "<｜calls▁end｜>",
+        "<｜call▁begin｜>function<｜sep｜>N\n```json\nA\n```<｜call▁end｜>",
+    ),
+    "name_line": ("", "", "", "<|call|>N\nA<|endcall|>"),
+    "recipient": ("", "", "", "<|to|>functions.N<|message|>A<|call|>"),
+    "action": ("", "\n", "", "Action: N\nAction Input: A"),
+    "attribute": ("", "\n", "", '<invoke name="N">A</invoke>'),
+    "attribute_id": ("<invokes>", "", "</invokes>", '<invoke id="I" name="N">A</invoke>'),
+    "name_element": ("", "", "", "<call><name>N</name><args>A</args></call>"),
+    "parens": ("", "\n", "", "@N(A)"),
+    "arrow": ("", "\n", "", ">>>N\nA"),
+    "string": ("", "", "", '<call>{"name": "N", "arguments": S}</call>'),
+    "string_outside": ("", "", "", "<call>N S</call>"),
+    "dict": ("", "", "", "<call>{'name': 'N', 'arguments': P}</call>"),
+    # tagged: one argument in braces behind, K its key and V its value
+    "qwen_coder": ("", "\n", "", "<tool_call>\n<function=N>\nA</function>\n</tool_call>", "<parameter=K>\nV\n</parameter>\n", ""),
+    "invoke": ("<calls>\n", "\n", "\n</calls>", '<invoke name="N">\nA</invoke>', '<parameter name="K">V</parameter>\n', ""),
+    "typed": ("<calls>", "", "</calls>", '<invoke name="N">A</invoke>', '<parameter name="K" string="Y">V</parameter>', ""),
+    "glm": ("", "\n", "", "<tool_call>N\nA</tool_call>", "<arg_key>K</arg_key>\n<arg_value>V</arg_value>\n", ""),
+    "glm_tight": ("", "", "", "<tool_call>NA</tool_call>", "<arg_key>K</arg_key><arg_value>V</arg_value>", ""),
+    "keys": ("", "\n", "", "<tool_use>\n<name>N</name>\nA</tool_use>", "<K>V</K>\n", ""),
+    "elements": ("<use>", "", "</use>", "<N>\nA</N>\n", "<K>V</K>\n", ""),
+    "bars": ("", "", "", "<|tool|>N|A<|/tool|>", "K=V", "|"),
+    "gemma_notation": ("", "", "", "<|tool|>call:N{A}<|/tool|>", "K:V", ","),
+    "python": ("[", ", ", "]", "N(A)", "K=V", ", "),
+    "python_marked": ("<|calls_start|>[", ", ", "]<|calls_end|>", "N(A)", "K=V", ", "),
+    "python_fence": ("```python\n", "\n", "\n```", "N(A)", "K=V", ", "),
+    "lines": ("", "", "", "CALL N\nADONE\n", "K: V\n", ""),
+    "attributes": ("", "\n", "", "<do N A/>", 'K="V"', " "),
+    "open_values": ("", "", "", "<call>NA</call>", "<key>K<value>V", ""),
+    "semi": ("", "", "", "<call>N: A</call>", "K=V", "; "),
+}
+VALUES = {
+    "mixed": "{{ v if v is string else v|tojson }}",
+    "json": "{{ v|tojson }}",
+    "str": "{{ v }}",
+    "quoted": "{{ '\"' ~ v ~ '\"' if v is string else v|tojson }}",
+    "single": "{{ \"'\" ~ v ~ \"'\" if v is string else v|string }}",
+    "spaced": "{{ ' ' ~ (v if v is string else v|tojson) ~ ' ' }}",
+}
+ARGUMENTS = {
+    "object": "{{ c.function.arguments|tojson }}",
+    "indented": "{{ c.function.arguments|tojson(indent=2) }}",
+    "compact": "{{ c.function.arguments|tojson(separators=(',', ':')) }}",
+}
+# Between content and calls, behind the calls, before the calls where nothing stands there.
+BETWEEN = ("", "\n", "\n\n", " ", "<|tools|>", "\n<tools>\n")
+BEHIND = ("", "\n", "</s>")
+ORDERS = ("thought content calls", "thought content calls", "thought content calls", "thought calls content")
+HISTORY = ("all", "all", "last", "none")  # which thoughts are printed
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A template, by what it was made of."""
+
+    number: int
+    parts: dict[str, str]
+    source: str
+    end: str
+
+
+def made(number: int) -> Made:
+    """The template of that number."""
+    draw = random.Random(number)
+    pick = {
+        "turns": draw.choice(list(TURNS)),
+        "thoughts": draw.choice([*THOUGHTS, "none", "none"]),
+        "contents": draw.choice([*CONTENTS, "plain", "plain", "plain", "plain"]),
+        "calls": draw.choice(list(CALLS)),
+        "values": draw.choice([*VALUES, "mixed", "mixed", "mixed"]),
+        "arguments": draw.choice([*ARGUMENTS, "object"]),
+        "between": draw.choice([*BETWEEN, "", "\n"]),
+        "behind": draw.choice([*BEHIND, "", ""]),
+        "order": draw.choice(ORDERS),
+        "header": draw.choice(["once", "once", "once", "each part", "each call"]),
+        "strip": draw.choice(["", "", "", " | trim"]),
+        "system": draw.choice(["tools", "tools", "nothing"]),
+        "prompt": draw.choice(["asked", "asked", "asked", "always"]),
+    }
+    return Made(number, pick, _source(pick), TURNS[pick["turns"]][2])
+
+
+def _source(pick: dict[str, str]) -> str:
+    opening, closing, _, called = TURNS[pick["turns"]]
+    begin = opening.replace("R", called) if called != "assistant" else opening.replace("R", "assistant")
+    thought, absent, opened = THOUGHTS[pick["thoughts"]]
+    again = {"once": "", "each part": _said(closing + begin), "each call": ""}[pick["header"]]
+    lines = ["{{ bos_token }}"]
+    if pick["system"] == "tools":
+        listed = _said(opening.replace("R", "system")) + "{{ 'Functions:\n' ~ (tools|tojson) }}" + _said(closing)
+        lines.append("{% if tools %}" + listed + "{% endif %}")
+    user = opening.replace("R", "user") or "[INST] "
+    shut = closing if opening else " [/INST]"
+    if pick["turns"] == "words":
+        shut = "\n\n"
+    other = _said(user).replace("user", "' ~ m.role ~ '") if "user" in user else _said(user)
+    parts = {
+        "thought": "{% if m.reasoning_content %}" + _said(thought).replace("@", "' ~ m.reasoning_content ~ '", 1)
+        + (again if thought else "") + "{% else %}" + _said(absent) + "{% endif %}",
+        "content": "{% if m.content %}" + _content(pick) + "{% endif %}",
+        "calls": _calls(pick, begin, closing),
+        "": "{% if m.content and m.tool_calls %}" + _said(pick["between"]) + again + "{% endif %}",
+    }  # fmt: skip
+    if not thought:
+        parts["thought"] = ""
+    first, second, third = pick["order"].split()
+    body = parts[first] + parts[second] + parts[""] + parts[third]
+    lines.append(
+        "{% for m in messages %}{% if m.role == 'assistant' %}" + _said(begin) + body + _said(closing)
+        + "{% else %}" + other + "{{ m.content }}" + _said(shut) + "{% endif %}{% endfor %}"
+    )  # fmt: skip
+    prompt = _said(begin + opened)
+    lines.append(prompt if pick["prompt"] == "never" else "{% if add_generation_prompt %}" + prompt + "{% endif %}")
+    return "".join(lines)
+
+
+def _said(text: str) -> str:
+    """A text as Jinja writes it."""
+    return "{{ '" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "' }}" if text else ""
+
+
+def _content(pick: dict[str, str]) -> str:
+    before, after = CONTENTS[pick["contents"]]
+    if before == "trim":
+        return "{{ m.content | trim }}"
+    return _said(before) + "{{ m.content" + pick["strip"] + " }}" + _said(after)
+
+
+def _calls(pick: dict[str, str], begin: str, closing: str) -> str:
+    start, between, end, call, *tagged = CALLS[pick["calls"]]
+    if not call:
+        return ""
+    if pick["header"] == "each call":
+        between = closing + begin
+    if tagged:
+        argument, separator = tagged
+        pieces = _said(argument).replace("K", "' ~ k ~ '").replace("Y", "' ~ ('true' if v is string else 'false') ~ '")
+        pieces = pieces.replace("V", "' }}" + VALUES[pick["values"]] + "{{ '", 1)
+        arguments = "{% for k, v in c.function.arguments.items() %}" + pieces
+        arguments += ("{% if not loop.last %}" + _said(separator) + "{% endif %}" if separator else "") + "{% endfor %}"
+    else:
+        arguments = ARGUMENTS[pick["arguments"]]
+    text = _said(call)
+    values = {
+        "N": "' ~ c.function.name ~ '",
+        "I": "' ~ c.id ~ '",
+        "X": "' ~ loop.index0 ~ '",
+        "A": "' }}" + arguments + "{{ '",
+        "S": "' }}{{ c.function.arguments|tojson|tojson }}{{ '",
+        "P": "' }}{{ c.function.arguments|string }}{{ '",
+    }
+    written, at = "", 0
+    while at < len(text):
+        lone = not (text[at - 1 : at].isalnum() or text[at + 1 : at + 2].isalnum() or text[at - 1 : at] == "_" )
+        lone = lone or text[at : at + 2] in ("NA",) or (text[at] == "A" and text[at - 1] in "Nn") or text[at : at + 5] == "ADONE"
+        written += values[text[at]] if text[at] in values and lone else text[at]
+        at += 1
+    return (
+        "{% if m.tool_calls %}" + _said(start) + "{% for c in m.tool_calls %}" + written + "{% if not loop.last %}"
+        + _said(between) + "{% endif %}{% endfor %}" + _said(end) + _said(pick["behind"]) + "{% endif %}"
+    )  # fmt: skip
+
+
+_CITY = {"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}
+_DOCS = {"name": "search_docs", "arguments": {"query": "cats", "limit": 3}}
+_TIME: dict[str, Any] = {"name": "get_time", "arguments": {}}
+_CODE = {"name": "run_code", "arguments": {"code": "if a < b:\n    x = [\"é\", 'q']\nprint(x)", "language": "python"}}
+_DEEP = {
+    "name": "search_docs",
+    "arguments": {
+        "query": 'say "hi" \\ there',
+        "filters": {"a": {"b": [1, {"c": "d {e}"}]}, "empty": {}},
+        "tags": ["x", "it's"],
+        "exact": True,
+        "score": -1.5,
+    },
+}
+_LIKE = {"name": "run_code", "arguments": {"code": "123", "language": "true"}}
+_BLANKS = {"name": "run_code", "arguments": {"code": "  a\n\n", "language": ""}}
+_TEXT = "Hello, you!\nWhat is it?"
+_MARKUP = (
+    'If a < b then [x], {"k": 1}, f(x=1) and `<tag>`.\n```json\n{"name": "x"}\n```\n| a | b |\nName: x\n- y: z'
+)
+_MUSING = "They ask.\n\nSo: look it up, 1 < 2."
+# What a message has: content, a thought, calls.
+MESSAGES: dict[str, tuple[str, str, Sequence[dict[str, Any]]]] = {
+    "content": (_TEXT, "", ()),
+    "markup": (_MARKUP, "", ()),
+    "one call": ("", "", (_CITY,)),
+    "two calls": ("", "", (_CITY, _DOCS)),
+    "equal calls": ("", "", (_CITY, _CITY)),
+    "three calls": ("", "", (_CITY, _TIME, _CODE)),
+    "thought and content": (_TEXT, _MUSING, ()),
+    "thought and call": ("", _MUSING, (_CITY,)),
+    "content and call": (_TEXT, "", (_CITY,)),
+    "thought, content, calls": (_TEXT, _MUSING, (_CITY, _DOCS)),
+    "content and two calls": (_TEXT, "", (_DOCS, _CITY)),
+    "nested": ("", "", (_DEEP,)),
+    "code": ("", "", (_CODE,)),
+    "nothing": ("", "", (_TIME,)),
+    "lookalikes": ("", "", (_LIKE,)),
+    "ends in <": ("The smaller one is a <", "", ()),
+    "ends in [": ("It begins with a [", "", ()),
+    "one letter": ("x", "", ()),
+}
+
+
+def _tool(name: str, **types: str) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": {key: {"type": kind} for key, kind in types.items()}}
+    return {"type": "function", "function": {"name": name, "description": "d", "parameters": parameters}}
+
+
+TOOLS = [
+    _tool("get_weather", city="string", days="integer"),
+    _tool(
+        "search_docs", query="string", limit="integer", filters="object", tags="array", exact="boolean", score="number"
+    ),
+    _tool("get_time"),
+    _tool("run_code", code="string", language="string"),
+]
+_USER = {"role": "user", "content": "Quelle heure?"}
+
+
+def outputs(template: Made) -> Iterator[tuple[str, str, str]]:
+    """For each message its name, the prompt, and what the model writes. What a template does not print is left out."""
+    compiled = ChatTemplate(template.source, "<s>", "</s>")
+    prompt = compiled.render([_USER], tools=TOOLS, add_generation_prompt=True)
+    for name, (content, thought, calls) in MESSAGES.items():
+        message: dict[str, Any] = {"role": "assistant", "content": content}
+        if thought:
+            message["reasoning_content"] = thought
+        if calls:
+            message["tool_calls"] = [
+                {"id": f"a1b2c3d4{at}", "type": "function", "function": call} for at, call in enumerate(calls)
+            ]
+        text = compiled.render([_USER, message], tools=TOOLS)
+        if (thought and thought not in text) or (thought and not THOUGHTS[template.parts["thoughts"]][0]):
+            continue
+        if calls and not CALLS[template.parts["calls"]][3]:
+            continue
+        if not text.startswith(prompt):
+            if THOUGHTS[template.parts["thoughts"]][2] == "" or THOUGHTS[template.parts["thoughts"]][0]:
+                continue
+            bare = prompt.removesuffix("<think>\n")
+            text = prompt + "Hm.\n</think>\n\n" + text[len(bare) :]
+        output = text[len(prompt) :]
+        at = output.rfind(template.end)
+        yield name, prompt, output[:at] if at >= 0 else output
+
+
+def wrong_rows(template: Made, fmt: toolgram.Format) -> list[tuple[str, str, str]]:
+    """The rows that are not read as they were meant: name, output, what is wrong."""
+    found = []
+    for name, prompt, output in outputs(template):
+        content, thought, calls = MESSAGES[name]
+        message = fmt.parse(output, tools=TOOLS, prefix=prompt[-300:])
+        dropped = not THOUGHTS[template.parts["thoughts"]][0] and THOUGHTS[template.parts["thoughts"]][2]
+        meant = {
+            "content": content,
+            "reasoning": "Hm." if dropped else thought,
+            "calls": [(call["name"], call["arguments"]) for call in calls],
+        }
+        read = {
+            "content": message.content or "",
+            "reasoning": message.reasoning or "",
+            "calls": [(call.name, _loaded(call.arguments)) for call in message.tool_calls],
+        }
+        wrong = [f"{part}: {read[part]!r} for {meant[part]!r}" for part in meant if read[part] != meant[part]]
+        wrong += [call.status for call in message.tool_calls if call.status != "complete"]
+        if wrong:
+            found.append((name, output, "; ".join(wrong)))
+    return found
+
+
+def _loaded(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Derive from templates, and read what they render. The exit status is 1 where an error is silent."""
+    arguments = argparse.ArgumentParser(prog="python -m tests.derive.made")
+    arguments.add_argument("--first", type=int, default=0)
+    arguments.add_argument("--count", type=int, default=100)
+    arguments.add_argument("--rows", action="store_true", help="show rows that are wrong where the report is ok")
+    arguments.add_argument("--show", type=int, default=-1, help="show all of this one")
+    arguments.add_argument("--reasons", action="store_true", help="show why reports are not ok")
+    options = arguments.parse_args(given)
+    numbers = range(options.first, options.first + options.count) if options.show < 0 else [options.show]
+    rows = exact = silent = fine = 0
+    reasons: Counter[str] = Counter()
+    for number in numbers:
+        template = made(number)
+        try:
+            fmt = toolgram.derive_format(template.source, bos_token="<s>", eos_token="</s>")
+            total = len(list(outputs(template)))
+        except TemplateError as error:
+            print(number, "cannot be derived:", error, template.parts)
+            continue
+        assert fmt.report is not None
+        wrong = wrong_rows(template, fmt)
+        rows, exact, fine = rows + total, exact + total - len(wrong), fine + fmt.report.ok
+        silent += len(wrong) * fmt.report.ok
+        if not fmt.report.ok:
+            problems = [*fmt.report.unexplained, *(f"{each.case}: {each.problem}" for each in fmt.report.failed)]
+            reasons[f"{'right' if not wrong else 'wrong'}: {problems[0][:90]}"] += 1
+            if options.reasons:
+                print(number, f"{len(wrong)} of {total} wrong;", problems[0][:150], template.parts)
+        if options.show >= 0:
+            print(template.source, fmt.report, sep="\n")
+            for row in outputs(template):
+                print(row[0], repr(row[2]))
+        if wrong and (fmt.report.ok or options.show >= 0):
+            print(f"{number} {'SILENT' if fmt.report.ok else ''} {len(wrong)} of {total}: {template.parts}")
+            for name, output, problem in wrong[: None if options.rows else 2]:
+                print(f"    {name}: {output[:300]!r}\n        {problem[:400]}")
+    for reason, count in reasons.most_common(40):
+        print(f"{count:4} {reason}")
+    print(f"{exact} of {rows} rows exact; {fine} of {len(numbers)} templates ok, with {silent} rows silently wrong")
+    return int(silent > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
