@@ -13,9 +13,10 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,74 +68,100 @@ CONTENTS = {
 # arguments, I its id, X its number from 0.
 CALLS = {
     "none": ("", "", "", ""),
-    "tool_call": ("", "\n", "", '<tool_call>\n{"name": "N", "arguments": A}\n</tool_call>'),
-    "tool_call_tight": ("", "", "", '<tool_call>{"name": "N", "arguments": A}</tool_call>'),
-    "tool_calls": ("<tool_calls>[", ", ", "]</tool_calls>", '{"name": "N", "arguments": A}'),
-    "tool_calls_lines": ("<tool_calls>\n", "\n", "\n</tool_calls>", '{"name": "N", "arguments": A}'),
-    "mistral": ("[TOOL_CALLS] [", ", ", "]", '{"name": "N", "arguments": A}'),
-    "mistral_id": ("[TOOL_CALLS][", ", ", "]", '{"name": "N", "arguments": A, "id": "I"}'),
-    "python_tag": ("<|python_tag|>", "; ", "", '{"name": "N", "parameters": A}'),
-    "bare": ("", "\n", "", '{"name": "N", "parameters": A}'),
-    "bare_list": ("[", ", ", "]", '{"name": "N", "arguments": A}'),
-    "functools": ("functools[", ", ", "]", '{"name": "N", "arguments": A}'),
-    "fenced": ("", "\n", "", '```json\n{"name": "N", "arguments": A}\n```'),
-    "openai": ("<calls>", "", "</calls>", '{"id": "I", "type": "function", "function": {"name": "N", "arguments": A}}'),
-    "other_keys": ("", "", "", '<call>{"tool_name": "N", "tool_input": A}</call>'),
-    "key_is_name": ("", "", "", '<call>{"N": A}</call>'),
-    "args_first": ("", "", "", '<call>{"arguments": A, "name": "N"}</call>'),
-    "numbered": ("<plan>[", ", ", "]</plan>", '{"tool_call_id": "X", "tool_name": "N", "parameters": A}'),
-    "function": ("", "", "", "<function=N>A</function>"),
-    "function_lines": ("", "\n", "", "<function=N>\nA\n</function>"),
-    "args": ("", "", "", "[TOOL_CALLS]N[ARGS]A"),
-    "args_id": ("", "", "", "[TOOL_CALLS]N[CALL_ID]I[ARGS]A"),
+    "tool_call": ("", "\n", "", '<tool_call>\n{"name": "$N", "arguments": $A}\n</tool_call>'),
+    "tool_call_tight": ("", "", "", '<tool_call>{"name": "$N", "arguments": $A}</tool_call>'),
+    "tool_calls": ("<tool_calls>[", ", ", "]</tool_calls>", '{"name": "$N", "arguments": $A}'),
+    "tool_calls_lines": ("<tool_calls>\n", "\n", "\n</tool_calls>", '{"name": "$N", "arguments": $A}'),
+    "mistral": ("[TOOL_CALLS] [", ", ", "]", '{"name": "$N", "arguments": $A}'),
+    "mistral_id": ("[TOOL_CALLS][", ", ", "]", '{"name": "$N", "arguments": $A, "id": "$I"}'),
+    "python_tag": ("<|python_tag|>", "; ", "", '{"name": "$N", "parameters": $A}'),
+    "bare": ("", "\n", "", '{"name": "$N", "parameters": $A}'),
+    "bare_list": ("[", ", ", "]", '{"name": "$N", "arguments": $A}'),
+    "functools": ("functools[", ", ", "]", '{"name": "$N", "arguments": $A}'),
+    "fenced": ("", "\n", "", '```json\n{"name": "$N", "arguments": $A}\n```'),
+    "openai": (
+        "<calls>",
+        "",
+        "</calls>",
+        '{"id": "$I", "type": "function", "function": {"name": "$N", "arguments": $A}}',
+    ),
+    "other_keys": ("", "", "", '<call>{"tool_name": "$N", "tool_input": $A}</call>'),
+    "key_is_name": ("", "", "", '<call>{"$N": $A}</call>'),
+    "args_first": ("", "", "", '<call>{"arguments": $A, "name": "$N"}</call>'),
+    "numbered": ("<plan>[", ", ", "]</plan>", '{"tool_call_id": "$X", "tool_name": "$N", "parameters": $A}'),
+    "function": ("", "", "", "<function=$N>$A</function>"),
+    "function_lines": ("", "\n", "", "<function=$N>\n$A\n</function>"),
+    "args": ("", "", "", "[TOOL_CALLS]$N[ARGS]$A"),
+    "args_id": ("", "", "", "[TOOL_CALLS]$N[CALL_ID]$I[ARGS]$A"),
     "kimi": (
         "<|calls_begin|>",
         "",
         "<|calls_end|>",
-        "<|call_begin|>functions.N:X<|call_argument_begin|>A<|call_end|>",
+        "<|call_begin|>functions.$N:$X<|call_argument_begin|>$A<|call_end|>",
     ),
-    "deepseek": ("<｜calls▁begin｜>", "\n", "<｜calls▁end｜>", "<｜call▁begin｜>N<｜sep｜>A<｜call▁end｜>"),
+    "deepseek": ("<｜calls▁begin｜>", "\n", "<｜calls▁end｜>", "<｜call▁begin｜>$N<｜sep｜>$A<｜call▁end｜>"),
     "deepseek_fence": (
         "<｜calls▁begin｜>",
         "\n",
         "<｜calls▁end｜>",
-        "<｜call▁begin｜>function<｜sep｜>N\n```json\nA\n```<｜call▁end｜>",
+        "<｜call▁begin｜>function<｜sep｜>$N\n```json\n$A\n```<｜call▁end｜>",
     ),
-    "name_line": ("", "", "", "<|call|>N\nA<|endcall|>"),
-    "recipient": ("", "", "", "<|to|>functions.N<|message|>A<|call|>"),
-    "action": ("", "\n", "", "Action: N\nAction Input: A"),
-    "attribute": ("", "\n", "", '<invoke name="N">A</invoke>'),
-    "attribute_id": ("<invokes>", "", "</invokes>", '<invoke id="I" name="N">A</invoke>'),
-    "name_element": ("", "", "", "<call><name>N</name><args>A</args></call>"),
-    "parens": ("", "\n", "", "@N(A)"),
-    "arrow": ("", "\n", "", ">>>N\nA"),
-    "string": ("", "", "", '<call>{"name": "N", "arguments": S}</call>'),
-    "string_outside": ("", "", "", "<call>N S</call>"),
-    "dict": ("", "", "", "<call>{'name': 'N', 'arguments': P}</call>"),
+    "name_line": ("", "", "", "<|call|>$N\n$A<|endcall|>"),
+    "recipient": ("", "", "", "<|to|>functions.$N<|message|>$A<|call|>"),
+    "action": ("", "\n", "", "Action: $N\nAction Input: $A"),
+    "attribute": ("", "\n", "", '<invoke name="$N">$A</invoke>'),
+    "attribute_id": ("<invokes>", "", "</invokes>", '<invoke id="$I" name="$N">$A</invoke>'),
+    "name_element": ("", "", "", "<call><name>$N</name><args>$A</args></call>"),
+    "parens": ("", "\n", "", "@$N($A)"),
+    "arrow": ("", "\n", "", ">>>$N\n$A"),
+    "string": ("", "", "", '<call>{"name": "$N", "arguments": $S}</call>'),
+    "string_outside": ("", "", "", "<call>$N $S</call>"),
+    "dict": ("", "", "", "<call>{'name': '$N', 'arguments': $P}</call>"),
     # tagged: one argument in braces behind, K its key and V its value
-    "qwen_coder": ("", "\n", "", "<tool_call>\n<function=N>\nA</function>\n</tool_call>", "<parameter=K>\nV\n</parameter>\n", ""),
-    "invoke": ("<calls>\n", "\n", "\n</calls>", '<invoke name="N">\nA</invoke>', '<parameter name="K">V</parameter>\n', ""),
-    "typed": ("<calls>", "", "</calls>", '<invoke name="N">A</invoke>', '<parameter name="K" string="Y">V</parameter>', ""),
-    "glm": ("", "\n", "", "<tool_call>N\nA</tool_call>", "<arg_key>K</arg_key>\n<arg_value>V</arg_value>\n", ""),
-    "glm_tight": ("", "", "", "<tool_call>NA</tool_call>", "<arg_key>K</arg_key><arg_value>V</arg_value>", ""),
-    "keys": ("", "\n", "", "<tool_use>\n<name>N</name>\nA</tool_use>", "<K>V</K>\n", ""),
-    "elements": ("<use>", "", "</use>", "<N>\nA</N>\n", "<K>V</K>\n", ""),
-    "bars": ("", "", "", "<|tool|>N|A<|/tool|>", "K=V", "|"),
-    "gemma_notation": ("", "", "", "<|tool|>call:N{A}<|/tool|>", "K:V", ","),
-    "python": ("[", ", ", "]", "N(A)", "K=V", ", "),
-    "python_marked": ("<|calls_start|>[", ", ", "]<|calls_end|>", "N(A)", "K=V", ", "),
-    "python_fence": ("```python\n", "\n", "\n```", "N(A)", "K=V", ", "),
-    "lines": ("", "", "", "CALL N\nADONE\n", "K: V\n", ""),
-    "attributes": ("", "\n", "", "<do N A/>", 'K="V"', " "),
-    "open_values": ("", "", "", "<call>NA</call>", "<key>K<value>V", ""),
-    "semi": ("", "", "", "<call>N: A</call>", "K=V", "; "),
+    "qwen_coder": (
+        "",
+        "\n",
+        "",
+        "<tool_call>\n<function=$N>\n$A</function>\n</tool_call>",
+        "<parameter=$K>\n$V\n</parameter>\n",
+        "",
+    ),
+    "invoke": (
+        "<calls>\n",
+        "\n",
+        "\n</calls>",
+        '<invoke name="$N">\n$A</invoke>',
+        '<parameter name="$K">$V</parameter>\n',
+        "",
+    ),
+    "typed": (
+        "<calls>",
+        "",
+        "</calls>",
+        '<invoke name="$N">$A</invoke>',
+        '<parameter name="$K" string="$Y">$V</parameter>',
+        "",
+    ),
+    "glm": ("", "\n", "", "<tool_call>$N\n$A</tool_call>", "<arg_key>$K</arg_key>\n<arg_value>$V</arg_value>\n", ""),
+    "glm_tight": ("", "", "", "<tool_call>$N$A</tool_call>", "<arg_key>$K</arg_key><arg_value>$V</arg_value>", ""),
+    "keys": ("", "\n", "", "<tool_use>\n<name>$N</name>\n$A</tool_use>", "<$K>$V</$K>\n", ""),
+    "elements": ("<use>", "", "</use>", "<$N>\n$A</$N>\n", "<$K>$V</$K>\n", ""),
+    "bars": ("", "", "", "<|tool|>$N|$A<|/tool|>", "$K=$V", "|"),
+    "gemma_notation": ("", "", "", "<|tool|>call:$N{$A}<|/tool|>", "$K:$V", ","),
+    "python": ("[", ", ", "]", "$N($A)", "$K=$V", ", "),
+    "python_marked": ("<|calls_start|>[", ", ", "]<|calls_end|>", "$N($A)", "$K=$V", ", "),
+    "python_fence": ("```python\n", "\n", "\n```", "$N($A)", "$K=$V", ", "),
+    "lines": ("", "", "", "CALL $N\n$ADONE\n", "$K: $V\n", ""),
+    "attributes": ("", "\n", "", "<do $N $A/>", '$K="$V"', " "),
+    "open_values": ("", "", "", "<call>$N$A</call>", "<key>$K<value>$V", ""),
+    "semi": ("", "", "", "<call>$N: $A</call>", "$K=$V", "; "),
 }
 VALUES = {
     "mixed": "{{ v if v is string else v|tojson }}",
     "json": "{{ v|tojson }}",
     "str": "{{ v }}",
     "quoted": "{{ '\"' ~ v ~ '\"' if v is string else v|tojson }}",
-    "single": "{{ \"'\" ~ v ~ \"'\" if v is string else v|string }}",
+    "single": '{{ "\'" ~ v ~ "\'" if v is string else v|string }}',
     "spaced": "{{ ' ' ~ (v if v is string else v|tojson) ~ ' ' }}",
 }
 ARGUMENTS = {
@@ -219,6 +246,13 @@ def _said(text: str) -> str:
     return "{{ '" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "' }}" if text else ""
 
 
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with expressions, or pieces of a template, for its $X."""
+    pieces = re.split(r"\$([A-Z])", text)
+    named = [values[piece] if at % 2 else _said(piece) for at, piece in enumerate(pieces)]
+    return "".join("{{ " + each + " }}" if at % 2 and "{" not in each else each for at, each in enumerate(named))
+
+
 def _content(pick: dict[str, str]) -> str:
     before, after = CONTENTS[pick["contents"]]
     if before == "trim":
@@ -234,27 +268,14 @@ def _calls(pick: dict[str, str], begin: str, closing: str) -> str:
         between = closing + begin
     if tagged:
         argument, separator = tagged
-        pieces = _said(argument).replace("K", "' ~ k ~ '").replace("Y", "' ~ ('true' if v is string else 'false') ~ '")
-        pieces = pieces.replace("V", "' }}" + VALUES[pick["values"]] + "{{ '", 1)
+        pieces = _filled(argument, {"K": "k", "Y": "('true' if v is string else 'false')", "V": VALUES[pick["values"]]})
         arguments = "{% for k, v in c.function.arguments.items() %}" + pieces
         arguments += ("{% if not loop.last %}" + _said(separator) + "{% endif %}" if separator else "") + "{% endfor %}"
     else:
         arguments = ARGUMENTS[pick["arguments"]]
-    text = _said(call)
-    values = {
-        "N": "' ~ c.function.name ~ '",
-        "I": "' ~ c.id ~ '",
-        "X": "' ~ loop.index0 ~ '",
-        "A": "' }}" + arguments + "{{ '",
-        "S": "' }}{{ c.function.arguments|tojson|tojson }}{{ '",
-        "P": "' }}{{ c.function.arguments|string }}{{ '",
-    }
-    written, at = "", 0
-    while at < len(text):
-        lone = not (text[at - 1 : at].isalnum() or text[at + 1 : at + 2].isalnum() or text[at - 1 : at] == "_" )
-        lone = lone or text[at : at + 2] in ("NA",) or (text[at] == "A" and text[at - 1] in "Nn") or text[at : at + 5] == "ADONE"
-        written += values[text[at]] if text[at] in values and lone else text[at]
-        at += 1
+    named = {"N": "c.function.name", "I": "c.id", "X": "loop.index0"}
+    named |= {"A": arguments, "S": "c.function.arguments|tojson|tojson", "P": "c.function.arguments|string"}
+    written = _filled(call, named)
     return (
         "{% if m.tool_calls %}" + _said(start) + "{% for c in m.tool_calls %}" + written + "{% if not loop.last %}"
         + _said(between) + "{% endif %}{% endfor %}" + _said(end) + _said(pick["behind"]) + "{% endif %}"
@@ -278,9 +299,7 @@ _DEEP = {
 _LIKE = {"name": "run_code", "arguments": {"code": "123", "language": "true"}}
 _BLANKS = {"name": "run_code", "arguments": {"code": "  a\n\n", "language": ""}}
 _TEXT = "Hello, you!\nWhat is it?"
-_MARKUP = (
-    'If a < b then [x], {"k": 1}, f(x=1) and `<tag>`.\n```json\n{"name": "x"}\n```\n| a | b |\nName: x\n- y: z'
-)
+_MARKUP = 'If a < b then [x], {"k": 1}, f(x=1) and `<tag>`.\n```json\n{"name": "x"}\n```\n| a | b |\nName: x\n- y: z'
 _MUSING = "They ask.\n\nSo: look it up, 1 < 2."
 # What a message has: content, a thought, calls.
 MESSAGES: dict[str, tuple[str, str, Sequence[dict[str, Any]]]] = {

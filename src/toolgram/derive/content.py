@@ -57,8 +57,11 @@ def _begins_a_message(text: str, header: str, turn_end: str) -> bool:
 
 
 def _around(conversation: Conversation, reasoning: str | None) -> tuple[str, str]:
-    body = conversation.body(conversation.turn(CONTENT, reasoning) or "")
+    turn = conversation.turn(CONTENT, reasoning)
+    body = conversation.body(turn or conversation.turn(CONTENT, reasoning, CALLS[:1]) or "")
     before, found, after = body.partition(CONTENT)
+    if turn is None:  # no more is known than what closes any message
+        after = split_turn_end(after, conversation.before_turn())[1]
     if reasoning and reasoning in before:
         before = before[before.index(reasoning) + len(reasoning) :]
     return (before, after) if found else ("", "")

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from toolgram.derive.budget import look
-from toolgram.derive.comparing import common_prefix, cuttable, first_marker, shared_length
+from toolgram.derive.budget import look, time_left
+from toolgram.derive.comparing import common_prefix, common_suffix, cuttable, first_marker, shared_length
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate, Message
 from toolgram.derive.result import FailedProbe, MessageForm, Report
@@ -26,9 +26,10 @@ USER, USER_AGAIN = "Wherefore glimmer quilps", "Yonder flitters mopt"
 CONTENT, CONTENT_AGAIN = "Brisk zolves vexing", "Nimble dwarfkin jumped"
 REASONING = "Hushed kwarties ponder"
 RESULT = "Zephyrous knoll"
-FILLER = "Pluvial yammer"  # content for a template that refuses calls without; taken out of what it prints
+FILLER = "Pluvial yammer"  # content, or a thought, for calls that are refused without; taken out of what is printed
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
-IDS = ("", "24", "call_24", "functions")  # nine letters; more; with a word before them; the name with a counter
+# Nine letters; more; with a word before them, and as long as more; the name with a counter.
+IDS = ("", "24", "call_24", "call_19", "functions")
 MAX_TURN = 10_000  # characters that one message may add
 SWITCHES = ("enable_thinking", "thinking", "think", "reasoning", "enable_reasoning", "thinking_mode")
 
@@ -109,6 +110,8 @@ class Conversation:
             message["content"] = blocks + ([{"type": "text", "text": content}] if content else [])
         elif reasoning:
             message |= dict.fromkeys(self.form.reasoning_keys, reasoning)
+        elif calls and self.form.thought_with_calls:
+            message |= dict.fromkeys(self.form.reasoning_keys or REASONING_KEYS, FILLER)
         if calls:
             message["tool_calls"] = [self._tool_call(call) for call in calls]
         return message
@@ -130,16 +133,17 @@ class Conversation:
         if self.form.ids == "functions":
             return f"functions.{call.name}:0"
         long = (call.id * 3)[:24]
-        return {"24": long, "call_24": f"call_{long}"}.get(self.form.ids, call.id)
+        return {"24": long, "call_24": f"call_{long}", "call_19": f"call_{long[:19]}"}.get(self.form.ids, call.id)
 
     def render(self, messages: Sequence[Message], prompt: bool = False, kwargs: Mapping[str, Any] | None = None) -> str:
         """Render a conversation that begins with the user. Raises TemplateError."""
         look(f"analysing the template (phase {self.phase})")
         system = [{"role": "system", "content": "Behave."}] if self.form.with_system else []
         variables = {**self.form.variables, **(kwargs or {})}
-        return self.template.render(
-            [*system, *messages], tools=self._tools(), add_generation_prompt=prompt, kwargs=variables
-        )
+        tools = self._tools()
+        if self.form.tools_with_calls and any("tool_calls" in message for message in messages):
+            tools = TOOLS
+        return self.template.render([*system, *messages], tools=tools, add_generation_prompt=prompt, kwargs=variables)
 
     def opening(self, kwargs: Mapping[str, Any] | None = None) -> str:
         """What the generation prompt adds to a conversation that ends with the user."""
@@ -185,13 +189,24 @@ class Conversation:
         user = self._user(USER)
         base = _after(self.render([user], kwargs=kwargs), USER)
         results = self._results(message)
-        full = _after(self.render([user, message, *results], kwargs=kwargs), USER)
-        key = base, full.removesuffix(self._printed_results(user, results, kwargs)), self.opening(kwargs)
+        full = self._up_to_the_end([user, message, *results], base, kwargs)
+        key = base, full.removesuffix(self._printed_results(user, message, results, base, kwargs)), self.opening(kwargs)
         if len(key[1]) - len(base) > MAX_TURN:
             raise TemplateError(f"adds more than {MAX_TURN} characters for one message")
         if key not in self._cuts:
             self._cuts[key] = _from_prompt(_added(*key), key[2]).replace(FILLER, "")
         return self._cuts[key]
+
+    def _up_to_the_end(self, messages: Sequence[Message], base: str, kwargs: Mapping[str, Any] | None) -> str:
+        """What stands behind the user's text, up to the end of these messages, also where another user must follow."""
+        if not self.form.with_user:
+            return _after(self.render(messages, kwargs=kwargs), USER)
+        full = self.render([*messages, self._user(USER_AGAIN)], kwargs=kwargs)
+        before, _, said = full.rpartition(USER_AGAIN)[0].rpartition(USER)
+        header = common_suffix([before, said])
+        if base.strip() and base in header:
+            header = header.partition(base)[2]  # what is before the first user's message ends like an answer
+        return said.removesuffix(header)
 
     def _results(self, message: Message) -> list[Message]:
         """The results of a message's calls, where the template wants them."""
@@ -206,13 +221,19 @@ class Conversation:
             for call in calls
         ]
 
-    def _printed_results(self, user: Message, results: Sequence[Message], kwargs: Mapping[str, Any] | None) -> str:
-        """What these results add behind an answer of content."""
+    def _printed_results(
+        self, user: Message, message: Message, results: Sequence[Message], base: str, kwargs: Mapping[str, Any] | None
+    ) -> str:
+        """What these results add behind an answer of content; or, where that is refused, once more behind themselves."""
         if not results:
             return ""
         answer = {"role": "assistant", "content": self._content(CONTENT)}
-        without = self.render([user, answer], kwargs=kwargs)
-        return self.render([user, answer, *results], kwargs=kwargs).removeprefix(without)
+        try:
+            without = self._up_to_the_end([user, answer], base, kwargs)
+            return self._up_to_the_end([user, answer, *results], base, kwargs).removeprefix(without)
+        except TemplateError:
+            once = self._up_to_the_end([user, message, *results], base, kwargs)
+            return _added(once, self._up_to_the_end([user, message, *results, *results], base, kwargs), "")
 
     def turn_in_history(self, message: Message) -> str | None:
         """The same with another user message behind it, up to that one's text."""
@@ -240,26 +261,66 @@ class Conversation:
 
 
 def settle_form(conversation: Conversation) -> None:
-    """Find a form of conversation in which the template prints the content of an assistant message."""
+    """Find a form of conversation in which the template prints the content of an assistant message.
+
+    Where it refuses content in every form, another message of the user is given behind it, and then calls beside it.
+    """
     first: TemplateError | None = None
-    for blocks, tools, with_system in product((False, True), ("typed", "text", "none"), (False, True)):
-        conversation.form = replace(conversation.form, tools=tools, with_system=with_system, content_in_blocks=blocks)
-        for _ in range(4):
-            try:
-                turn = conversation.turn_or_error(conversation.assistant(CONTENT))
-                if CONTENT in turn and not (blocks and re.search("['\"]text['\"]", turn)):
-                    return _settled(conversation)
-            except TemplateError as problem:
-                first = first or problem
-                conversation.refused(f"content, tools: {tools}", problem)
-                if not _define_missing(conversation, problem):
-                    break
-            else:
-                break
-    raise first or TemplateError("prints no content of an assistant message")
+    plain = conversation.form
+    forms = product((False, True), (False, True), ("typed", "text", "none"), (False, True))
+    for with_user, blocks, tools, with_system in forms:
+        conversation.form = replace(
+            plain, tools=tools, with_system=with_system, content_in_blocks=blocks, with_user=with_user
+        )
+        problem = _prints(conversation, CONTENT, ())
+        if problem is None:
+            return _settled(conversation)
+        first = first or problem
+    enough = time_left() / 2
+    for (content, empty), form in product(((CONTENT, ""), (None, ""), (None, None)), _forms_with_calls(plain)):
+        if time_left() < enough:
+            break
+        conversation.form = replace(form, empty_content=empty)
+        if _prints(conversation, content, CALLS[:1]) is None:
+            how = "content is printed beside calls only" if content else "calls are printed, and no content"
+            conversation.report.found("T1", how, "in any other form it is refused")
+            return _settled(conversation)
+    assert first is not None
+    raise first
+
+
+def _forms_with_calls(plain: MessageForm) -> Iterator[MessageForm]:
+    """The forms in which content may be given beside calls."""
+    either = (False, True)
+    for thought, blocks, tools, with_user, with_results, system, as_string, ids in product(
+        either, either, ("typed", "text", "none"), either, either, either, either, IDS
+    ):
+        yield replace(
+            plain, thought_with_calls=thought, content_in_blocks=blocks, tools=tools, with_user=with_user,
+            with_results=with_results, with_system=system, arguments_as_string=as_string, ids=ids,
+        )  # fmt: skip
+
+
+def _prints(conversation: Conversation, content: str | None, calls: Sequence[Call]) -> TemplateError | None:
+    """Nothing where the template prints an answer (with this content, and these calls); else what is wrong."""
+    tools, blocks = conversation.form.tools, conversation.form.content_in_blocks
+    for _ in range(4):
+        try:
+            turn = conversation.turn_or_error(conversation.assistant(content, None, calls))
+        except TemplateError as problem:
+            conversation.refused(f"content, tools: {tools}", problem)
+            if not _define_missing(conversation, problem):
+                return problem
+            continue
+        if (content or CALLS[0].name) in turn and not (blocks and re.search("['\"]text['\"]", turn)):
+            return None
+        break
+    return TemplateError("prints no content of an assistant message")
 
 
 def _settled(conversation: Conversation) -> None:
+    if conversation.form.with_user:
+        conversation.report.found("T1", "an answer is given with a user's message behind it", "else it is refused")
     if conversation.form.tools == "none":
         conversation.report.warn("the template cannot be rendered with tools; it was analysed without")
     if conversation.form.variables:

@@ -30,7 +30,7 @@ from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.report import ReportBuilder
 from toolgram.derive.result import DiffAnalysisResult, Tokens
 from toolgram.derive.synthesis import synthesise, text_alone, without_calls
-from toolgram.derive.unexplained import find_unexplained
+from toolgram.derive.unexplained import find_refused, find_unexplained
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import FormatError
 from toolgram.formats import Format, format_names
@@ -141,7 +141,7 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
     _ = fmt.program
     report.probes = probe(fmt, result)
     fmt = _known(result, fmt, report)
-    doubtful = report.failed or find_unexplained(result, report) or _wraps_text(result)
+    doubtful = report.failed or {*find_unexplained(result, report)} - {*find_refused(result)} or _wraps_text(result)
     if report.shipped is None and result.prints_calls == "yes" and doubtful:
         fmt = _recognised(ChatTemplate(template, tokens.bos_token, tokens.eos_token, kwargs), result, fmt, report)
     if result.example and not fmt.parse(result.example).tool_calls:

@@ -91,7 +91,7 @@ def _openings_always_written(conversation: Conversation, switch: str) -> tuple[s
 
 def learn_reasoning(conversation: Conversation, opened: Mapping[str, str], before_call: Sequence[str]) -> Reasoning:
     """The markers of reasoning. `before_call` is the text between reasoning and first call, where one was rendered."""
-    turn = conversation.turn(CONTENT, REASONING)
+    turn = conversation.turn(CONTENT, REASONING) or conversation.turn(CONTENT, REASONING, CALLS[:1])
     body = conversation.body(turn) if turn else ""
     prompt = _from_prompts(opened)
     if REASONING in body:

@@ -304,6 +304,9 @@ class MessageForm:
     arguments_as_string: bool = False
     ids: str = ""  # the kind of call ids that are given, one of `conversation.IDS`
     with_results: bool = False  # the results of calls are given behind them
+    with_user: bool = False  # another message of the user is given behind an answer
+    thought_with_calls: bool = False  # calls are given with a thought, whose text is taken out again
+    tools_with_calls: bool = False  # calls need declared tools, and other messages are refused where there are any
     tools: str = "typed"  # tools are declared with "typed" parameters, with "text" parameters only, or "none"
     with_system: bool = False
     variables: Mapping[str, Any] = field(default_factory=dict)  # variables that the template needs to be defined

@@ -50,18 +50,25 @@ class Calls:
 def settle_calls(conversation: Conversation) -> ArgumentsStyle | None:
     """Find the form in which the template prints calls, and the style of their arguments. None if it prints none.
 
-    Where it refuses them in every form, they are tried with ids of other kinds, and with results behind them.
+    Where it refuses them in every form, they are tried with ids of other kinds, with results behind them, and with a
+    thought.
     """
     plain = conversation.form
-    for ids, with_results in product(IDS, (False, True)):
-        conversation.form = replace(plain, ids=ids, with_results=with_results)
+    either = (False, True)
+    for tools, thought, ids, with_results in product(
+        either if plain.tools == "none" else (False,), either, IDS, either
+    ):
+        conversation.form = replace(
+            plain, ids=ids, with_results=with_results, thought_with_calls=thought, tools_with_calls=tools
+        )
         style, refused = _settle(conversation)
         if not refused:
-            if conversation.form.ids or conversation.form.with_results:
-                how = (
-                    f"ids like {conversation.given_id(CALLS[0])!r}" if conversation.form.ids else "results behind them"
+            needed = [f"ids like {conversation.given_id(CALLS[0])!r}"] * bool(ids)
+            needed += ["results behind them"] * with_results + ["a thought"] * thought + ["tools"] * tools
+            if needed:
+                conversation.report.found(
+                    "T1", f"calls are given with {' and '.join(needed)}", "in any other form they are refused"
                 )
-                conversation.report.found("T1", f"calls are given with {how}", "in any other form they are refused")
             return style
     conversation.form = plain
     return None

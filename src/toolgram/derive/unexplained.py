@@ -26,7 +26,7 @@ def find_unexplained(result: DiffAnalysisResult, report: ReportBuilder) -> list[
         *_python(result),
         *_opened(result, report),
     ]
-    found += [*_refused(result), *_unproved(result, report)]
+    found += [*find_refused(result), *_unproved(result, report)]
     return list(dict.fromkeys(found))
 
 
@@ -74,8 +74,8 @@ def _opened(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
             yield f"the generation prompt ends in {rest.strip()[:80]!r}; the template does not show what that opens"
 
 
-def _refused(result: DiffAnalysisResult) -> Iterator[str]:
-    """Messages that the template prints in no form."""
+def find_refused(result: DiffAnalysisResult) -> Iterator[str]:
+    """Messages that the template prints in no form. What it does print may be explained all the same."""
     for parts in _combinations(result):
         if parts not in result.shapes:
             yield f"the template refused a message of {_named(parts)}"
@@ -92,7 +92,7 @@ def _combinations(result: DiffAnalysisResult) -> Iterator[Parts]:
 def _unproved(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
     """Messages that were never written and read again, though the template has them."""
     proved = {probe.case for probe in report.probes}
-    if "content" not in proved:
+    if "content" not in proved and frozenset({Part.CONTENT}) in result.shapes:  # else it is refused
         yield "no message of content could be written and read again"
     end = result.markers.reasoning_end.strip()
     thinks = end and any(end not in prompt.opened for prompt in result.prompts.values())

@@ -332,7 +332,8 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
         if len(found) > 1 or (echo or "").strip() != ">":
             raise NotExpressible("elements stand inside values that are not all written alike")
         return [Frame(*next(iter(found)), echo, ("elements",), True)]
-    frames = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]
+    read = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]
+    frames = list({(each.before, each.after): each for each in sorted(read, key=lambda each: each.alone)}.values())
     if text is not None and text.wrapped is not None and echo is None:
         opening, closing = text.before + text.wrapped.opening, text.wrapped.closing + text.after
         frames.append(Frame(opening, closing, None, ("text",), False))
@@ -357,6 +358,8 @@ def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str |
     if ValueEncoding.NOTATION in encodings:
         return Frame(before, after, echo, ("notated",), True)
     if kinds.get("string") is ValueEncoding.RAW and before.endswith('"') and after.startswith('"') and frames > 1:
+        if echo is None and set(kinds) == {"string"} and _is_marker(after[1:].strip()):
+            return Frame(before, after, echo, ("text",), False)  # a marker tells where it ends
         # quotes of JSON, and text that is not escaped in them: read as JSON, which it is nearly always
         return Frame(before[:-1], after[1:], echo, ("json",), True)
     if kinds.get("string") is ValueEncoding.JSON_ESCAPED and before.endswith('"') and after.startswith('"'):
