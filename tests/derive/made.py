@@ -1,9 +1,9 @@
 """Chat templates made of independent pieces, and messages of which the truth is known, to look for silent errors.
 
 Strategy: each axis of a template (turns, thoughts, content, calls, the values of arguments, blanks) has a table of
-ways that it may be written; a template is one of each, chosen by a number. What it renders for a message, behind its own
-generation prompt and up to what ends the turn, is what a model writes. Nothing of derivation is used for that but the
-rendering environment. A row that is read wrongly although the report is `ok` is *silent*, and there may be none.
+ways that it may be written; a template is one of each, chosen by a number. What it renders for a message, behind its
+own generation prompt and up to what ends the turn, is what a model writes. Nothing of derivation is used for that but
+the rendering environment. A row that is read wrongly although the report is `ok` is *silent*, and there may be none.
 
     python -m tests.derive.made [--first N] [--count N] [--rows] [--show NUMBER]
 """

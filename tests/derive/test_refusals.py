@@ -9,6 +9,7 @@ import pytest
 import toolgram
 from tests.derive.test_shapes import calls_of, report_of
 
+EACH = "{% for c in m.tool_calls or [] %}{% if WHERE %}R{% endif %}{% endfor %}"
 REFUSALS = {
     "calls without content": "{% if m.tool_calls and not m.content %}R{% endif %}",
     "calls beside content": "{% if m.tool_calls and m.content %}R{% endif %}",
@@ -17,9 +18,9 @@ REFUSALS = {
     "tools without calls": "{% if m.role == 'assistant' and tools and not m.tool_calls %}R{% endif %}",
     "calls without tools": "{% if m.tool_calls and not tools %}R{% endif %}",
     "tools": "{% if tools %}R{% endif %}",
-    "ids that are not nine letters": "{% for c in m.tool_calls or [] %}{% if c.id|length != 9 %}R{% endif %}{% endfor %}",
-    "ids that are not 24 letters": "{% for c in m.tool_calls or [] %}{% if c.id|length != 24 %}R{% endif %}{% endfor %}",
-    "ids without their word": "{% for c in m.tool_calls or [] %}{% if not c.id.startswith('call_') %}R{% endif %}{% endfor %}",
+    "ids that are not nine letters": EACH.replace("WHERE", "c.id|length != 9"),
+    "ids that are not 24 letters": EACH.replace("WHERE", "c.id|length != 24"),
+    "ids without their word": EACH.replace("WHERE", "not c.id.startswith('call_')"),
     "a user first": "{% if loop.first and m.role != 'system' %}R{% endif %}",
     "a system turn": "{% if m.role == 'system' %}R{% endif %}",
     "roles that do not alternate": (
@@ -31,12 +32,8 @@ REFUSALS = {
     ),
     "an answer at the end": "{% if loop.last and m.role == 'assistant' %}R{% endif %}",
     "content that is no text": "{% if m.content is not string %}R{% endif %}",
-    "arguments that are no text": (
-        "{% for c in m.tool_calls or [] %}{% if c.function.arguments is not string %}R{% endif %}{% endfor %}"
-    ),
-    "arguments that are text": (
-        "{% for c in m.tool_calls or [] %}{% if c.function.arguments is string %}R{% endif %}{% endfor %}"
-    ),
+    "arguments that are no text": EACH.replace("WHERE", "c.function.arguments is not string"),
+    "arguments that are text": EACH.replace("WHERE", "c.function.arguments is string"),
     "several calls": "{% if m.tool_calls and m.tool_calls|length > 1 %}R{% endif %}",
     "calls without a thought": "{% if m.tool_calls and not m.reasoning_content %}R{% endif %}",
     "a thought beside content": "{% if m.reasoning_content and m.content %}R{% endif %}",

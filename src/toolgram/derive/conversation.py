@@ -224,7 +224,7 @@ class Conversation:
     def _printed_results(
         self, user: Message, message: Message, results: Sequence[Message], base: str, kwargs: Mapping[str, Any] | None
     ) -> str:
-        """What these results add behind an answer of content; or, where that is refused, once more behind themselves."""
+        """What these results add behind an answer of content, or behind themselves, where that is refused."""
         if not results:
             return ""
         answer = {"role": "assistant", "content": self._content(CONTENT)}
