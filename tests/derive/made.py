@@ -265,7 +265,7 @@ def _calls(pick: dict[str, str], begin: str, closing: str) -> str:
     if not call:
         return ""
     if pick["header"] == "each call":
-        between = closing + begin
+        between = end + closing + begin + start
     if tagged:
         argument, separator = tagged
         pieces = _filled(argument, {"K": "k", "Y": "('true' if v is string else 'false')", "V": VALUES[pick["values"]]})

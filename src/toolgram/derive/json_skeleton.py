@@ -15,6 +15,7 @@ from toolgram.composition import START
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
 from toolgram.derive.paths import Path, add_closers, pieces, whole
 from toolgram.derive.result import DiffAnalysisResult, JsonFields
+from toolgram.spec import Literal
 
 LIST, DONE = "WAITING_FOR_TOOL_LIST", "CALLS_COMPLETE"
 _MEMBERS = ("WAITING_FOR_TOOL_KEY", "PARSING_NAME_COMPLETED", "WAITING_FOR_NAME", "PARSING_ARGUMENTS_COMPLETED")
@@ -35,6 +36,7 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     if not before:
         before, outer = outer, []
     closers = [*pieces(markers.per_call_end)]
+    several = listed or not any(isinstance(each, Literal) and each.text[0] == "[" for each in builder.terminals.values())
     builder.about["python_json"] = True
     if result.json_fields.name_is_key:
         builder.use("json_named_call_list", {START: DONE})
@@ -46,11 +48,13 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     direct = bool(before) and not closers  # objects behind one another, in one section
     behind = [*(["content", "reasoning"] if not before else []), *([DONE] if direct else [])]
     builder.to("start_map item", behind, "WAITING_FOR_TOOL_KEY")
-    builder.to("start_array", behind, "WAITING_FOR_TOOL")
-    rule += ["(call_list | envelope)", "_ws"]
+    builder.to("start_array", behind if several else [], "WAITING_FOR_TOOL")
+    next_one = "(call_list | envelope)" if several else "envelope"  # a bracket may begin a marker of text instead
+    rule += ["(call_list | envelope)" if before else next_one, "_ws"]
     if again or direct:
         between = f"({again} _ws)?" if again and direct else f"{again} _ws" if again else ""
-        rule.append(f"({between} (call_list | envelope) _ws)*")
+        after = "(call_list | envelope)" if again and not direct else next_one
+        rule.append(f"({between} {after} _ws)*")
     leaving = [DONE]
     both = ([*closers, *pieces(section_end)], alone_end)
     closing = [add_closers(builder, "TOOL_CALL_END", texts, [DONE], leaving) for texts in both if texts]

@@ -26,6 +26,7 @@ from toolgram.derive.result import (
 )
 from toolgram.derive.tag_skeleton import add_tag_calls
 from toolgram.derive.text_skeleton import TextSkeleton
+from toolgram.derive.verification import shown_outputs
 from toolgram.spec import Literal
 
 
@@ -37,7 +38,7 @@ def synthesise(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatB
     if result.calls is not None:
         add = next(add for fits, add in SKELETONS if fits(result, result.calls))
         leaving = add(builder, result, result.calls)
-    _describe(builder, result, tokens, text.finish(leaving, calls=result.calls is not None))
+    _describe(builder, result, tokens, text.finish(leaving, calls=result.calls is not None), calls=True)
     return builder
 
 
@@ -82,7 +83,9 @@ SKELETONS: tuple[
 )
 
 
-def _describe(builder: FormatBuilder, result: DiffAnalysisResult, tokens: Tokens, machine: Mapping[str, Any]) -> None:
+def _describe(
+    builder: FormatBuilder, result: DiffAnalysisResult, tokens: Tokens, machine: Mapping[str, Any], calls: bool = False
+) -> None:
     builder.comment = (
         f"{builder.name}: derived from a chat template.\n"
         f"Reasoning: {result.reasoning_mode.value}. Content: {result.content_mode.value}. "
@@ -102,5 +105,9 @@ def _describe(builder: FormatBuilder, result: DiffAnalysisResult, tokens: Tokens
     values = result.calls.arguments.values if result.calls else {}
     if unproven := [kind for kind, style in values.items() if style.encoding is ValueEncoding.UNKNOWN]:
         builder.about["unproven_types"] = unproven
-    if result.prompts["unset"].opened:
-        builder.about["generation_prompt"] = result.prompts["unset"].opened
+    opened = result.prompts["unset"].opened
+    if opened:
+        builder.about["generation_prompt"] = opened
+    shown = shown_outputs(result) if result.calls is not None and calls else []
+    if shown:
+        builder.about["canonical"] = [{"prefix": opened, "output": text} if opened else text for text in shown]

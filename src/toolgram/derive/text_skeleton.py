@@ -90,6 +90,9 @@ class TextSkeleton:
     def _breaks(self, result: DiffAnalysisResult) -> None:
         """What a template writes between two parts of one turn and no marker accounts for: dropped in text."""
         markers = result.markers
+        separator = result.calls.separator.strip() if result.calls is not None else ""
+        if result.header.strip() and separator.endswith(result.header.strip()):
+            self._break(separator, Part.CALLS)  # each call is a message of its own
         of_calls = [marker.strip() for name, marker in markers.items() if not name.startswith(("reasoning", "content"))]
         for shape in result.shapes.values():
             known = of_calls if Part.CALLS in shape.dropped else []  # else they are in the place of the calls
@@ -104,7 +107,8 @@ class TextSkeleton:
                 after = [marker.strip() for marker in after]
                 for marker in sorted([*known, *after], key=len, reverse=True):
                     rest = rest.replace(marker, "") if marker else rest
-                before = markers.content_end.strip() if part is Part.CONTENT else ""
+                closed = part is Part.CONTENT and markers.content_end.strip() in after
+                before = markers.content_end.strip() if closed else ""
                 starts = {Part.CONTENT: markers.content_start, Part.REASONING: markers.reasoning_start}
                 text = between.strip().removesuffix(starts.get(following, "").strip()).removeprefix(before).strip()
                 if rest.strip() and not _WORDY.match(text):

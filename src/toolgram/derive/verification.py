@@ -91,6 +91,25 @@ def probe(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
     return found
 
 
+_SHOWN = ("reasoning, content and a call", "content and a call", "two calls", "one call", "reasoning and content")
+
+
+def shown_outputs(result: DiffAnalysisResult, most: int = 3) -> list[str]:
+    """Some outputs behind the usual prompt, for the files of the format: those with most in them, calls first."""
+    cases = {case.name: case for case, prompt in _cases(result) if prompt == "unset"}
+    found: list[str] = []
+    for name in _SHOWN:
+        case = cases.get(name, Case(""))
+        if len(found) == most or (found and not case.calls) or not (case.content or case.calls):
+            continue
+        try:
+            written = continuation(result, case.content, case.reasoning, _as_written(result, case).calls, "unset")
+        except NotExpressible:
+            continue
+        found.append(_cut(result, written, case))
+    return found
+
+
 def _as_written(result: DiffAnalysisResult, case: Case) -> Case:
     """The case without arguments that the template does not write, and with ids that carry the name where they must."""
     form = result.calls

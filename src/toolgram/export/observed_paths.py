@@ -87,7 +87,8 @@ def observe_paths(fmt: Format) -> ObservedPaths:
 def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
     """Outputs in the form in which a model should write, each with its prefix and its tools."""
     about = fmt.machine_dict.get("format", {})
-    shown = about.get("canonical") or ([fmt.example] if fmt.example else [])
+    known = fmt.report is not None and any(not probe.problem for probe in fmt.report.probes)  # of a derived format
+    shown = [] if known else about.get("canonical") or ([fmt.example] if fmt.example else [])
     for each in shown:
         if isinstance(each, dict):
             yield str(each.get("prefix", "")), str(each.get("output", "")), []
