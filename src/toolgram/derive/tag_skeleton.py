@@ -138,7 +138,7 @@ class _TagSkeleton:
         if self.open_ended:
             return self._open_ended(path)
         self._follow(path, self.between[:shared])
-        aside = "" if tail is None else self._at_once(path, tail)
+        aside = "" if tail is None else self._at_once(path, tail) if isinstance(tail, int) else self._empty(path, tail)
         rest = path.fork()
         self._follow(rest, self.between[shared:])
         body = f"{rest.text()} {self._arguments(rest)}"
@@ -173,6 +173,12 @@ class _TagSkeleton:
         trigger = self.builder.literal("CALL_END", str(self.after[tail]))
         self.builder.to(trigger, path.states, self._stop(tail + 1), "start_call", "no_arguments", "end_call")
         return f"{trigger} {self._rest(tail + 1)}"
+
+    def _empty(self, path: Path, text: str) -> str:
+        """A call without arguments that ends like no other."""
+        trigger = self.builder.literal("EMPTY_CALL_END", text)
+        self.builder.to(trigger, path.states, self._stop(len(self.after)), "start_call", "no_arguments", "end_call")
+        return f"{trigger} {self._rest(len(self.after))}"
 
     def _open_ended(self, path: Path) -> str:
         """A call that nothing closes: what follows its name makes it certain, and the next thing that comes ends it."""
@@ -234,8 +240,9 @@ class _TagSkeleton:
             texts += [item for item in self.after if isinstance(item, str)]
         return "".join(text[0] for text in texts if text and not text[0].isalnum())
 
-    def _without_arguments(self) -> tuple[int, int | None]:
-        """Where a call without arguments takes leave of the others, and the marker of `after` that it goes on with."""
+    def _without_arguments(self) -> tuple[int, int | str | None]:
+        """Where a call without arguments takes leave of the others, and the marker of `after` that it goes on with, or
+        the marker of its own with which it ends."""
         if self.calls.without_arguments is None:
             return len(self.between), None
         items = items_of(self.calls.without_arguments)
@@ -245,9 +252,15 @@ class _TagSkeleton:
             shared += 1
         tail = rest[shared:]
         at = len(self.after) - len(tail)
-        if not tail or Slot.ARGUMENTS in rest or tail != self.after[at:] or not isinstance(tail[0], str):
-            return len(self.between), None
-        return shared, at
+        if tail and Slot.ARGUMENTS not in rest and tail == self.after[at:] and isinstance(tail[0], str):
+            return shared, at
+        own = "".join(item for item in tail if isinstance(item, str))
+        prefix = "" if self.arguments is None else self.arguments.first_text()
+        usual = prefix + "".join(item for item in [*self.between[shared:], *self.after] if isinstance(item, str))
+        texts = all(isinstance(item, str) for item in [*tail, *self.between[shared:], *self.after])
+        if texts and prefix and own == usual:
+            return shared, own
+        return len(self.between), None
 
     def _arguments(self, path: Path) -> str:
         """The arguments and what closes the call; returns their rule."""
@@ -267,11 +280,27 @@ class _TagSkeleton:
         dest = self._stop(1)
         builder.to(first, held, dest, "start_call", "no_arguments", "end_call")
         builder.to(first, path.states, dest, "close_arguments", "end_call")
+        if self.arguments.values:
+            return self._open_values(path.states, body, first, dest)
         builder.to(first, "malformed", dest)
         names = {"WAITING_FOR_ARGUMENTS_START": held[0], "CALL_END": first, "CALL_COMPLETE": dest}
         self.arguments.fold(names)
         whole, unclosed = f"{body} {first} {self._rest(1)}", self._unclosed()
         return f"({whole}{unclosed})" if unclosed else whole
+
+    def _open_values(self, values: Sequence[str], body: str, first: str, dest: str) -> str:
+        """What closes a call behind a value that has no end of its own: with the blanks that the template writes."""
+        following = self.calls.pattern[self.calls.pattern.index(Slot.ARGUMENTS) + 1]
+        assert isinstance(following, str)
+        blanks = following[: len(following) - len(following.lstrip())]
+        if self.arguments is not None and not self.arguments.separator:
+            blanks = self.arguments.blanks.removesuffix(self.calls.arguments.separator) + blanks
+        self.builder.to(first, "malformed", dest)
+        if not blanks:
+            return f"{body} {first} {self._rest(1)}"
+        line = self.builder.literal("CALL_END_LINE", blanks + str(self.after[0]))
+        self.builder.to(line, values, dest, "close_arguments", "end_call")
+        return f"({body} {first} | {body.removesuffix('?')} {line}) {self._rest(1)}"
 
     def _unclosed(self) -> str:
         """What is added to the rule of a call for arguments that are not closed: a marker that closes the call, or what

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.paths import Path, class_of, pieces
@@ -39,6 +39,11 @@ class Frame:
         return not self.alone and "json" not in self.traits
 
     @property
+    def open(self) -> bool:
+        """Nothing of its own ends the value: the next argument does, or the end of the call."""
+        return not (self.alone or self.after or self.echo is not None)
+
+    @property
     def rule(self) -> str:
         """The rule of the value."""
         if "elements" in self.traits:
@@ -58,10 +63,18 @@ class Arguments:
         self.prefix = pieces(prefix)
         self.separator = form.separator.strip()
         self.frames = _frames(form)
+        self.blanks = form.separator[: len(form.separator) - len(form.separator.lstrip())]  # behind a value
+        afters = {frame.after for frame in self.frames}
+        if self.prefix and _is_marker(self.prefix[0]) and len(afters) == 1 and not any(map(str.strip, afters)):
+            if all(frame.echo is None and not frame.alone for frame in self.frames):  # the next marker ends it
+                self.blanks = afters.pop() + self.blanks
+                self.frames = [replace(frame, after="") for frame in self.frames]
         last = [frame.after for frame in self.frames]
         self.key = ""
         self.names: dict[str, str] = {}  # markers of the shared fragments: those of the first frame
         self.rules: list[str] = []
+        self.values: list[str] = []  # the states of values that nothing of their own ends
+        self.opened = ""  # the state behind what begins an argument
         self.open = self.several = ""  # rules of an argument without its closing marker, and of closed ones
         self.unclosed = ""  # the rule of arguments of which the last has no closing marker; "" where it always has one
         self.on_lines = "\n" in form.separator or any(after[len(after.rstrip()) :].count("\n") for after in last)
@@ -77,6 +90,10 @@ class Arguments:
         `waiting` is the state in which the arguments begin and go on.
         """
         builder = self.builder
+        if any(frame.open for frame in self.frames):
+            if waiting:
+                raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
+            return self._open_values(path, closers)
         leaving = bool(waiting)
         held = [] if leaving else path.states
         waiting = waiting or builder.state("WAITING_FOR_ARGUMENT_KEY")
@@ -101,6 +118,35 @@ class Arguments:
             self.several = f"argument _ws ({separator}argument _ws)*"
             self.rules.append(f"open_argument: {self.open}")
         return f"(argument _ws ({separator}argument _ws)*)?"
+
+    def _open_values(self, path: Path, closers: Sequence[str]) -> str:
+        """The same where no value has an end of its own. `path` ends up in the states of values: the end of the call
+        ends the last one."""
+        builder, held = self.builder, path.states
+        if not all(frame.open for frame in self.frames) or not (self.separator or self.prefix):
+            raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
+        sources, between = [], ""
+        ends = dict.fromkeys([self.blanks + self.separator, self.separator])
+        if self.separator:
+            sources = [builder.state("WAITING_FOR_ARGUMENT_KEY")]
+            names = builder.literals("ARGUMENT_SEPARATOR", ends)
+            between = f"({' | '.join(names)}) _ws "
+            builder.loop_blanks(*sources)
+        self._argument(held, sources, "", closers)
+        path.states = list(self.values)
+        rest = "argument"
+        if self.separator:
+            for name in names:
+                builder.to(name, self.values, sources[0])
+        else:
+            names = builder.literals("NEXT_ARGUMENT", dict.fromkeys([self.blanks + self.prefix[0], self.prefix[0]]))
+            for name in names:
+                builder.to(name, self.values, self.opened)
+            rest = self.rules[0].removeprefix(f"argument: {names[-1]} ")
+            self.rules[0] = f"argument: {names[-1]} _argument_rest"
+            self.rules.insert(1, f"_argument_rest: {rest}")
+            rest = f"({' | '.join(names)}) _argument_rest"
+        return f"(argument ({between}{rest})*)?"
 
     def fold(self, names: Mapping[str, str]) -> None:
         """Put the fragment of the shipped formats in the place of what it says, where it says that."""
@@ -132,6 +178,7 @@ class Arguments:
         else:
             builder.to(key, held, key_done, *certain, "argument_key")
             builder.to(key, sources, key_done, "argument_key")
+        self.opened = opened
         self._values(key, key_done, waiting, symbols, opened)
 
     def _key(self, closers: Sequence[str]) -> str:
@@ -160,6 +207,10 @@ class Arguments:
             opening = self._opening(frame, state, value)
             body = f"{lead}{opening} {frame.rule}"
             opened_values.append(body)
+            if frame.open:
+                self.values.append(value)
+                closed.append(body)
+                continue
             closed.append(f"{body} {self._ending(frame, value, waiting, key)}")
             if frame.raw and self.on_lines and self.prefix and not frame.echo and not unclosed:
                 following = builder.literal("NEXT_ARGUMENT", f"\n{self.prefix[0]}")
@@ -169,7 +220,7 @@ class Arguments:
                 unclosed = f"({key}{spaces} {body} {following} {between})* "
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
         self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}"]
-        if not any(frame.alone or frame.echo is not None for frame in self.frames):
+        if not any(frame.alone or frame.open or frame.echo is not None for frame in self.frames):
             self.open = f"{' '.join(symbols)} {unclosed}{key}{spaces} ({' | '.join(opened_values)})"
         rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule not in _SHARED_RULES)
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
@@ -367,8 +418,6 @@ def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str |
     if encodings <= _JSON and (("string" in kinds) or not after.strip()) and echo is None:
         return Frame(before, after, echo, ("json",), True)
     if encodings <= _LITERAL:
-        if not after:
-            raise NotExpressible("nothing stands behind a Python value, by which its end could be told")
         return Frame(before, after, echo, ("json", "echo") if echo is not None else ("json",), False)
     traits = ("echo",) if echo is not None else ()
     if set(kinds) == {"string"} and frames > 1:
