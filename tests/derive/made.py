@@ -37,6 +37,9 @@ TURNS = {
     "inst": ("", "</s>", "</s>", "assistant"),
     "line_before_end": ("<|R|>\n", "\n<|end|>\n", "<|end|>", "assistant"),
     "spaced": ("[R] ", " [/R]</s>", "[/R]", "assistant"),
+    "blank_behind": ("<|R|> ", " <|end|>\n", "<|end|>", "assistant"),
+    "sentinels": ("<BOT>R:\n", "\n</BOT>\n", "</BOT>", "model"),
+    "nothing_cut": ("<|R|>\n", "\n\n", "</s>", "assistant"),
 }
 # A thought (@), what an answer without one has in its place, and what the generation prompt opens.
 THOUGHTS = {
@@ -53,6 +56,14 @@ THOUGHTS = {
     "words": ("<seed:think>\n@\n</seed:think>\n", "", ""),
     "equal": ("<|hm|>@<|hm|>", "", ""),
     "dropped": ("", "", "<think>\n"),
+    "delimiter": ("@</think>", "", ""),
+    "delimiter_always": ("@\n</think>\n\n", "\n</think>\n\n", ""),
+    "steps": ("My steps:\n@\n[FINAL ANSWER]\n", "My steps:\n\n[FINAL ANSWER]\n", "My steps:\n"),
+    "named": ("Thought: @\nAnswer: ", "Answer: ", ""),
+    "opened_shorter": ("<think>\n@\n</think>\n\n", "<think>\n\n</think>\n\n", "<think>"),
+    "spaced": ("<think> @ </think> ", "", ""),
+    "channels": ("<|channel|>think<|text|>@<|stop|>", "", ""),
+    "bars": ("<|thoughts|>\n@\n<|answer|>\n", "<|answer|>\n", ""),
 }
 CONTENTS = {
     "plain": ("", ""),
@@ -63,6 +74,8 @@ CONTENTS = {
     "tokens": ("<|begin_of_answer|>", "<|end_of_answer|>"),
     "response": ("[RESP]", "[/RESP]"),
     "trimmed": ("trim", ""),
+    "final": ("[BEGIN FINAL]\n", "\n[END FINAL]"),
+    "two_lines": ("\n\n", "\n"),
 }
 # How calls begin, what stands between two, how they end; what of it only several have; and one call: N its name, A its
 # arguments, I its id, X its number from 0.

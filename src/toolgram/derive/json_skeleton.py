@@ -36,7 +36,8 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     if not before:
         before, outer = outer, []
     closers = [*pieces(markers.per_call_end)]
-    several = listed or not any(isinstance(each, Literal) and each.text[0] == "[" for each in builder.terminals.values())
+    literals = [shape.text for shape in builder.terminals.values() if isinstance(shape, Literal)]
+    several = listed or not any(text[0] == "[" for text in literals)
     builder.about["python_json"] = True
     if result.json_fields.name_is_key:
         builder.use("json_named_call_list", {START: DONE})

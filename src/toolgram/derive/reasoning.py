@@ -159,7 +159,7 @@ def _without_openings(conversation: Conversation, middle: str, before_call: Sequ
         conversation.body(conversation.turn(None, None, CALLS[:1]) or ""),
     ]
     answer, call = (turn.partition(word)[0] for turn, word in zip(turns, (CONTENT, CALLS[0].name), strict=True))
-    if not answer.strip() or not call.strip() or not middle.endswith(answer) or middle == answer:
+    if not answer.strip() or not call.strip() or not middle.endswith(answer) or middle.strip() == answer.strip():
         return middle, before_call
     if not all(text.endswith(call) and text != call for text in before_call):
         return middle, before_call

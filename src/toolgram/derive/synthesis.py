@@ -25,7 +25,7 @@ from toolgram.derive.result import (
     ValueEncoding,
 )
 from toolgram.derive.tag_skeleton import add_tag_calls
-from toolgram.derive.text_skeleton import TextSkeleton
+from toolgram.derive.text_skeleton import TextSkeleton, thinks_first
 from toolgram.derive.verification import shown_outputs
 from toolgram.spec import Literal
 
@@ -105,7 +105,7 @@ def _describe(
     values = result.calls.arguments.values if result.calls else {}
     if unproven := [kind for kind, style in values.items() if style.encoding is ValueEncoding.UNKNOWN]:
         builder.about["unproven_types"] = unproven
-    opened = result.prompts["unset"].opened
+    opened = result.header if thinks_first(result) else result.prompts["unset"].opened
     if opened:
         builder.about["generation_prompt"] = opened
     shown = shown_outputs(result) if result.calls is not None and calls else []

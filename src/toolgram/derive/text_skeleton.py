@@ -22,6 +22,17 @@ BEGIN = "WAITING_FOR_CONTENT"  # where a turn begins, and behind a thought: one 
 _WORDY = re.compile(r"[\w\s.,:;!?-]*\Z")
 
 
+def thinks_first(result: DiffAnalysisResult) -> bool:
+    """Whether every turn begins with a thought of which only the end is written: then the role header begins it."""
+    end, header = result.markers.reasoning_end.strip(), result.header.strip()
+    if result.reasoning_mode is not ReasoningMode.DELIMITER or not end or _WORDY.match(header):
+        return False
+    prompts = [prompt.text.strip() for prompt in result.prompts.values()]
+    return all(text == header for text in prompts) and all(
+        any(end in text for text in shape.texts) for shape in result.shapes.values()
+    )
+
+
 class TextSkeleton:
     """Adds the text states to a format; `finish` joins them with the calls that were added in between."""
 
@@ -43,6 +54,8 @@ class TextSkeleton:
         if not start and result.reasoning_mode is ReasoningMode.FORCED_OPEN:
             opened = [prompt.opened.strip() for prompt in result.prompts.values()]
             start = next((text for text in opened if text and end not in text), "")
+        if thinks_first(result):
+            start = result.header.strip()
         if result.reasoning_mode is ReasoningMode.NONE or not end:
             return
         builder = self.builder
@@ -77,7 +90,7 @@ class TextSkeleton:
             found = markers_of(end)
             texts += [*found[:1], *(marker for marker in found[1:] if found[0].count("<") > 1 and marker[0] == "<")]
             blanks = end[: len(end) - len(end.lstrip())]
-            if blanks and found and end is result.turn_end:
+            if blanks and end is result.turn_end:
                 self.builder.about["turn_end"] = blanks
         self._breaks(result)
         taken = {shape.text for shape in self.builder.terminals.values() if isinstance(shape, Literal)}

@@ -12,7 +12,7 @@ from itertools import product
 from toolgram.derive.hints import TOOLS
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.report import ReportBuilder
-from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ValueEncoding
+from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ToolFormat, ValueEncoding
 
 _PRINTED = (ReasoningMode.TAG_BASED, ReasoningMode.DELIMITER, ReasoningMode.TOOLS_ONLY)
 
@@ -24,6 +24,7 @@ def find_unexplained(result: DiffAnalysisResult, report: ReportBuilder) -> list[
         *_calls(result, report),
         *_values(result, report),
         *_python(result),
+        *_bare(result, report),
         *_opened(result, report),
     ]
     found += [*find_refused(result), *_unproved(result, report)]
@@ -56,6 +57,17 @@ def _python(result: DiffAnalysisResult) -> Iterator[str]:
     """Python calls whose history is no Python."""
     if result.calls is not None and is_python(result.calls) and is_lossy(result.calls):
         yield "the template writes its calls like Python, without all quotes and commas; they are read as Python"
+
+
+def _bare(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
+    """Calls in front of which no marker stands. A shipped format has rules for the prose around them."""
+    calls = result.calls
+    if calls is None or report.shipped or not (is_python(calls) or result.tool_format is ToolFormat.JSON_NATIVE):
+        return
+    first = calls.pattern[0]
+    start = calls.section_start + (first if is_python(calls) and isinstance(first, str) else "")
+    if not (start.strip().removesuffix("[") or result.markers.per_call_start.strip()):
+        yield "no marker stands in front of a call: prose that quotes a whole one is read as a call"
 
 
 def _opened(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:

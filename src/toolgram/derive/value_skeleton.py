@@ -64,11 +64,11 @@ class Arguments:
         self.separator = form.separator.strip()
         self.frames = _frames(form)
         self.blanks = form.separator[: len(form.separator) - len(form.separator.lstrip())]  # behind a value
-        afters = {frame.after for frame in self.frames}
-        if self.prefix and _is_marker(self.prefix[0]) and len(afters) == 1 and not any(map(str.strip, afters)):
-            if all(frame.echo is None and not frame.alone for frame in self.frames):  # the next marker ends it
-                self.blanks = afters.pop() + self.blanks
-                self.frames = [replace(frame, after="") for frame in self.frames]
+        afters = {frame.after for frame in self.frames if frame.echo is None and not frame.alone}
+        marked = self.prefix and _is_marker(self.prefix[0])
+        if marked and len(afters) == 1 and not any(frame.after.strip() or frame.alone for frame in self.frames):
+            self.blanks = afters.pop() + self.blanks  # the next marker ends it
+            self.frames = [replace(frame, after="") for frame in self.frames]
         last = [frame.after for frame in self.frames]
         self.key = ""
         self.names: dict[str, str] = {}  # markers of the shared fragments: those of the first frame

@@ -154,7 +154,7 @@ def _cut(result: DiffAnalysisResult, output: str, case: Case) -> str:
     for end in (result.turn_end_after_calls if case.calls else result.turn_end, result.turn_end):
         if end and output.endswith(end):
             stop = markers_of(end)[:1]
-            return output[: len(output) - len(end)] + (end[: end.index(stop[0])] if stop else "")
+            return output[: len(output) - len(end)] + (end[: end.index(stop[0])] if stop else end)
     return output
 
 
