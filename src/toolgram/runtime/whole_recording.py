@@ -248,7 +248,8 @@ def _add_end(program: Program, example: _Example, begin: int, limit: int, where:
     limit = min(limit, *starts, limit)
     places = [(pos, state) for pos, state in example.clean if begin <= pos < limit and not _says(example, begin, pos)]
     for pos, state in dict.fromkeys([places[-1], places[0]] if places else []):
-        pattern = re.compile(re.escape(example.text[begin:pos]))
+        text = example.text[begin:pos]
+        pattern = re.compile(re.escape(text) + _goes_on(program, text))
         _add(where, Piece(pattern, TEXT, state, ends=True))
 
 
@@ -293,9 +294,22 @@ def _piece(program: Program, example: _Example, begin: int, span: _Span) -> Piec
     ends = any(begin < end <= span.begin for end in example.ends)
     if (starts and not places["name"]) or (span.key and not places["key"]):
         return None
-    expression += re.escape(text[at:])
+    expression += re.escape(text[at:]) + _goes_on(program, text)
     groups_of = (places["name"], places["id"], places["key"])
     return Piece(re.compile(expression), span.follows, span.state, bool(starts), ends, *groups_of)
+
+
+def _goes_on(program: Program, text: str) -> str:
+    """An expression of nothing, where no longer marker begins with the one in which `text` ends."""
+    literals = program.literals.values()
+    rests = {
+        longer[len(marker) :]
+        for marker in literals
+        if text.endswith(marker)
+        for longer in literals
+        if longer.startswith(marker) and longer != marker
+    }
+    return f"(?!{'|'.join(map(re.escape, sorted(rests)))})" if rests else ""
 
 
 def _name_expression(program: Program, example: _Example, name: str) -> str:
