@@ -93,6 +93,13 @@ def test_an_object_that_is_wrong_in_one_place(name: str, row: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
+def test_closing_brackets_that_may_close_either_are_refused(name: str) -> None:
+    for written in ('{"a": [1}, "b": 2}', '{"a": {"b": 1], "c": 2}}', '{"a": {"b": [{"c": 1]}'):
+        message = read(name, written, OBJECT)
+        assert "get_weather" not in [call.name for call in message.tool_calls]
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_a_list_that_is_wrong_in_one_place(name: str) -> None:
     rows = {
         '["a" "b"]': ["a", "b"],
@@ -100,6 +107,9 @@ def test_a_list_that_is_wrong_in_one_place(name: str) -> None:
         "[1, // one\n 2]": [1, 2],
         '["a "b" c"]': ['a "b" c'],
         "[[1]": [[1]],
+        '[{"a": 1]': [{"a": 1}],
+        '["a"}': ["a"],
+        '[{"a": [1}]': [{"a": [1]}],
     }
     for written, meant in rows.items():
         message = read(name, written, LIST)
@@ -129,7 +139,7 @@ def test_what_may_be_text_is_not_repaired(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_has_several_readings_is_refused(name: str) -> None:
-    for written in ('{"a": foo', '{"a": [1, 2}', '{"a": ["x"", "y"]}', '{"a": 1,', '{"a": "x'):
+    for written in ('{"a": foo', '{"a": [1, 2}, "b": 3}', '{"a": ["x"", "y"]}', '{"a": 1,', '{"a": "x'):
         message = read(name, written, OBJECT)
         assert not any('"a"' in call.arguments for call in message.tool_calls if call.status == "complete")
 

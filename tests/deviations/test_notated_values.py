@@ -61,9 +61,22 @@ ROWS: list[tuple[str, dict[str, Any], set[str]]] = [
     ("{a:\1x\1", {"a": "x"}, {ENVELOPE}),
     ("{o:{x:1}", {"o": {"x": 1}}, {ENVELOPE}),
     ("{o:{x:1", {"o": {"x": 1}}, {ARGUMENTS, ENVELOPE}),
+    ("{l:[1,2}", {"l": [1, 2]}, {JSON}),
+    ("{o:{x:1]}", {"o": {"x": 1}}, {JSON}),
+    ("{o:{x:[{y:1} ] ", {"o": {"x": [{"y": 1}]}}, {ARGUMENTS, ENVELOPE}),
+    ("{o:{x:[1,{y:2}}}", {"o": {"x": [1, {"y": 2}]}}, {JSON}),
     ("{o:{x:[\1y\1", {"o": {"x": ["y"]}}, {ARGUMENTS, ENVELOPE}),
 ]
-REFUSED = ["{l:[1,2}", "{l:[1,,2]}", "{o:{x:1,", "{a:\1x\1,n:", "{a:\1x,n:\1y\1}", "{o:{x}}", '{a:"x" y:1}']
+REFUSED = [
+    "{l:[1,2},n:2}",
+    "{o:{x:[1},y:2}}",
+    "{l:[1,,2]}",
+    "{o:{x:1,",
+    "{a:\1x\1,n:",
+    "{a:\1x,n:\1y\1}",
+    "{o:{x}}",
+    '{a:"x" y:1}',
+]
 
 
 def text_of(name: str, arguments: str, function: str = "f") -> str:

@@ -35,6 +35,7 @@ from toolgram.islands.python_literals import READERS, PythonScanner
 _BLANKS = " \t\r\n"
 _MOST_BLANKS = 64
 _ENDS_STRING = ",:)]}"
+_OPENERS = {"}": "{", "]": "["}
 _BEHIND = " \t\r\n}]"
 FENCE = 3  # backticks
 # States of the scanner of literals in which nothing is held, and where a scanner of JSON stands there.
@@ -134,11 +135,12 @@ class RepairedLiteral:
     """The rest of a literal, one character at a time through the repairer. `out` is the JSON that the last character
     has made certain, and `broken` says that it does not fit. `closers` are brackets that only the marker has closed."""
 
-    __slots__ = ("_fence", "_repairer", "_scanner", "broken", "closers", "out")
+    __slots__ = ("_crossed", "_fence", "_repairer", "_scanner", "broken", "closers", "out")
 
     def __init__(self, scanner: JsonScanner, repairer: JsonRepairer, fence: int) -> None:
         self._scanner, self._repairer = scanner, repairer
         self._fence = fence
+        self._crossed = 0  # closing brackets, of which the first does not close the innermost one
         self.out = self.closers = ""
         self.broken = False
 
@@ -150,11 +152,27 @@ class RepairedLiteral:
             if self._scanner.done:
                 self._behind(character)
                 break
+            if self._crosses(character):
+                break
             taken = self._repairer.read(character, self._scanner)
             self.broken = self._repairer.broken
             if self._repairer.out and not self.broken:
                 written.append(self._write(self._repairer.out))
         self.out = "".join(written)
+
+    def _crosses(self, character: str) -> bool:
+        """Whether a closing bracket closes another one than the innermost: then only such may follow, and the marker
+        that ends the value, which closes them all."""
+        scanner = self._scanner
+        if self._crossed:
+            self._crossed += character in "}]"
+            self.broken = character not in _BEHIND
+            return True
+        idle = character in _OPENERS and self._repairer.idle and scanner.is_behind_value
+        if not idle or scanner.stack[-1] == _OPENERS[character]:
+            return False
+        self._crossed = 1
+        return True
 
     def _behind(self, character: str) -> None:
         """A character behind the literal: a blank, a bracket too many, or the fence that was opened before it."""
@@ -175,12 +193,14 @@ class RepairedLiteral:
         if self._repairer.at_quote:
             self._repairer.end_string()
             written = self._write(self._repairer.out)
+        elif self._crossed:
+            self.broken |= len(scanner.stack) - 1 > self._crossed
         elif not scanner.done:
             self.read(" ")  # which ends a number or a word
             written = self.out
         if scanner.done or self.broken:
             return written
-        self.broken = not (self._repairer.idle and scanner.is_behind_value)
+        self.broken |= not (self._repairer.idle and scanner.is_behind_value)
         self.closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack))
         return written + self.closers
 
@@ -196,13 +216,15 @@ class RepairedLiteral:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return [self._scanner.dump(), self._repairer.dump(), self._fence]
+        return [self._scanner.dump(), self._repairer.dump(), self._fence, self._crossed]
 
     @classmethod
     def load(cls, data: Any) -> RepairedLiteral:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        scanner, repairer, fence = checked(data, list, list, range(FENCE + 1))
-        return cls(JsonScanner.load(scanner), JsonRepairer.load(repairer), fence)
+        scanner, repairer, fence, crossed = checked(data, list, list, range(FENCE + 1), range(1 << 30))
+        rest = cls(JsonScanner.load(scanner), JsonRepairer.load(repairer), fence)
+        rest._crossed = crossed
+        return rest
 
 
 _READERS: dict[str, Callable[[Any, str, int], int]] = {

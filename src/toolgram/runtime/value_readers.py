@@ -270,6 +270,8 @@ def _end_alone(stream: Stream, value: Value, kinds: list[str]) -> None:
     _leave(stream, "value_end", "", SYNTAX)
 
 
+_closing_run = re.compile(r"[})\] \t\r\n]{1,64}").match
+_closing_bracket = re.compile(r"[ \t\r\n]*[})\]]").match
 _MOST_AHEAD = 4096  # behind a string: closing brackets, a marker, and the opener of the next call with its name
 
 
@@ -337,12 +339,24 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
         _say(stream, value.close(), "")
         _end_alone(stream, value, value.repairs)
         return pos
-    if state.may_become(text, pos) and not final:
+    run = _closing_run(text, pos)
+    end = run.end() if run is not None else pos
+    if not final and (end == len(text) or state.may_become(text, end)):
         value.resume()
         stream.buffer = text[pos:]
         return WAIT
-    stream.unexpected_input()
-    return pos
+    closes_call = text.startswith(tuple(state.literals), end) or (end == len(text) and stream.stopped)
+    count = len("".join(run.group().split())) if run is not None else 0
+    if not closes_call or count < len(value.stack):
+        stream.unexpected_input()
+        return pos
+    at = pos
+    for _ in range(min(count - 1, len(value.stack))):  # of another kind, and one of them may be missing
+        at = _closing_bracket(text, at).end()  # type: ignore[union-attr]
+    stream.events.note("repaired_json", stream.calls.key)
+    _say(stream, value.close(), stream.source.take(text, pos, at))
+    _end_alone(stream, value, value.repairs)
+    return at
 
 
 def _leave(stream: Stream, trigger: str, text: str, why: str) -> None:
