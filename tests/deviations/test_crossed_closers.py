@@ -87,18 +87,16 @@ DECLARED = [
 
 @pytest.mark.parametrize("name", [name for name in ENVELOPES if name not in BARE])
 def test_a_parameter_beside_the_arguments(name: str) -> None:
-    """It may be an argument, or not: the call is refused. What is no parameter is dropped, as before."""
+    """It may be an argument, or not: an anomaly says where it stands. What is no parameter is dropped, as before."""
     fmt = toolgram.get_format(name)
     for prefix, example in examples(name):
         if name == "apertus":
             continue  # its objects have no such members
-        for key, calls in (("days", []), ("other", ["get_weather"])):
+        for key, kinds in (("days", ["unusual_form"]), ("other", [])):
             text = example.replace(ARGUMENTS, f'{ARGUMENTS}, "{key}": 2', 1)
             message = assert_same_however_split(fmt, text, prefix=prefix, tools=DECLARED)
-            assert [call.name for call in message.tool_calls if call.name == "get_weather"] == calls
-            assert [call.name for call in message.malformed if call.name == "get_weather"] == (
-                [] if calls else ["get_weather"]
-            )
+            assert [call.arguments for call in message.tool_calls][0] == ARGUMENTS
+            assert [anomaly.kind for anomaly in message.anomalies if anomaly.text == key] == kinds
 
 
 def test_text_behind_a_call_is_text() -> None:

@@ -112,7 +112,7 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
             return pos + 1
         between_calls = scanner.state == ITEM and scanner.stack == ["["] and not stream.state.held
         if between_calls and text[pos] == '"' and "malformed" in stream.state.row:
-            stream.refuse(_MEMBER_WHY)
+            stream.fail_between_calls(_MEMBER_WHY)
             return pos
         if scanner.state == AFTER_MEMBER and text[pos] == "]" and scanner.repairs and "unclosed" in stream.state.row:
             behind = _read_surplus_bracket(stream, envelope, text, pos, final)
@@ -384,9 +384,8 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
         trigger = f"map_key {envelope.path}"
     if trigger not in state.row:
         trigger = "map_key"
-        if stream.calls.is_parameter(key):  # as an argument, or beside the arguments: who knows
-            stream.refuse(f"`{key}` is a parameter of the function, and stands beside the arguments")
-            return
+        if stream.calls.is_parameter(key):  # whether it was meant as one of the arguments, nothing says
+            stream.events.note("unusual_form", key)
     if trigger not in state.row:
         stream.unexpected_input(envelope.scanner)
         return

@@ -364,9 +364,8 @@ class Stream:
         if text:
             self.events.say("malformed", text, why)
 
-    def refuse(self, why: str) -> None:
-        """What comes contradicts the arguments of the open call, which are whole."""
-        self.calls.end("malformed")
+    def fail_between_calls(self, why: str) -> None:
+        """What comes where the next call of a list should stand is none."""
         self._fail("", why)
 
     def leftover(self) -> str:
