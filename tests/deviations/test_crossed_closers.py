@@ -95,7 +95,7 @@ def test_a_parameter_beside_the_arguments(name: str) -> None:
         for key, kinds in (("days", ["unusual_form"]), ("other", [])):
             text = example.replace(ARGUMENTS, f'{ARGUMENTS}, "{key}": 2', 1)
             message = assert_same_however_split(fmt, text, prefix=prefix, tools=DECLARED)
-            assert [call.arguments for call in message.tool_calls][0] == ARGUMENTS
+            assert message.tool_calls[0].arguments == ARGUMENTS
             assert [anomaly.kind for anomaly in message.anomalies if anomaly.text == key] == kinds
 
 
