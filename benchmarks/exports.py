@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib.metadata import version
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -304,11 +304,13 @@ class Bench:
         written = list(outputs(fmt, declared, choice))
         both = [text for text in written if fmt.name in BUILT_IN and xgrammar.masks(grammar, text)][:OUTPUTS]
         chosen = both or written[:OUTPUTS]
-        theirs = both or list(outputs(toolgram.get_format("hermes"), declared, choice))[:OUTPUTS]
+        theirs = both
         if not both:  # its outputs are others, so it is compared with hermes
             row.own = BUILT_IN["hermes"]
             own = built_in(row.own, declared, choice)
             took, grammar = xgrammar.compiled(own)
+            of_hermes = outputs(toolgram.get_format("hermes"), declared, choice)
+            theirs = list(islice((text for text in of_hermes if xgrammar.masks(grammar, text)), OUTPUTS))
         made = partial(fmt.export, prefix=PROMPTS.get(fmt.name), reasoning=False)
         _measure(row.theirs, took, xgrammar.later(own, built_in(row.own, others, other)), xgrammar, grammar, theirs)
         tag = made("structural_tag", declared, choice).text

@@ -19,6 +19,9 @@ import numpy as np
 from tests.export.engines import Engine, Vocabulary, vocabulary
 
 _UNKNOWN, _NORMAL, _CONTROL, _WORD, _BYTE = 2, 1, 3, 4, 6  # of token types in a model file
+# llama.cpp takes a token of this text for the end of a turn, unless the vocabulary is gpt-oss's own, with these.
+TAKEN_FOR_AN_END = {"<|end|>"}
+_OF_GPT_OSS = {"<|return|>", "<|call|>"}
 _BLANK = "▁".encode()  # how a model file writes a blank in a normal token; a word is taken as it stands
 
 
@@ -60,7 +63,9 @@ class LlamaCppEngines:
     def __init__(self, words: Sequence[str] = (), special: Sequence[str] = ()) -> None:
         import llama_cpp
 
-        self.module, self.vocab = llama_cpp, vocabulary(words, special)
+        self.module = llama_cpp
+        taken = set() if set(words) >= _OF_GPT_OSS else TAKEN_FOR_AN_END
+        self.vocab = vocabulary([each for each in words if each not in taken], special)
         self._silence = llama_cpp.llama_log_callback(lambda *said: None)
         llama_cpp.llama_log_set(self._silence, ctypes.c_void_p(0))
         parameters = llama_cpp.llama_model_default_params()

@@ -113,14 +113,24 @@ def measure(
     """Ask everything of one export. Without a `prefix` it is what the format's generation prompt always ends with."""
     request.setdefault("prefix", PROMPTS.get(fmt.name))
     made = fmt.export(target, tools, **request)
-    engine = engines(words_of(fmt, tools, made.triggers)).load(target, made.text)
-    figures = Figures()
-    rng = random.Random(f"{fmt.name} {target}")
     prefix = request.pop("prefix", None)
     root, _ = expression(fmt, export_request(tools, **request), prefix, lambda words: None)
+    begins = made.triggers or tuple(sorted(names_of(root, tools)))
+    engine = engines(words_of(fmt, tools, begins)).load(target, made.text)
+    figures = Figures()
+    rng = random.Random(f"{fmt.name} {target}")
     _written(fmt, engine, root, samples, tools, prefix or "", rng, figures)
-    _sampled(fmt, engine, made.triggers, samples, tools, prefix or "", rng, figures)
+    _sampled(fmt, engine, begins, samples, tools, prefix or "", rng, figures)
     return figures
+
+
+def names_of(root: Any, tools: Sequence[dict[str, Any]]) -> set[str]:
+    """The names of functions with two characters behind them, as outputs have them: what begins a call without a
+    marker."""
+    rng = random.Random(0)
+    texts = [random_output(root, rng) for _ in range(20)]
+    names = [each["function"]["name"] for each in tools]
+    return {text[at : at + len(name) + 2] for text in texts for name in names if (at := text.find(name)) >= 0}
 
 
 def _written(
@@ -162,7 +172,9 @@ def _sampled(
     figures: Figures,
 ) -> None:
     for _ in range(samples):
-        text = sample(engine, rng, triggers, required_of(tools))
+        # A random walk may stay in a text that goes on; where the grammar has no way out, every walk does.
+        walks = (sample(engine, rng, triggers, required_of(tools)) for _ in range(4))
+        text = next((each for each in walks if each is not None), None)
         if text is None:
             _count(figures, "finished", False, "a sample without an end")
             continue

@@ -4,6 +4,9 @@ Strategy: values are written for each schema and spoiled; jsonschema-rs, which k
 An export must take what is valid, where objects are read as closed, and refuse what is not. Whatever it does otherwise
 must be told in a note; without one it is silent, which is a defect. Then a random sampler writes under the masks of the
 engine, and the parser reads that back. The engines' own readings are asked for the same values.
+
+That is hermes, whose arguments are JSON. Every shipped format, and ten that are derived from templates, take a part of
+the pool: outputs are written from the grammar, broken, and sampled, as in the table of formats.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from typing import Any
 import jsonschema_rs
 
 import toolgram
+from tests.derive.turns import READ_ONLY, TEMPLATES
 from tests.export.engines import Engines, sample
+from tests.export.measuring import measure
 from tests.export.schema_pool import pool, spoiled, values
 from toolgram.export import TARGETS
 from toolgram.export.normalising import normal_form
@@ -95,7 +100,7 @@ def figures(name: str, target: str, samples: int = 1) -> Counter[str]:
     fmt = toolgram.get_format("hermes")
     schema = pool()[name]
     tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
-    made = fmt.export(target, tools, "required")
+    made = fmt.export(target, tools, "required", reasoning=False)
     found["exported"] += 1
     names = sorted(schema.get("properties", {})) if isinstance(schema.get("properties"), dict) else []
     begin = '<tool_call>\n{"name": "f", "arguments": '
@@ -155,6 +160,77 @@ def _count(found: Counter[str], name: str, accepts: Callable[[str], bool], in_no
         found["silent"] += not good and not in_notes
 
 
+# --- every format -------------------------------------------------------------------------------------------------
+
+SCHEMAS_OF_A_FORMAT = 6
+DERIVED = 10
+FORMATS_HEAD = """| | schemas | exported | compiled | written accepted | broken refused | sampled valid | silent |
+|---|--:|--:|--:|--:|--:|--:|--:|"""
+
+
+def format_names() -> list[str]:
+    """The shipped formats, and templates from which one is derived."""
+    fixtures = sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY)
+    return [*toolgram.format_names(), *fixtures[:: len(fixtures) // DERIVED][:DERIVED]]
+
+
+@lru_cache(maxsize=2)
+def format_of(name: str) -> toolgram.Format:
+    """The shipped format of this name, or the one that is derived from the template of this name."""
+    if name in toolgram.format_names():
+        return toolgram.get_format(name)
+    return toolgram.derive_format((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), eos_token="</s>")
+
+
+def figures_of_format(name: str, target: str, samples: int = 2) -> Counter[str]:
+    """What the exports of one format do with a part of the pool, another one for each format."""
+    found: Counter[str] = Counter()
+    fmt, names = format_of(name), [each for each in pool() if each not in READ_OTHERWISE]
+    for schema in random.Random(name).sample(names, SCHEMAS_OF_A_FORMAT):
+        parameters = standard(pool()[schema])
+        tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+        found["schemas"] += 1
+        try:
+            notes = fmt.export(target, tools, "required", reasoning=False).notes
+        except toolgram.ToolgramError as error:
+            print(name, target, schema, error, file=sys.stderr)
+            continue
+        found["exported"] += 1
+        one = measure(fmt, target, samples, tools, tool_choice="required", reasoning=False)
+        found["compiled"] += 1
+        # the writer of outputs knows no patterns, so some of its values are invalid
+        wrong = {each.partition(": ")[2] for each in one.problems if each.startswith("written, and")}
+        refused = [each for each in one.problems if each.partition(": ")[2] in wrong and each.startswith("not acc")]
+        one.counts["not accepted"] -= len(refused)
+        found.update(one.counts)
+        problems = [each for each in one.problems if each not in refused and not each.startswith("written, and")]
+        if problems and not told(notes):
+            found["silent"] += 1
+            print(name, target, schema, problems[:1], file=sys.stderr)
+    return found
+
+
+def lines_of_formats() -> Iterator[str]:
+    """The table of all formats."""
+    names = format_names()
+    shipped = len(toolgram.format_names())
+    yield f"{SCHEMAS_OF_A_FORMAT} schemas of the pool for each of {shipped} shipped formats, and for each of "
+    yield f"{len(names) - shipped} derived ones, others for each:"
+    yield ""
+    yield FORMATS_HEAD
+    for target in TARGETS:
+        with ProcessPoolExecutor(os.cpu_count()) as workers:
+            found = sum(workers.map(_format_job, [(name, target) for name in names]), Counter())
+        print(target, dict(found), file=sys.stderr)
+        said = [f"{found[good]}/{found[good] + found[f'not {good}']}" for good in ("accepted", "rejected", "valid")]
+        counts = [str(found[each]) for each in ("schemas", "exported", "compiled")]
+        yield f"| {target} | {' | '.join([*counts, *said, str(found['silent'])])} |"
+
+
+def _format_job(job: tuple[str, str]) -> Counter[str]:
+    return figures_of_format(*job)
+
+
 # --- the table ----------------------------------------------------------------------------------------------------
 
 
@@ -201,7 +277,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path)
     wanted = parser.parse_args()
-    table = "\n".join(lines(list(pool())))
+    table = "\n".join([*lines(list(pool())), "", *lines_of_formats()])
     if wanted.write is None:
         print(table)
         return

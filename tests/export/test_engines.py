@@ -46,6 +46,8 @@ def test_exports_agree(name: str) -> None:
             if "�" in text:
                 continue  # stray bytes, which only xgrammar lets pass
             for other in ("xgrammar", "gbnf", "ebnf", "llguidance"):
+                if other == "ebnf" and any(note.startswith("text holds no") for note in made[other].notes):
+                    continue  # its text is what the others' is, less a marker
                 if (other == "llguidance" and _beyond(text)) or (other != "ebnf" and "\n</" in text):
                     continue  # a blank before a closer is the format's own; only a dispatch takes it as the value's
                 assert loaded[other].accepts(text) or target == "llguidance", (target, other, text)

@@ -16,9 +16,6 @@ from toolgram.export import export_request, expression
 for package in ("llama_cpp", "gguf", "jsonschema"):
     pytest.importorskip(package, reason="llama.cpp is not here: make test-llama-cpp builds it")
 
-# llama.cpp takes a token of this text for the end of a turn, unless the vocabulary is gpt-oss's own
-TAKEN_FOR_AN_END = {"<|end|>"}
-
 
 @pytest.mark.parametrize("name", toolgram.format_names())
 def test_every_export(name: str) -> None:
@@ -50,7 +47,7 @@ def test_every_kind_of_schema(kind: str) -> None:
 @pytest.mark.parametrize("form", ["id", "name"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_special_tokens(name: str, form: str) -> None:
-    from tests.export.llama_cpp_engine import LlamaCppEngines
+    from tests.export.llama_cpp_engine import TAKEN_FOR_AN_END, LlamaCppEngines
 
     if form == "name" and name not in NAMED:
         return  # GBNF has no name for `[TOOL_CALLS]`, as test_special_tokens says

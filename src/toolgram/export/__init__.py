@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolgram.errors import ToolgramError
-from toolgram.export.building import Builder, stop_tokens
+from toolgram.export.building import Builder
 from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Token, behind, choice, may_begin, seq
-from toolgram.export.observed_paths import state_after
+from toolgram.export.observed_paths import state_after, stop_tokens
 from toolgram.export.requests import ExportRequest, ToolChoice, export_request
 from toolgram.export.schemas import Tool
 from toolgram.export.targets import TARGETS, ExportTarget, Note

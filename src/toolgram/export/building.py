@@ -21,23 +21,34 @@ from toolgram.export.expressions import (
     NOTHING,
     Blanks,
     Chars,
+    Class,
     Expr,
     Forbidden,
     Json,
     Lit,
+    Repeat,
     Seq,
     Text,
     Token,
     choice,
+    joined_ranges,
     seq,
 )
 from toolgram.export.notations import PYTHON, WORDS
-from toolgram.export.observed_paths import BEGIN, Edge, ObservedPaths
+from toolgram.export.observed_paths import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.export.requests import ExportRequest
 from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
 from toolgram.export.tagged_arguments import TaggedArguments, noting
-from toolgram.export.texts import WORD, characters_of, first_completion, literal_pattern, patterns_of, rest_of
+from toolgram.export.texts import (
+    WORD,
+    calls_at_a_beginning,
+    characters_of,
+    first_completion,
+    literal_pattern,
+    patterns_of,
+    rest_of,
+)
 from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # that models write before and behind a call, whatever the template does
@@ -321,8 +332,9 @@ class Builder:
         length, allowed = _ID_LENGTHS.get(self.spec.call_ids, (0, WORD))
         if isinstance(shape, Run):
             allowed = characters_of(shape.first, allowed)
-        one = Chars(allowed, allowed, 1)
-        body = seq(*[one] * length) if length else Chars(allowed, allowed, 40)
+        body: Expr = Chars(allowed, allowed, 40)
+        if length:
+            body = Repeat(Class(joined_ranges((ord(char), ord(char)) for char in allowed)), length, length)
         return seq(Lit('"'), body, Lit('"')) if quoted else body
 
     # --- arguments as one value -----------------------------------------------------------------------------------
@@ -413,7 +425,10 @@ class Builder:
                 if isinstance(shape, Literal) and trigger not in self.rows[beyond] and len(shape.text) > 2:
                     found.append(literal_pattern(shape.text))
             tokens = {literal_pattern(text) for text in self._token_texts()}
-            self.known_forbidden[state] = Forbidden(tuple(each for each in dict.fromkeys(found) if each not in tokens))
+            lines, beginnings = calls_at_a_beginning(self.spec, self.rows, state, self.request.declared)
+            self.known_forbidden[state] = Forbidden(
+                (*(each for each in dict.fromkeys(found) if each not in tokens), *lines), beginnings
+            )
         return self.known_forbidden[state]
 
     def _token_texts(self) -> Iterator[str]:
@@ -445,7 +460,7 @@ class Builder:
             ways = sorted((edge.trigger, edge.text, edge.dest) for edge in self._text_edges(state))
             key = (
                 self.spec.states[state].meaning,
-                self._forbidden(state).patterns,
+                self._forbidden(state),
                 tuple(ways),
                 self._text_ends(state),
             )
@@ -461,7 +476,7 @@ class Builder:
             if len(ends) == known:
                 return moves
             more = (literal_pattern(text) for text in list(ends)[known:])
-            self.known_forbidden[node.state] = Forbidden((*forbidden.patterns, *more))
+            self.known_forbidden[node.state] = replace(forbidden, patterns=(*forbidden.patterns, *more))
 
     def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
         spec, request = self.spec, self.request
@@ -469,6 +484,7 @@ class Builder:
         answer = request.answer
         answering = meaning == "content" and answer is not None
         edges = self._text_edges(node.state)
+        rows = self.rows
         at_once = meaning == "content" and request.required and not node.called and not request.text_before_calls
         for edge in edges:
             thinking = meaning == "content" and spec.states[edge.dest].meaning == "reasoning"
@@ -482,6 +498,9 @@ class Builder:
                 elif at_once or answering:
                     leads = sorted(self._leads(node, edge) | _BLANKS)
                     yield seq(choice(*(Lit(lead) if lead else EMPTY for lead in leads)), label), dest
+                elif TEXT in rows[node.state] and edge.trigger not in rows[rows[node.state][TEXT].dest]:
+                    for lead in sorted(self._leads(node, edge)):  # behind text it is text as well
+                        yield seq(Lit(lead), label), dest
                 else:
                     yield from self._until(node.state, forbidden, label, dest, meaning == "content")
         if node.due:
@@ -570,23 +589,3 @@ def _run(shape: Run, seen: str) -> Expr:
     first, rest = characters_of(shape.first, among), characters_of(rest_of(shape), among)
     most = min(shape.most, 3 if seen.isdigit() else 40)
     return Chars(first, rest, most)
-
-
-def stop_tokens(spec: Spec, paths: ObservedPaths) -> frozenset[str]:
-    """The terminals that end a turn: `stop:` of the machine file, but for one behind which the examples always go on.
-
-    Without it: the special tokens that have no effect in text and that nothing follows.
-    """
-    if spec.stop is not None:
-        followed = {first for first, _ in paths.pairs} - {first for first, second in paths.pairs if second == END}
-        return frozenset(spec.stop) - followed
-    rows = rows_of(spec)
-    begins = {spec.initial}
-    begins |= {rows[state][TEXT].dest for state in begins if TEXT in rows[state]}
-    loops = {
-        trigger
-        for state in begins
-        for trigger, move in rows[state].items()
-        if trigger in spec.special_tokens and move.dest in begins and not move.actions
-    }
-    return frozenset(loops - {first for first, _ in paths.pairs})

@@ -31,7 +31,7 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.regexes import regular
-from toolgram.export.texts import fixed_words, literal_pattern
+from toolgram.export.texts import excluded_words, fixed_words, reaches_into
 from toolgram.export.writing import Note, RuleWriter, ranges, written_ranges
 
 _MOST_COUNTED = 2000  # in llama.cpp
@@ -41,6 +41,8 @@ _WIDE = 2000  # characters of a set, of which the engine has many tokens
 
 class EbnfWriter(RuleWriter):
     """EBNF for xgrammar."""
+
+    most_counted = most_required = 4  # each rule takes time to compile
 
     def __init__(self, note: Note, length_limits: bool = False) -> None:
         super().__init__(note)
@@ -166,11 +168,10 @@ class EbnfWriter(RuleWriter):
         return name
 
     def text(self, expr: Text) -> str:
-        """Free text as the engine's dispatch, where what must not stand in it is fixed words."""
-        words = fixed_words(expr.forbidden)
-        if words is None:
+        """Free text as the engine's dispatch, where words say what must not stand in it."""
+        excluded = dispatched(expr, self.note)
+        if excluded is None:
             return self.text_and_closer(expr)
-        excluded = tuple(dict.fromkeys([*words, *([expr.closer] if expr.closer else [])]))
         listed = ", ".join(map(self.literal, excluded)) + ("," if len(excluded) == 1 else "")
         body = f"TagDispatch(loop_after_dispatch=false, excludes=({listed}))" if excluded else "[^\\x00]*"
         name = self.rule(("text", frozenset(excluded)), "text", lambda: body)
@@ -179,13 +180,9 @@ class EbnfWriter(RuleWriter):
     def text_and_closer(self, expr: Text) -> str:
         """Free text by its automaton, which texts with different closers share, and the closer behind it.
 
-        A text that must not even contain a beginning of its closer that goes on otherwise shares nothing: that holds
-        across its end, too.
+        A text shares nothing where what it must not contain may go on in its closer.
         """
-        patterns = expr.forbidden.patterns
-        if expr.closer and any(
-            each[-1].negated and each[:-1] == literal_pattern(expr.closer)[: len(each) - 1] for each in patterns
-        ):
+        if expr.closer and reaches_into(expr.forbidden, expr.closer):
             return RuleWriter.text(self, expr)
         shared = RuleWriter.text(self, Text(expr.forbidden))
         return f"({shared} {self.literal(expr.closer)})" if expr.closer else shared
@@ -193,6 +190,8 @@ class EbnfWriter(RuleWriter):
 
 class GbnfWriter(EbnfWriter):
     """GBNF for llama.cpp."""
+
+    most_counted, most_required = RuleWriter.most_counted, RuleWriter.most_required
 
     def pattern(self, expr: Expr) -> str:
         """A text of some form."""
@@ -228,6 +227,22 @@ class GbnfWriter(EbnfWriter):
     def _first_of_other_name(self, expr: OtherName) -> Expr:
         """Exactly the other names: after each beginning of a declared one, any other character."""
         return seq(Lit('"'), _other_than(tuple(dict.fromkeys(map(_inside_quotes, expr.but))), ""))
+
+
+def dispatched(expr: Text, note: Note) -> tuple[str, ...] | None:
+    """The words that a dispatch excludes from a text; None where words cannot say what must not stand in it."""
+    found = excluded_words(expr.forbidden)
+    if found is None:
+        return None
+    words, wider = found
+    for word in wider:
+        note(f"text holds no {word!r}, with a call behind it or without")
+    if expr.forbidden.beginnings:
+        note(
+            "text holds no name of a function with a parenthesis behind it, because a call that stands alone on a line "
+            "is read as one"
+        )
+    return words if not expr.closer or any(word in expr.closer for word in words) else (*words, expr.closer)
 
 
 def _inside_quotes(name: str) -> str:

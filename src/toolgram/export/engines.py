@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolgram.export.patterns import pattern_text
+from toolgram.export.patterns import FORMS_ONLY, pattern_text
 
 Note = Callable[[str], object]
 
@@ -38,6 +38,9 @@ def fitted(schema: Any, note: Note) -> Any:
             note(f"llguidance does not enforce the pattern {value!r}")
         elif key == "format" and value not in _FORMATS:
             note(f"the format {value} is not enforced")
+        elif key == "format" and value in FORMS_ONLY:
+            note(f"the format {value} is enforced in its form, but not {FORMS_ONLY[value]}")
+            made[key] = value
         elif key in _BOUNDS and abs(value) > _MOST and isinstance(value, int):
             note(f"llguidance does not enforce the bound {value}")
         else:

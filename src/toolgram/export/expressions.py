@@ -145,9 +145,12 @@ class OtherName(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Forbidden(Shared):
-    """What free text must not contain, as short patterns. All texts of one place share it."""
+    """What free text must not contain, as short patterns, and what it must not begin with. All texts of one place
+    share it.
+    """
 
     patterns: tuple[tuple[Step, ...], ...]
+    beginnings: tuple[tuple[Step, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

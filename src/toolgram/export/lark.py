@@ -225,6 +225,8 @@ class LlguidanceWriter(LarkWriter):
             body = f"/(?s:.*)/ & ~/(?s:.*)({marker})(?s:.*)/"
         else:
             body = "/(?s:.*)/"
+        if expr.forbidden.beginnings:
+            body += f" & ~/({'|'.join(map(_pattern, expr.forbidden.beginnings))})(?s:.*)/"
         within = expr.within
         if isinstance(within, Repeat) and is_length(within) and max(within.low, within.high or 0) > _LONGEST_RAW:
             self.note(f"a limit of more than {_LONGEST_RAW} on the length of a raw value is not enforced")

@@ -203,9 +203,12 @@ JSON = Notation(
     "json", "true", "false", "null", seq(Lit(","), Blanks()), seq(Lit(":"), Blanks()), Blanks(), _json_constant,
     _json_quoted,
 )  # fmt: skip
-PYTHON = Notation("python", "True", "False", "None", Lit(", "), Lit(": "), EMPTY, _python_constant, _python_quoted)
+# A value may be written as JSON or as Python writes it. Then a lexer reads the same commas and colons in both, and what
+# is a blank between tokens in one of them.
+_COMMA, _COLON = seq(Lit(","), optional(Lit(" "))), seq(Lit(":"), optional(Lit(" ")))
+PYTHON = Notation("python", "True", "False", "None", _COMMA, _COLON, EMPTY, _python_constant, _python_quoted)
 WORDS = Notation(  # Python with JSON's words, of templates that print values as JSON
-    "words", "true", "false", "null", Lit(", "), Lit(": "), EMPTY, _as_json,
+    "words", "true", "false", "null", _COMMA, _COLON, EMPTY, _as_json,
     _python_quoted,
 )  # fmt: skip
 _DIGITS = Class(((48, 57),))

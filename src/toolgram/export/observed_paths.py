@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolgram.islands import read_whole, value_island, value_kind
 from toolgram.runtime.stream import REJECTED, TraceStep
-from toolgram.spec import END, TEXT, Literal, Spec, is_json_trigger
+from toolgram.spec import END, TEXT, Literal, Spec, is_json_trigger, rows_of
 
 if TYPE_CHECKING:
     from toolgram.formats import Format
@@ -81,6 +81,8 @@ def observe_paths(fmt: Format) -> ObservedPaths:
                 seen.add(edge)
                 paths.edges.setdefault(edge.source, []).append(edge)
         paths.ascii_only = paths.ascii_only or _ESCAPE(output) is not None
+    if not any(fmt.spec.states[state].meaning == "content" for state in paths.texts):
+        paths.texts.add(fmt.spec.initial)  # no example has a plain answer, and a model gives one where it begins
     return paths
 
 
@@ -103,6 +105,26 @@ def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
     for probe in report.probes:
         if not probe.problem:
             yield prompts[probe.prompt].text if probe.prompt in prompts else "", probe.output, TOOLS
+
+
+def stop_tokens(spec: Spec, paths: ObservedPaths) -> frozenset[str]:
+    """The terminals that end a turn: `stop:` of the machine file, but for one behind which the examples always go on.
+
+    Without it: the special tokens that have no effect in text and that nothing follows.
+    """
+    if spec.stop is not None:
+        followed = {first for first, _ in paths.pairs} - {first for first, second in paths.pairs if second == END}
+        return frozenset(spec.stop) - followed
+    rows = rows_of(spec)
+    begins = {spec.initial}
+    begins |= {rows[state][TEXT].dest for state in begins if TEXT in rows[state]}
+    loops = {
+        trigger
+        for state in begins
+        for trigger, move in rows[state].items()
+        if trigger in spec.special_tokens and move.dest in begins and not move.actions
+    }
+    return frozenset(loops - {first for first, _ in paths.pairs})
 
 
 def state_after(fmt: Format, prefix: str) -> tuple[str, str]:

@@ -50,6 +50,7 @@ _DATE = (
     rf"|([0-9]{{2}}(0[48]|[2468][048]|[13579][26])|{_FOURTH}00)-02-29)"
 )
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
 _BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _SPAN = r"([0-9]+H([0-9]+M)?([0-9]+S)?|[0-9]+M([0-9]+S)?|[0-9]+S)"
 _IN_URI = r"([A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})"
@@ -58,12 +59,19 @@ FORMATS = {
     "time": f"^{_TIME}$",
     "date-time": f"^{_DATE}[Tt]{_TIME}$",
     "duration": f"^P([0-9]+W|([0-9]+Y([0-9]+M)?([0-9]+D)?|[0-9]+M([0-9]+D)?|[0-9]+D)(T{_SPAN})?|T{_SPAN})$",
-    "email": r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@" + _HOST + "$",
+    "email": rf"^{_ATOM}+(\.{_ATOM}+)*@{_HOST}$",
     "hostname": f"^{_HOST}$",
     "ipv4": rf"^{_BYTE}(\.{_BYTE}){{3}}$",
     "ipv6": r"^[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*$",
     "uuid": "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
     "uri": rf"^[A-Za-z][A-Za-z0-9+.-]*:(//\[[0-9A-Fa-f:.]+\]|{_IN_URI}){_IN_URI}*(#{_IN_URI}*)?$",
+}
+# Formats of which a regular expression says the form, and not every rule.
+FORMS_ONLY = {
+    "email": "how long its parts are",
+    "hostname": "how long its parts are",
+    "ipv6": "how many groups it has",
+    "uri": "what its host and port may be",
 }
 
 

@@ -26,6 +26,7 @@ class ExportRequest:
     """What a request demands of an output."""
 
     tools: tuple[Tool, ...] = ()
+    declared: tuple[str, ...] = ()  # the names of all functions, of those as well that may not be called
     calls: bool = False  # whether there may be any
     required: bool = False  # whether there must be one
     parallel: bool = True
@@ -70,6 +71,7 @@ def export_request(
     named = mode == "named"
     return ExportRequest(
         chosen if calls else (),
+        tuple(tool.name for tool in declared),
         calls,
         mode in ("required", "named"),
         parallel_tool_calls and not named,

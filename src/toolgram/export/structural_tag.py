@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolgram.export.ebnf import EbnfWriter
+from toolgram.export.ebnf import EbnfWriter, dispatched
 from toolgram.export.expressions import (
     EMPTY,
     Blanks,
@@ -34,7 +34,6 @@ from toolgram.export.expressions import (
     children,
     members_in_turn,
 )
-from toolgram.export.texts import fixed_words
 from toolgram.export.writing import Note
 
 
@@ -96,11 +95,9 @@ class _Formats:
 
     def _text(self, expr: Text) -> dict[str, Any]:
         """Text by its excluded words, where these are fixed words with the closer among them; else EBNF rules."""
-        words = fixed_words(expr.forbidden)
-        if words is None or expr.within is not None:
+        words = dispatched(expr, self.note) if expr.within is None else None
+        if words is None:
             return self.embedded(expr)
-        if expr.closer:
-            words = tuple(dict.fromkeys([*words, expr.closer]))
         text: dict[str, Any] = {"type": "any_text", "excludes": list(words)}
         if not expr.closer:
             return text

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolgram.export.expressions import Forbidden, Step
-from toolgram.spec import Literal, Run, Spec, Transition, is_json_trigger
+from toolgram.spec import TEXT, Literal, Run, Spec, Transition, is_json_trigger
 
 BLANKS = Step(frozenset(" \t\r\n"), repeated=True)
 WORD = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"  # the characters of names and ids
@@ -34,12 +34,51 @@ def literal_pattern(text: str) -> Pattern:
 @lru_cache(maxsize=512)
 def fixed_words(forbidden: Forbidden) -> tuple[str, ...] | None:
     """The words that must not stand in a text; None where one of the patterns is no word."""
+    if forbidden.beginnings:
+        return None
     found = []
     for pattern in forbidden.patterns:
-        if any(step.repeated or step.negated or len(step.characters) != 1 for step in pattern):
+        if not all(map(_is_character, pattern)):
             return None
-        found.append("".join(next(iter(step.characters)) for step in pattern))
+        found.append("".join(map(_character, pattern)))
     return tuple(dict.fromkeys(found))
+
+
+_IS_MARKER = re.compile(r"(?=.*[^\W\d_]).*[<>\[\]{}|◁▷].{3,}|.{3,}[<>\[\]{}|◁▷].*", re.DOTALL).fullmatch
+
+
+@lru_cache(maxsize=512)
+def excluded_words(forbidden: Forbidden) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Words without which a text has nothing forbidden, and those of them that say more than the patterns do.
+
+    A pattern that begins with a marker is excluded by that marker. None where one begins with what prose may hold.
+    """
+    words = ["".join(map(_character, each)) for each in forbidden.patterns if all(map(_is_character, each))]
+    wider = []
+    for pattern in forbidden.patterns:
+        inside = "".join(_character(step) if _is_character(step) else "\0" for step in pattern)
+        if any(word in inside for word in words):
+            continue
+        word = inside.partition("\0")[0]
+        if not _IS_MARKER(word):
+            return None
+        words.append(word)
+        if not pattern[-1].negated:  # else the marker goes on in another way than it does
+            wider.append(word)
+    first = fixed_words(Forbidden(forbidden.beginnings))
+    if first is None:  # a word with which a text must not begin is excluded everywhere
+        return None
+    found = dict.fromkeys([*first, *words])
+    kept = tuple(word for word in found if not any(each != word and each in word for each in found))
+    return kept, tuple(word for word in dict.fromkeys(wider) if word in kept)
+
+
+def _character(step: Step) -> str:
+    return next(iter(step.characters))
+
+
+def _is_character(step: Step) -> bool:
+    return len(step.characters) == 1 and not step.repeated and not step.negated
 
 
 def class_step(pattern: str, repeated: bool = False) -> Step:
@@ -128,6 +167,32 @@ def _follow(spec: Spec, rows: dict[str, dict[str, Transition]], state: str, dept
     yield from dict.fromkeys((*blanks, *each) for each in found)
 
 
+def calls_at_a_beginning(
+    spec: Spec, rows: dict[str, dict[str, Transition]], state: str, declared: Iterable[str]
+) -> tuple[tuple[Pattern, ...], tuple[Pattern, ...]]:
+    """What is read as a call at the beginning of a line, and what is one where the text of `state` begins."""
+    if spec.states[state].meaning != "content":
+        return (), ()
+    beyond = rows[rows[state][TEXT].dest]
+    beginnings: list[Pattern] = []
+    for trigger, row in rows[state].items():
+        shape = spec.terminals.get(trigger)
+        if isinstance(shape, Run) and trigger not in beyond and "name" in row.actions:
+            beginnings += _named(spec, rows, shape, row.dest)
+    called = [f"{name}(" for name in sorted(declared)] if spec.line_calls else []
+    lines = tuple(literal_pattern("\n" + each) for each in called)
+    return lines, (*beginnings, *map(literal_pattern, called))
+
+
+def _named(spec: Spec, rows: dict[str, dict[str, Transition]], name: Run, state: str) -> Iterator[Pattern]:
+    """A name, and what must come behind it for a call."""
+    body = (BLANKS, class_step(name.first), class_step(rest_of(name), repeated=True))
+    for trigger, row in rows[state].items():
+        shape = spec.terminals.get(trigger)
+        if isinstance(shape, Literal):
+            yield from ((*body, *literal_pattern(shape.text), *each) for each in _follow(spec, rows, row.dest, 1))
+
+
 # --- the automaton ------------------------------------------------------------------------------------------------
 
 
@@ -141,8 +206,11 @@ def _closed(patterns: tuple[Pattern, ...], items: Iterable[tuple[int, int]]) -> 
     return frozenset(found)
 
 
-def _advance(patterns: tuple[Pattern, ...], items: _Items, char: str) -> tuple[_Items, frozenset[int]]:
-    """The items after a character ("" for any that no pattern names), and the patterns that are complete there."""
+def _advance(patterns: tuple[Pattern, ...], anywhere: int, items: _Items, char: str) -> tuple[_Items, frozenset[int]]:
+    """The items after a character ("" for any that no pattern names), and the patterns that are complete there.
+
+    The first patterns, so many as `anywhere` says, may begin at every character, the others began with the text.
+    """
     moved = []
     for which, at in items:
         if at == len(patterns[which]):
@@ -150,7 +218,7 @@ def _advance(patterns: tuple[Pattern, ...], items: _Items, char: str) -> tuple[_
         step = patterns[which][at]
         if (char in step.characters) != step.negated if char else step.negated:
             moved.append((which, at if step.repeated else at + 1))
-    after = _closed(patterns, [*moved, *((which, 0) for which in range(len(patterns)))])
+    after = _closed(patterns, [*moved, *((which, 0) for which in range(anywhere))])
     return after, frozenset(which for which, at in after if at == len(patterns[which]))
 
 
@@ -159,10 +227,22 @@ def first_completion(forbidden: Forbidden, text: str) -> int:
     patterns = forbidden.patterns
     items = _closed(patterns, ((which, 0) for which in range(len(patterns))))
     for at, char in enumerate(text, 1):
-        items, complete = _advance(patterns, items, char)
+        items, complete = _advance(patterns, len(patterns), items, char)
         if complete:
             return at
     return 0
+
+
+@lru_cache(maxsize=512)
+def reaches_into(forbidden: Forbidden, closer: str) -> bool:
+    """Whether a pattern that began in a text may be complete in the closer behind it."""
+    patterns = forbidden.patterns
+    items = _closed(patterns, ((which, at) for which, each in enumerate(patterns) for at in range(1, len(each))))
+    for char in closer:
+        items, complete = _advance(patterns, 0, items, char)
+        if complete:
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +271,8 @@ def text_automaton(forbidden: Forbidden, closer: str) -> tuple[TextState, ...]:
         patterns = (*patterns, literal_pattern(closer))
         items = _closed(patterns, ((which, 0) for which in range(len(patterns))))
         for char in closer:
-            items, own = _advance(patterns, items, char)
+            items, own = _advance(patterns, len(patterns), items, char)
+    anywhere, patterns = len(patterns), (*patterns, *forbidden.beginnings)
     kinds = _kinds(patterns)
     start = _closed(patterns, ((which, 0) for which in range(len(patterns))))
     numbers, pending = {start: 0}, [start]
@@ -200,7 +281,7 @@ def text_automaton(forbidden: Forbidden, closer: str) -> tuple[TextState, ...]:
         items = pending[len(states)]
         groups: dict[_Items | None, list[str]] = {}
         for chars in kinds:
-            after, complete = _advance(patterns, items, chars[:1])
+            after, complete = _advance(patterns, anywhere, items, chars[:1])
             if complete and not (mark in complete and complete <= own):
                 continue
             dest = None if complete else after

@@ -33,7 +33,7 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.notations import JSON, KINDS, MOST_IN_NAME, Notation
-from toolgram.export.patterns import ALL, FORMATS, format_text, pattern_text
+from toolgram.export.patterns import ALL, FORMATS, FORMS_ONLY, format_text, pattern_text
 
 Note = Callable[[str], object]
 _DEEPEST = 8  # references to alternatives
@@ -251,6 +251,8 @@ def text_of_schema(schema: Mapping[str, Any], note: Note) -> Expr | None:
             note(f"the format {schema['format']} is not enforced")
         else:
             found = format_text(schema["format"])
+            if schema["format"] in FORMS_ONLY:
+                note(f"the format {schema['format']} is enforced in its form, but not {FORMS_ONLY[schema['format']]}")
     low, high = schema.get("minLength", 0), schema.get("maxLength")
     if found is None:
         return Repeat(ALL, low, high, True) if low or high is not None else None

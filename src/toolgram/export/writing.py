@@ -47,17 +47,15 @@ from toolgram.export.values import Values, other_names
 
 Note = Callable[[str], object]
 
-MOST_COUNTED = (
-    6  # with at most this many arguments in any order, every set is a rule; with more, only required ones are counted,
-)
-MOST_REQUIRED = 5  # if there are at most this many
-
 
 class RuleWriter:
     """Writes an expression as named rules."""
 
     arrow = "::="
     empty = '""'
+    # With at most so many arguments in any order, every set is a rule; with more, only required ones are counted,
+    most_counted = 6
+    most_required = 5  # if there are at most so many.
 
     def __init__(self, note: Note) -> None:
         self.note = note
@@ -248,14 +246,16 @@ class RuleWriter:
         """Arguments as an expression without `Members`."""
         names = frozenset(member.name for member in expr.members if member.name)
         required = frozenset(member.name for member in expr.members if member.required)
-        if expr.any_order and 1 < len(names) <= MOST_COUNTED:
+        if expr.any_order and 1 < len(names) <= self.most_counted:
             found = members_in_any_order(expr, names)
-        elif expr.any_order and len(names) > 1 and len(required) <= MOST_REQUIRED:
-            self.note(f"where there are more than {MOST_COUNTED} arguments, one that is not required may be repeated")
+        elif expr.any_order and len(names) > 1 and len(required) <= self.most_required:
+            self.note(
+                f"where there are more than {self.most_counted} arguments, one that is not required may be repeated"
+            )
             found = members_in_any_order(expr, required)
         else:
             if expr.any_order and len(names) > 1:
-                self.note(f"more than {MOST_REQUIRED} required arguments are written in the order of the schema")
+                self.note(f"more than {self.most_required} required arguments are written in the order of the schema")
             found = members_in_turn(expr)
         self._count(found)
         return found

@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.errors import ToolgramError
-from toolgram.export.building import stop_tokens
 from toolgram.export.expressions import Export
+from toolgram.export.observed_paths import stop_tokens
 from toolgram.formats import Format
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.errors import Refusal
