@@ -203,7 +203,8 @@ def figures_of_format(name: str, target: str, samples: int = 2) -> Counter[str]:
         refused = [each for each in one.problems if each.partition(": ")[2] in wrong and each.startswith("not acc")]
         one.counts["not accepted"] -= len(refused)
         found.update(one.counts)
-        problems = [each for each in one.problems if each not in refused and not each.startswith("written, and")]
+        problems = [each for each in one.problems if each not in refused]
+        problems = [each for each in problems if not each.startswith(("written, and", "not finished"))]
         if problems and not told(notes):
             found["silent"] += 1
             print(name, target, schema, problems[:1], file=sys.stderr)

@@ -77,11 +77,23 @@ def export(
         ends = [Token(each, tokens[each]) if each in tokens else Lit(each) for each in stop]
         root = seq(root, choice(*ends)) if stop else root
     text = chosen.write(root, notes.setdefault, length_limits)
+    if request.calls:
+        _note_on_calls(fmt, notes.setdefault)
     if request.calls and fmt.observed_paths.ascii_only and chosen.note_on_escaped_json:
         notes.setdefault(chosen.note_on_escaped_json)
     if request.calls and not triggers and chosen.note_without_triggers:
         notes.setdefault(chosen.note_without_triggers)
     return Export(target, text, triggers, stop, tuple(special.values()), tuple(notes))
+
+
+def _note_on_calls(fmt: Format, note: Note) -> None:
+    """What is written otherwise than the outputs show."""
+    states = fmt.spec.states
+    observed = [edge for edges in fmt.observed_paths.edges.values() for edge in edges]
+    if any(states[edge.source].meaning == "value" and states[edge.dest].meaning == "argument_key" for edge in observed):
+        note("a value ends where the next argument begins, so calls are exported with one argument at most")
+    if fmt.observed_paths.python_calls:
+        note("this template writes a call as a Python dict; it is exported as JSON, which is read as well")
 
 
 def _tokens(

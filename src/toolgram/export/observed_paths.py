@@ -55,9 +55,11 @@ class ObservedPaths:
     outputs: list[tuple[str, list[Edge]]] = field(default_factory=list)
     python_values: bool = False  # values of arguments are written as Python writes them
     json_words: bool = False  # arguments in Python's notation have JSON's words in them
+    python_calls: bool = False  # a call is a Python dict as a whole
     ascii_only: bool = False  # JSON is written with `\u` escapes
 
 
+_PYTHON_KEY = re.compile(r"\{\s*'name'\s*:").search
 _JSON_WORD = re.compile(r"[=:,\[]\s*(?:true|false|null)\b").search
 _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
@@ -81,6 +83,8 @@ def observe_paths(fmt: Format) -> ObservedPaths:
                 seen.add(edge)
                 paths.edges.setdefault(edge.source, []).append(edge)
         paths.ascii_only = paths.ascii_only or _ESCAPE(output) is not None
+        python = fmt.spec.python_json and _PYTHON_KEY(output) is not None
+        paths.python_calls = paths.python_calls or python
     if not any(fmt.spec.states[state].meaning == "content" for state in paths.texts):
         paths.texts.add(fmt.spec.initial)  # no example has a plain answer, and a model gives one where it begins
     return paths
@@ -89,13 +93,12 @@ def observe_paths(fmt: Format) -> ObservedPaths:
 def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
     """Outputs in the form in which a model should write, each with its prefix and its tools."""
     about = fmt.machine_dict.get("format", {})
-    known = fmt.report is not None and any(not probe.problem for probe in fmt.report.probes)  # of a derived format
-    shown = [] if known else about.get("canonical") or ([fmt.example] if fmt.example else [])
-    for each in shown:
-        if isinstance(each, dict):
-            yield str(each.get("prefix", "")), str(each.get("output", "")), []
-        else:
-            yield "", str(each), []
+    probed = {probe.output for probe in fmt.report.probes if not probe.problem} if fmt.report is not None else set()
+    for each in about.get("canonical") or ([fmt.example] if fmt.example else []):
+        shown = each if isinstance(each, dict) else {"output": each}
+        output = str(shown.get("output", ""))
+        if output not in probed:  # those of a derived format are its probes, but a shipped one may know more
+            yield str(shown.get("prefix", "")), output, []
     report = fmt.report
     if report is None:
         return
