@@ -34,6 +34,8 @@ FORMS = [
         1,
     ),
     ("hermes", f"Sure.\n{TAGGED}\n{TAGGED}\nok", "Sure. ok", [CALL, CALL], 2),
+    ("kimi_vl", f"Sure.\n{TAGGED}\nok", "Sure. ok", [CALL], 1),
+    ("kimi_vl", f"<tool_call>\n{TAGGED}\n</tool_call>ok", "ok", [CALL], 1),
     ("hermes", "<function=f></function>", None, [("f", "{}", "complete")], 1),
     ("kimi_k2", f"<|tool_call_section_begin|>{KIMI}<|tool_call_section_end|>ok", "ok", [CALL], 1),
     ("kimi_k2", f"<|tool_calls_section_begin|>{KIMI.replace(':0', '')}<|tool_calls_section_end|>", None, [CALL], 1),
@@ -186,3 +188,15 @@ def test_an_id_of_kimi_without_a_clear_name_is_no_call(
             if name:
                 assert message.tool_calls[0].id == header.strip()
         assert not any(call.name not in ("f", "g") for call in fmt.parse(odd, tools=TOOLS).tool_calls)
+
+
+@pytest.mark.parametrize("call", [TAGGED, f"<tool_call>\n{TAGGED}\n</tool_call>", '<function=f>{"a": 1}</function>'])
+def test_a_distillation_writes_the_tags_of_its_family(call: str) -> None:
+    """Behind the thought that the prompt has opened; in it, such a tag is text."""
+    fmt = toolgram.get_format("deepseek_r1")
+    message = assert_same_however_split(fmt, f"Hm.</think>Sure.\n{call}\nok", prefix="<think>\n")
+    assert (message.reasoning, message.content) == ("Hm.", "Sure. ok")
+    assert whole(calls_of(message)) == whole([CALL])
+    assert [each.kind for each in message.anomalies] == ["unusual_form"]
+    if not call.startswith("<tool_call>"):
+        assert not fmt.parse(f"Hm.\n{call}\nok</think>").tool_calls
