@@ -88,6 +88,10 @@ class Calls:
             return True
         return False
 
+    def undeclared(self) -> str:
+        """Why a name that `find_declared` has not found begins no call."""
+        return f"`{self.name.name if self.name else ''}` is no declared function, and the id has no number"
+
     def forget_candidate(self) -> bool:
         """What looked like a call is none. Whether it had a name."""
         named = self.name is not None

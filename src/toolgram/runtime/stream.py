@@ -99,7 +99,7 @@ class Stream:
         move = state.row.get(trigger)
         if move is None or (move.only_declared and not self.calls.find_declared()):
             self.source.pieces.append(text)
-            self.unexpected_input()
+            self.unexpected_input(why=self.calls.undeclared() if move is not None else "")
             return
         events = self.events
         prompted = False
@@ -249,10 +249,10 @@ class Stream:
 
     # --- what does not fit ----------------------------------------------------------------------------------------
 
-    def unexpected_input(self, json: JsonScanner | None = None) -> None:
+    def unexpected_input(self, json: JsonScanner | None = None, why: str = "") -> None:
         """The next character does not fit. With `json`, the scanner of a valid value, the rest of that is text."""
         if self.events.held is not None:
-            self.reject_candidate(json)
+            self.reject_candidate(json, why)
         elif TEXT in self.state.row:
             self._leave_for_text()
         elif UNCLOSED in self.state.row:
@@ -287,7 +287,7 @@ class Stream:
         self.calls.delta(closers, "")
         self.island = None
 
-    def reject_candidate(self, json: JsonScanner | None = None) -> None:
+    def reject_candidate(self, json: JsonScanner | None = None, why: str = "") -> None:
         """Release the held region as text of its origin, and go on there."""
         held, region = self.state, self.events.held
         assert region is not None
@@ -296,10 +296,11 @@ class Stream:
         dest = move.dest if move is not None and move.dest.meaning == origin.meaning else origin
         rest, rest_reader = self._rest_of_candidate(json)
         if self.trace:
-            why = self._expected()
-            self._tell(REJECTED, dest, why, "malformed" if origin.meaning == "malformed" else rest_reader)
+            self._tell(
+                REJECTED, dest, why or self._expected(), "malformed" if origin.meaning == "malformed" else rest_reader
+            )
         text, marked = self.events.release()
-        rejected = RejectedValue(origin.meaning or "content", held.why, self.calls.forget_candidate())
+        rejected = RejectedValue(origin.meaning or "content", why or held.why, self.calls.forget_candidate())
         if marked and origin.meaning == "content":
             rejected = rejected._replace(meaning="malformed")
         self.state = origin
@@ -309,7 +310,7 @@ class Stream:
             opened = self.island.open_brackets() if self.island is not None else None
             if region.outer is not None and opened is not None:
                 region.outer.add(opened)
-            self.events.say("malformed", text + self.leftover(), held.why)
+            self.events.say("malformed", text + self.leftover(), rejected.why)
             self.island, self.reader = region.outer, "malformed"
             return
         if not origin.is_text:
