@@ -156,7 +156,7 @@ class Stream:
     def _act(self, move: Move, text: str, why: str, value: str) -> None:
         """Perform a transition's actions in order; what no action accounts for is dropped."""
         calls, drop = self.calls, self.events.drop
-        ended = self.ended or (self.stopped and not _UNCLOSED.isdisjoint(move.actions))
+        ended = self.ended or move.trigger == UNCLOSED or (self.stopped and not _UNCLOSED.isdisjoint(move.actions))
         for action in move.actions:
             if action == "name":
                 calls.begin_name(value.lstrip("\n"), text)
