@@ -1,7 +1,8 @@
 """vLLM's own serving layer with toolgram as its parser: no GPU, no model, no download.
 
 What a server would stream to a client is printed delta by delta, for toolgram and for vLLM's own parser of the same
-format. The model is a text; everything between its tokens and the client is vLLM's.
+format. The model is a text; what makes a client's deltas of its tokens is vLLM's. Runs with vLLM 0.24 to 0.33, which
+differ in what they tell a parser.
 
     make test-vllm                                     # builds .venv-vllm, once
     .venv-vllm/bin/python examples/vllm_offline.py
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+from inspect import signature
 from typing import Any
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -77,8 +79,8 @@ class Letters:
 def serve(tools: str, reasoning: str) -> None:
     """Stream the answer as `vllm serve --tool-call-parser tools --reasoning-parser reasoning` would."""
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-    from vllm.entrypoints.openai.chat_completion.stream_processor import ChatStreamProcessor
     from vllm.parser import ParserManager
+    from vllm.parser.abstract_parser import Parser
 
     tokenizer = Letters()
     quoted = len("<tool_call>")
@@ -91,25 +93,30 @@ def serve(tools: str, reasoning: str) -> None:
         reasoning_parser_name=reasoning,
         enable_auto_tools=True,
         model_name="model",
-        tokenizer=tokenizer,
+        **known_to(ParserManager.get_parser, tokenizer=tokenizer),
     )
     request = ChatCompletionRequest(
         model="model", messages=[{"role": "user", "content": "?"}], tools=TOOLS, tool_choice="auto", stream=True
     )
-    adjusting = parser_cls(tokenizer, request.tools, chat_template_kwargs={}, model_config=None)
-    adjusting.set_prompt_token_ids(prompt)
+    options = {"chat_template_kwargs": {}, **known_to(Parser.__init__, model_config=None)}
+    adjusting = parser_cls(tokenizer, request.tools, **options)
+    if hasattr(adjusting, "set_prompt_token_ids"):
+        adjusting.set_prompt_token_ids(prompt)
     request = adjusting.adjust_request(request=request)
-    parser = parser_cls(tokenizer, request.tools, chat_template_kwargs={}, model_config=None)
-    stream = ChatStreamProcessor(request, parser, enable_auto_tools=True, parser_cls=parser_cls)
+    parser = parser_cls(tokenizer, request.tools, **options)
 
     print(f"\n--tool-call-parser {tools} --reasoning-parser {reasoning}\n")
     for start in range(0, len(ids), TOKENS_PER_DELTA):
         some = ids[start : start + TOKENS_PER_DELTA]
         last = start + TOKENS_PER_DELTA >= len(ids)
-        step = stream.step(tokenizer.decode(some), some, "stop" if last else None, prompt)
-        said = step.delta.model_dump_json(exclude_unset=True) if step.delta is not None else ""
-        print(f"  {tokenizer.decode(some)!r:34} {said}")
-    print(f"  {'':34} finish_reason: {step.finish_reason}")
+        text = tokenizer.decode(some)
+        delta = parser.parse_delta(text, some, request, prompt, finished=last)
+        print(f"  {text!r:34} {delta.model_dump_json(exclude_unset=True) if delta is not None else ''}")
+
+
+def known_to(function: Any, **options: Any) -> dict[str, Any]:
+    """Those of these options that the function of this version of vLLM has."""
+    return {name: value for name, value in options.items() if name in signature(function).parameters}
 
 
 def main() -> None:

@@ -491,6 +491,32 @@ def test_simple_annotations_need_no_pydantic(monkeypatch: pytest.MonkeyPatch) ->
         tool_schemas(nested)
 
 
+class Function(BaseModel, extra="allow"):
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class ChatTool(BaseModel):
+    type: str = "function"
+    function: Function
+
+
+def test_what_a_server_reads_into_models_is_read_like_the_dict() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    extras: list[dict[str, Any]] = [{}, {"strict": True}, {"input_schema": schema}]
+    for more in extras:
+        given: dict[str, Any] = {"name": "f", "description": "d", "parameters": schema, **more}
+        plain = {"type": "function", "function": given}
+        (flat,), (nested,), (meant,) = (
+            read_tools(tools) for tools in ([Function(**given)], [ChatTool(function=Function(**given))], [plain])
+        )
+        assert flat.as_chat() == nested.as_chat() == meant.as_chat()
+    with pytest.raises(toolgram.ToolgramError, match="two schemas that differ"):
+        read_tools([Function.model_validate({"name": "f", "parameters": schema, "input_schema": {"type": "object"}})])
+    assert [each.parameters for each in read_tools([Function(name="f")])] == [None]
+
+
 def test_nested_types_are_read_by_pydantic() -> None:
     (tool,) = tool_schemas(nested)
     parameters = tool["function"]["parameters"]

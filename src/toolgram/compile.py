@@ -129,6 +129,7 @@ class Program:
     line_calls: bool = False  # a declared name at the beginning of a line begins a call
     bare: frozenset[str] = frozenset()  # triggers that begin a call between the markers around it, and in text as well
     straight: Any = None  # what `runtime.straight_paths` has recorded of it
+    by_id: Any = None  # the tokens that a parser was last given, and the triggers of their ids
     whole: Any = None  # what reads whole outputs by that (see `runtime.whole_outputs`)
 
     @property

@@ -103,8 +103,8 @@ NO_TOOLS = Tools(())
 def read_tools(tools: Any) -> Tools:
     """The tools of a request, each in any known shape; None is no tools, and what was read already stays as it is.
 
-    Costs under a microsecond for a tool that is a dict. Raises ToolgramError for an unknown shape: it names the index,
-    what was found, and the shapes that are known.
+    Costs about a microsecond for a tool that is a dict or a pydantic model. Raises ToolgramError for an unknown shape:
+    it names the index, what was found, and the shapes that are known.
     """
     if tools is None:
         return NO_TOOLS
@@ -114,7 +114,7 @@ def read_tools(tools: Any) -> Tools:
         raise ToolgramError(f"tools are a list, one item for each tool; this is {_found(tools)}")
     found = []
     for at, tool in enumerate(tools):
-        function = tool.get("function", tool) if type(tool) is dict else None
+        function = _usual_function(tool)
         if type(function) is dict and type(function.get("parameters")) is dict:  # the usual case, at once
             name = function.get("name")
             if type(name) is str and name and "input_schema" not in function and "inputSchema" not in function:
@@ -122,6 +122,16 @@ def read_tools(tools: Any) -> Tools:
                 continue
         found.append(_read(tool, at))
     return Tools(found)
+
+
+def _usual_function(tool: Any) -> Any:
+    """The function of a tool that is a dict, or of one that is a pydantic model, as a dict; None for anything else."""
+    if type(tool) is dict:
+        return tool.get("function", tool)
+    fields = getattr(tool, "__dict__", None)
+    function = fields.get("function", tool) if type(fields) is dict else None
+    known = function is not None and getattr(type(function), "__pydantic_fields__", None) is not None
+    return function.__dict__ if known and not getattr(function, "__pydantic_extra__", None) else None
 
 
 def tool_schemas(*tools: Any) -> list[dict[str, Any]]:

@@ -38,6 +38,10 @@ class DeltaMessage:
     reasoning: str | None = None
     tool_calls: list[DeltaToolCall] = field(default_factory=list)
 
+    @classmethod
+    def model_construct(cls, **fields: Any) -> DeltaMessage:
+        return cls(**fields)
+
 
 @dataclass
 class FunctionCall:

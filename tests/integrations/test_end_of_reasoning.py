@@ -185,3 +185,22 @@ def test_a_marker_that_is_several_tokens_is_no_boundary_of_a_prompt() -> None:
     assert read.reasoning_after(tokenizer.encode(f"{asked}<|open|>think<|sep|>")) == "open"
     assert read.reasoning_after(tokenizer.encode(f"{asked}<|open|>think<|sep|><|close|>think<|sep|>")) == "closed"
     assert read.reasoning_after(tokenizer.encode(asked)) == ""
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_what_a_prompt_has_begun_needs_no_ids(name: str, vllm: Any) -> None:
+    """A marker at its end may go on in the output, and is read with it; its id was none of the output's."""
+    fmt, (tokenizer, _) = format_of(name), setting(name)
+    tokens = {text: tokenizer.token(text) for text in fmt.program.special.values()}
+    assert fmt.report is not None
+    assert fmt.report.analysis is not None
+    for probe in fmt.report.probes:
+        prefix = fmt.report.analysis.prompts[probe.prompt].opened
+        parser = fmt.parser(TOOLS, prefix, special_tokens=tokens)
+        for number in tokenizer.encode(probe.output):
+            parser.feed(tokenizer.decode([number]), [number])
+        parser.close()
+        meant = fmt.parse(probe.output, TOOLS, prefix)
+        calls = [(call.name, call.arguments, call.status) for call in meant.tool_calls]
+        assert [(call.name, call.arguments, call.status) for call in parser.message.tool_calls] == calls, probe.output
+        assert (parser.message.content, parser.message.reasoning) == (meant.content, meant.reasoning)

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("tests.integrations.sglang_server")  # first: declares what torchvision asks for when it is imported
 pytest.importorskip("sglang", reason="SGLang is not here: `make test-sglang` builds an environment with it")
 
 import anthropic

@@ -29,6 +29,7 @@ from tests.integrations.vllm_ways import (
 )
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import every_format
+from toolgram.integrations.vllm_tags import _FROM_THE_FIRST
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -272,3 +273,20 @@ def test_a_forced_call_is_held_to_a_grammar_that_xgrammar_takes(name: str, choic
     for marker in [*specials_of(name), ">>>"]:
         ways |= {way.removeprefix(marker) for way in ways} | {way.removesuffix(marker) for way in ways}
     assert any(accepts(grammar, way) for way in ways), f"the grammar refuses {call}"
+
+
+@pytest.mark.parametrize("spelled", [True, False])
+def test_where_the_end_of_a_thought_is_spelled_the_grammar_holds_from_the_first_token(spelled: bool) -> None:
+    """The token with the last character of the marker may hold the first ones of a call, which an engine lets pass."""
+    import xgrammar
+
+    markers = [] if spelled else ["<think>", "</think>", "<tool_call>", "</tool_call>"]
+    server = Server(Pieces([], markers), "toolgram_hermes", "toolgram_hermes")
+    request = server.adjusted(server.request(TOOLS, parallel_tool_calls=False), [0])
+    assert any(getattr(request, name, False) for name in _FROM_THE_FIRST) == spelled
+    grammar = xgrammar.Grammar.from_structural_tag(request.structured_outputs.structural_tag)
+    accepts = xgrammar.testing._is_grammar_accept_string
+    call = HERMES.partition("</think>")[2].partition("</tool_call>")[0] + "</tool_call>"
+    assert accepts(grammar, call)
+    assert accepts(grammar, f"<think>Is it <so>?</think>{call}") == spelled, "else the engine lets the thought pass"
+    assert not accepts(grammar, f"{call}\n{call}"), "one at a time"

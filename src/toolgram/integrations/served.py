@@ -86,7 +86,7 @@ class Served:
         self.mark_ids = frozenset(self.tokens[text] for text in self.marks if text in self.tokens)
         self.ends = tuple(sorted(ends))
         self.closing_ids = frozenset(self.tokens[text] for text in self.end_texts if text in self.tokens)
-        self._spelled_closing = tuple(sorted(text for text in self.end_texts if text not in self.tokens))
+        self.spelled_closing = tuple(sorted(text for text in self.end_texts if text not in self.tokens))
         self.counts_by_id = bool(self.marks) and all(text in self.tokens for text in self.marks)
         # A prompt is read from the last special token on that ends a turn or a message: one that the format does not
         # know, or that takes it back to its beginning. Markers of reasoning, of calls and of headers are walked past.
@@ -198,7 +198,7 @@ class Served:
         delta = list(delta_ids)
         if not self.closing_ids.isdisjoint(delta):
             return True
-        spelled = self._spelled_closing
+        spelled = self.spelled_closing
         if not spelled or not delta:
             return False
         before = max(map(len, spelled))
@@ -303,12 +303,15 @@ class Session:
                 if parser is None:
                     return [Content(text, text)] if text else []
             if token_ids:
+                begun = self.seen
                 self.seen += len(token_ids)
                 self.last = token_ids[-1]
                 if not self.served.by_id.keys().isdisjoint(token_ids):
                     events = self._feed_pieces(parser, text, token_ids)
                     self._note(events)
                     return events
+                if begun:  # ids are known since the first delta, and these say nothing
+                    token_ids = None
             events = parser.feed(text, token_ids)
         except Exception as error:
             return self._fail(error, text)

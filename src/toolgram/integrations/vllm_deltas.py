@@ -23,7 +23,13 @@ from typing import Any
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.integrations.answers import CALL, FAILED, TEXT, WHOLE, AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger
-from toolgram.integrations.vllm_patches import MALFORMED_FIELD, quick_arguments, quick_call
+from toolgram.integrations.vllm_patches import (
+    MALFORMED_FIELD,
+    quick_arguments,
+    quick_call,
+    quick_content,
+    quick_reasoning,
+)
 from toolgram.integrations.vllm_surface import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Ended
 
 MALFORMED_VARIABLE = "TOOLGRAM_MALFORMED_CALLS"
@@ -127,7 +133,7 @@ class Outgoing:
 def ended(message: Any) -> Any:
     """The last message of a stream, which has arguments of a call that was open before: more may come behind them."""
     names = ("role", "content", "reasoning", "tool_calls")
-    return Ended(**{name: value for name in names if (value := getattr(message, name, None))})
+    return Ended.model_construct(**{name: value for name in names if (value := getattr(message, name, None))})
 
 
 def delta_of(events: Iterable[Event]) -> Any:
@@ -144,11 +150,10 @@ def delta_of(events: Iterable[Event]) -> Any:
             calls[event.index] = [event.id, event.name, []]
         elif isinstance(event, ToolCallDelta):
             calls.setdefault(event.index, ["", "", []])[2].append(event.arguments)
-    fields: dict[str, Any] = {}
-    if any(content):
-        fields["content"] = "".join(content)
-    if any(reasoning):
-        fields["reasoning"] = "".join(reasoning)
+    said, thought = "".join(content), "".join(reasoning)
+    if not calls and bool(said) != bool(thought):
+        return quick_content(said) if said else quick_reasoning(thought)
+    fields: dict[str, Any] = {name: text for name, text in (("content", said), ("reasoning", thought)) if text}
     if calls:
         fields["tool_calls"] = [_call_delta(index, *call) for index, call in calls.items()]
     return DeltaMessage(**fields) if fields else None

@@ -3,9 +3,10 @@
 Strategy: the engine lets reasoning pass and holds what follows to the grammar, from the token on that ends the
 thought. That works where the prompt has begun the thought. Where a prompt leaves open whether the model thinks, a
 model that does not would never be held; a call that is asked for is then held from the first token on, by a grammar
-that has the thought in it. A call that is required, or named, begins at once: text before it would let a model go on
-for ever. With TOOLGRAM_FORCED_CALLS=after_text (or `vllm_xargs: {"toolgram_forced_calls": "after_text"}`) there may
-be text before it.
+that has the thought in it. So is every answer where the marker that ends a thought is spelled by several tokens: the
+last of them may hold the first characters of a call as well, which the grammar would not see. A call that is required,
+or named, begins at once: text before it would let a model go on for ever. With TOOLGRAM_FORCED_CALLS=after_text (or
+`vllm_xargs: {"toolgram_forced_calls": "after_text"}`) there may be text before it.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ def where_the_grammar_begins(served: Served, partner: Any, session: Session, req
         and served.reasons
         and getattr(request, "include_reasoning", True)
         and not partner.prompt_closes_reasoning
-        and not (is_forced(request) and can_hold_from_the_first_token(request) and not partner.prompt_opens_reasoning)
     )
+    if waits and can_hold_from_the_first_token(request):
+        waits = not served.spelled_closing and (partner.prompt_opens_reasoning or not is_forced(request))
     return {"prefix": "", "reasoning": False} if waits else {"prefix": session.prefix, "reasoning": None}
 
 

@@ -86,6 +86,14 @@ class ElementsScanner:
         """The next character cannot be part of the value."""
         return self._broken
 
+    @property
+    def stops(self) -> str:
+        """In text that is passed on as it comes, the characters that may begin a tag; nothing elsewhere."""
+        frame = self._frames[-1] if self._frames and not self._broken else None
+        leaf = frame.leaf if frame is not None and frame.kind == LEAF else None
+        plain = leaf is not None and leaf.is_text and all(each.kept is None for each in self._frames)
+        return "".join(each[0] for each in self._notation[:2]) if plain else ""
+
     def read(self, text: str, pos: int, final: bool) -> int:
         """Consume `text` from `pos` on. Stops before a tag that is not whole yet."""
         opening = self._notation[0]

@@ -87,6 +87,11 @@ class NotatedScanner:
         return self._quotes[1] if self._state == STRING else '"' if self._state == JSON_STRING else ""
 
     @property
+    def stops(self) -> str:
+        """In a string that only its quote ends, the character that begins the quote; nothing elsewhere."""
+        return self._quotes[1][0] if self._state == STRING else ""
+
+    @property
     def lacks_brackets(self) -> bool:
         """Broken behind a whole value, with brackets open."""
         return self._state == BROKEN and self._was == AFTER

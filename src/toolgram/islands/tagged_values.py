@@ -29,7 +29,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from toolgram.islands import checked
-from toolgram.islands.held_text import add_piece
+from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.literal_repairs import FENCE, LiteralScanner, RepairedLiteral
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.parameters import TEXT_ONLY, Types
@@ -85,7 +85,7 @@ class TaggedValue:
         self._types = types
         self._quoted = quoted
         self._trimmed = trimmed
-        self._tail = ""  # blanks that are text if more text follows them
+        self._tail: list[str] = []  # blanks that are text if more text follows them
         self.tail = 0  # how many characters the last `read` took behind those that have written `out`
         self._escapes = ""  # of a streamed literal: "?" while only brackets have come, "\\" once it is escaped
         self._mode = BEGIN
@@ -120,6 +120,15 @@ class TaggedValue:
     def is_text(self) -> bool:
         """Everything that comes before the marker is text, and its quote is written."""
         return self._mode == TEXT and not self._literal and not self._trimmed
+
+    @property
+    def waits(self) -> list[str] | None:
+        """In trimmed text that has begun, the blanks at its end, which are text if more text follows; else None."""
+        return self._tail if self._mode == TEXT and self._trimmed and not self._literal else None
+
+    def wait(self, blanks: str) -> None:
+        """Stand where trimmed text ends in these blanks."""
+        self._tail = [blanks] if blanks else []
 
     @property
     def broken(self) -> bool:
@@ -367,11 +376,15 @@ class TaggedValue:
 
     def _without_tail(self, text: str) -> str:
         """The text up to its last character that is no blank, with the blanks before it."""
-        text = self._tail + text
         kept = text.rstrip(_BLANKS)
-        self._tail = text[len(kept) :]
-        self.tail = len(self._tail) if kept else 0
-        return kept
+        if not kept:
+            add_piece(self._tail, text)
+            self.tail = 0
+            return ""
+        before, rest = take_pieces(self._tail), text[len(kept) :]
+        add_piece(self._tail, rest)
+        self.tail = len(rest)
+        return before + kept
 
     def _as_text(self) -> str:
         """What was held is text, from its first character on."""
@@ -393,7 +406,7 @@ class TaggedValue:
         types = None if self._types is None else sorted(self._types)
         scanner = self._scanner.dump() if self._scanner else None
         rest = self._rest.dump() if self._rest else None
-        spelt = [self._quoted, self._trimmed, self._tail, self._escapes]
+        spelt = [self._quoted, self._trimmed, "".join(self._tail), self._escapes]
         read = [self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
         return [types, *spelt, *read, self._fenced, rest, bool(self.repairs)]
 
@@ -410,7 +423,7 @@ class TaggedValue:
         if (scanner is not None) != (mode in (HELD, STREAMED)) or (rest is not None and mode != STREAMED):
             raise ValueError("a literal and its scanner go together")
         value = cls(None if types is None else frozenset(types), quoted, trimmed)
-        value._tail = tail
+        value.wait(tail)
         value._escapes, value._mode, value.odd = escapes, mode, odd
         value._held, value._literal = ([held] if held else []), ([literal] if literal else [])
         value._fenced, value.repairs = fenced, [REPAIRED] if repaired else []

@@ -41,6 +41,11 @@ class XmlValue:
         return False
 
     @property
+    def stops(self) -> str:
+        """In text, the characters that may be more than text; nothing elsewhere."""
+        return ("]" if self._section else "&<") if self._inside.is_text and not self._held else ""
+
+    @property
     def broken(self) -> bool:
         """What was passed on cannot be gone on with."""
         return self._inside.broken or self._unclosed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, cast
@@ -32,16 +33,20 @@ from toolgram.runtime.event_buffer import REASONING, UNCLOSED_ENVELOPE
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.straight_paths import Key, Path, StraightPaths
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
-from toolgram.runtime.value_readers import end_value
+from toolgram.runtime.value_readers import end_value, plain_stops, trimmed_text
 from toolgram.spec import END, TEXT, UNCLOSED
 from toolgram.tools import read_tools
 
 if TYPE_CHECKING:
     from toolgram.islands import MarkedValue
     from toolgram.islands.python_literals import PythonScanner
+    from toolgram.islands.tagged_values import TaggedValue
 
 # The way that the next delta may take: inside text, inside arguments of some kind, or through the readers.
-_LONG, _TEXT, _JSON, _PYTHON, _VALUE = range(5)
+_LONG, _TEXT, _JSON, _PYTHON, _VALUE, _TRIMMED = range(6)
+_BLANKS = " \t\r\n"  # that are no part of a trimmed value
+
+_TO_READERS = re.compile("()()").match  # finds a symbol in any text
 
 PROMPT = "prompt"  # what a trace says where a prompt ends whose text is none of the turn's
 
@@ -207,6 +212,17 @@ class Parser:
                 self._said(out)
                 self._offset += len(text)
                 return [ToolCallDelta(self._call, out, text)]
+        elif way == _TRIMMED:
+            text = self._cut(delta) if self._rest or self._start(delta) else delta
+            body = text.rstrip(_BLANKS)
+            if body:
+                body, self._held = self._held + body, text[len(body) :]
+                out = encode_basestring(body)[1:-1]
+                if out != body:
+                    self._builder.written_as(body)
+                self._said(out)
+                self._offset += len(body)
+                return [ToolCallDelta(self._call, out, body)]
         return self._feed(delta)
 
     def _decided(self, delta: str) -> list[Event]:
@@ -287,6 +303,14 @@ class Parser:
             self._way = _VALUE
             self._rest, stream.buffer = stream.buffer, ""
             self._start, self._find = stream.state.start, stream.state.find
+        elif reader == "value" and (stops := plain_stops(stream)) is not None:
+            self._way = _VALUE
+            self._rest, self._start, self._find = "", stops, _TO_READERS
+        elif reader == "value" and trimmed_text(stream) is not None:
+            self._way = _TRIMMED
+            self._rest, stream.buffer = stream.buffer, ""
+            self._start, self._find = stream.state.start, stream.state.find
+            self._held = take_pieces(source.pieces)
         elif reader == "arguments" and source.transcoding is None and not source.prefix_characters:
             self._way = _JSON
             self._rest, stream.buffer = stream.buffer, ""
@@ -302,10 +326,13 @@ class Parser:
 
     def _take_long_way(self) -> None:
         """From here on the readers decide, and what the short way has held is where they look for it."""
-        if self._way in (_TEXT, _JSON, _VALUE):
+        if self._way in (_TEXT, _JSON, _VALUE, _TRIMMED):
             self._stream.buffer = self._rest
             if self._way == _TEXT and self._held:
                 self._stream.events.blanks.append(self._held)
+            elif self._way == _TRIMMED:
+                cast("TaggedValue", self._stream.island).wait(self._held)
+                add_piece(self._stream.source.pieces, self._held)
         self._way = _LONG
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
@@ -504,4 +531,10 @@ def _begun(events: list[BufferedEvent], index: int) -> list[BufferedEvent]:
 
 
 def _triggers_by_id(program: Program, special_tokens: Mapping[str, int]) -> dict[int, str]:
-    return {special_tokens[text]: trigger for trigger, text in program.special.items() if text in special_tokens}
+    """The triggers of these ids. A server gives the same tokens for each answer: what was last asked is kept."""
+    kept = program.by_id
+    if kept is None or kept[0] != special_tokens:
+        texts = program.special.items()
+        found = {special_tokens[text]: trigger for trigger, text in texts if text in special_tokens}
+        kept = program.by_id = (dict(special_tokens), found)
+    return kept[1]  # type: ignore[no-any-return]

@@ -421,9 +421,11 @@ class Stream:
         return left > 0
 
     def note_ids(self, token_ids: Sequence[int], triggers: Mapping[int, str]) -> None:
-        """Note the special tokens among the ids of a delta."""
+        """Note the special tokens among the ids of a delta. Those of a prompt are not told: what its end has in the
+        buffer, because it may go on, are tokens."""
         if self.unmatched_ids is None:
-            self.unmatched_ids = dict.fromkeys(triggers.values(), 0)
+            begun, texts = self.buffer[: self.source.prefix_characters], self.program.special
+            self.unmatched_ids = {trigger: begun.count(texts[trigger]) for trigger in triggers.values()}
         for token_id in token_ids:
             trigger = triggers.get(token_id)
             if trigger is not None:

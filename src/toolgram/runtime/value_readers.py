@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from toolgram.compile import PASSED, Symbol
+from toolgram.compile import PASSED, FindMatch, StateProgram, Symbol
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.islands.tagged_values import TaggedValue
 from toolgram.runtime.calls import READ_ON, READ_ON_IN_CALL
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
@@ -17,7 +19,33 @@ if TYPE_CHECKING:
     from toolgram.islands.notated_values import NotatedScanner
 
 _BLANKS = " \t\r\n"
+_MANY = 8  # pieces of text
 _BRACKETS = {"{": "})", "[": "]"}  # what closes a bracket; the arguments may stand in parentheses
+
+
+def plain_stops(stream: Stream) -> FindMatch | None:
+    """In a value that is plain text but for a few characters: what finds one of these, or what may become a marker."""
+    stops = getattr(stream.island, "stops", "")
+    source, state = stream.source, stream.state
+    waits = stream.buffer or source.pieces or source.prefix_characters or stream.calls.wrapper is not None
+    return None if not stops or waits or state.echo else _found_first(state, stops)
+
+
+def trimmed_text(stream: Stream) -> TaggedValue | None:
+    """The value, where it is text up to a marker, and nothing of it waits but the blanks at its end."""
+    value, source, state = stream.island, stream.source, stream.state
+    if type(value) is not TaggedValue or value.waits is None or stream.calls.wrapper is not None:
+        return None
+    few = len(source.pieces) < _MANY  # blanks without end are left to the readers
+    fits = few and "".join(source.pieces) == "".join(value.waits) and not source.prefix_characters
+    return value if fits and "value_end" not in state.row and not state.echo else None
+
+
+@lru_cache(maxsize=256)
+def _found_first(state: StateProgram, stops: str) -> FindMatch:
+    """A search for any of these characters, or for what may begin a symbol of the state."""
+    any_of, symbols = re.compile(f"[{re.escape(stops)}]").search, state.start
+    return (lambda text: any_of(text) or symbols(text)) if state.literals else any_of
 
 
 def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:

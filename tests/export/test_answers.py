@@ -1,0 +1,42 @@
+"""What a format's writer puts down, its exports do not refuse: plain text, one call, text and a call.
+
+The writers know nothing of toolgram. Where calls may be written and need not be, what a model may say besides must not
+depend on which outputs the machine file happens to show.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import toolgram
+from tests.export.engines import Xgrammar, vocabulary
+from tests.integrations.cases import TOOLS, TURNS
+from tests.integrations.writers import WRITERS, can_write
+from tests.properties.selection import every_format
+from toolgram.formats import Format
+
+for engine in ("tvm_ffi", "numpy"):
+    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+
+SAID = {"content", "unicode content", "content that is a list", "call", "content, call", "unicode call", "escapes"}
+SAID |= {"no arguments"}
+
+
+def without_stop(fmt: Format, text: str) -> str:
+    """A turn without the marker that ends it: an engine stops there and asks no grammar."""
+    ends = [fmt.program.literals[each] for each in fmt.spec.stop or () if each in fmt.program.literals]
+    return text.removesuffix(next((end for end in ends if text.endswith(end)), ""))
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+@every_format
+def test_no_answer_is_refused_where_calls_are_free(name: str, parallel: bool) -> None:
+    fmt = toolgram.get_format(name)
+    if name not in WRITERS:
+        pytest.skip("nothing writes this format")
+    engine = Xgrammar(vocabulary())
+    made = engine.compile("structural_tag", fmt.export("structural_tag", TOOLS, "auto", parallel, prefix="").text)
+    for turn in TURNS:
+        if turn.label in SAID and can_write(name, turn):
+            text = without_stop(fmt, WRITERS[name](turn))
+            assert engine.accepts(made, text), (turn.label, text)

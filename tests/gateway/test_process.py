@@ -1,0 +1,95 @@
+"""`toolgram serve` as a process: what a reader types, from its first line to the signal that ends it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.gateway.servers import Script, running
+
+pytest.importorskip("openai", reason="the official client is part of the extra dev")
+
+import openai
+
+CALL = ["<tool_call>\n", '{"name": "add", "arguments": {"a": 1,', ' "b": 2}}\n</tool_call>']
+BROKEN = ["<tool_call>\n", '{"name": "add", "arguments": {"a": }}\n</tool_call>']
+PARAMETERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+TOOLS: Any = [{"type": "function", "function": {"name": "add", "parameters": PARAMETERS}}]
+START = 60  # seconds, on a machine that others use too
+
+
+def toolgram(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "toolgram", *arguments]
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def wait_for(address: str, process: subprocess.Popen[str]) -> None:
+    until = time.monotonic() + START
+    while time.monotonic() < until:
+        assert process.poll() is None, process.communicate()[1]
+        try:
+            httpx.get(f"{address}/health").raise_for_status()
+        except httpx.HTTPError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError("the gateway does not answer")
+
+
+@pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM)])
+def test_one_command_from_start_to_end(ending: signal.Signals, status: int, tmp_path: Path) -> None:
+    script, record, port = Script(texts=CALL), tmp_path / "raw.jsonl", free_port()
+    with running(script.app()) as upstream:
+        command = toolgram("serve", "--upstream", upstream, "--port", str(port), "--record", str(record))
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            wait_for(f"http://127.0.0.1:{port}", process)
+            client = openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0)
+            messages: Any = [{"role": "user", "content": "What is 1 + 2?"}]
+            (choice,) = client.chat.completions.create(model="any", messages=messages, tools=TOOLS).choices
+            script.texts = BROKEN
+            (failed,) = client.chat.completions.create(model="any", messages=messages, tools=TOOLS).choices
+        finally:
+            process.send_signal(ending)
+            said = process.communicate(timeout=30)[1]
+    assert choice.finish_reason == "tool_calls"
+    (call,) = choice.message.tool_calls or []
+    assert call.type == "function"
+    assert (call.function.name, json.loads(call.function.arguments)) == ("add", {"a": 1, "b": 2})
+    assert failed.finish_reason == "stop"
+    assert process.returncode == status
+    assert f"listening on http://127.0.0.1:{port}/v1" in said
+    assert "What is" not in said
+    assert "Traceback" not in said
+    the_record_is_read(record)
+
+
+def the_record_is_read(record: Path) -> None:
+    """By the two commands that the help names."""
+    run = subprocess.run(
+        toolgram("parse", "--format", "hermes", "--jsonl", "output", str(record)),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    messages = [json.loads(line)["message"] for line in run.stdout.splitlines()]
+    assert [(len(each["tool_calls"]), len(each["malformed"])) for each in messages] == [(1, 0), (0, 1)]
+    raw = record.with_name("failed.txt")
+    raw.write_text(json.loads(record.read_text(encoding="utf-8").splitlines()[1])["output"], encoding="utf-8")
+    told = subprocess.run(
+        toolgram("explain", "--format", "hermes", str(raw)), capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 1, "a call in it cannot be read"
+    assert "malformed" in told.stdout.lower()
