@@ -48,7 +48,7 @@ CHOSEN = (
     "two calls",
 )
 CHOSEN_BY_SIBLINGS = ("content", "reasoning, content", "reasoning, call", "two calls")
-BROKEN = '{"city": [1, 2}}'  # two readings: no repair
+BROKEN = '{"city": [1, 2}, "day": }'  # no repair
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from toolgram.integrations import observing
 from toolgram.integrations.served import Served, Session
 
 GOOD = '<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>'
-BROKEN = '<tool_call>\n{"name": "get_weather", "arguments": {"city": [1, 2}}}\n</tool_call>'
+BROKEN = '<tool_call>\n{"name": "get_weather", "arguments": {"city": [1, 2}, "day": }}\n</tool_call>'
 CUT = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Pa'
 
 
