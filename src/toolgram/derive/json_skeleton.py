@@ -107,7 +107,11 @@ def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
         return ""
     builder.blanks()
     name = builder.literal("SEPARATOR", text)
-    builder.to(name, DONE, LIST)
+    waiting = builder.state("WAITING_FOR_NEXT_TOOL", "held")  # not LIST: a sign that prose has may lead here
+    builder.to(name, DONE, waiting)
+    builder.to("start_map item", waiting, "WAITING_FOR_TOOL_KEY")
+    builder.to("start_array", waiting, "WAITING_FOR_TOOL")
+    builder.loop_blanks(waiting)
     return name
 
 

@@ -42,6 +42,7 @@ class TextSkeleton:
         self.think_ends: list[str] = []
         self.answer: list[str] = []  # those around content, where there are any
         self.ends: list[str] = []  # those that end a turn
+        self.fragment = False  # reasoning is the fragment that shipped formats have
         self.breaks: dict[str, None] = {}  # those that mean nothing between two parts of a turn
         wrapped = result.content_mode is not ContentMode.PLAIN and bool(result.markers.content_start.strip())
         self._reasoning(result)
@@ -66,9 +67,15 @@ class TextSkeleton:
         self.think = builder.literal("THINK", start)
         builder.blanks()
         builder.begin(BEGIN)
-        builder.state("REASONING", "reasoning")
         builder.closed(BEGIN)
-        builder.to(closing, "REASONING", BEGIN)
+        plain = result.content_mode is ContentMode.PLAIN and not thinks_first(result)
+        self.fragment = plain and closing != self.think and not (_WORDY.match(start) or _WORDY.match(end))
+        if self.fragment:
+            builder.use("reasoning", {"OPEN": self.think, "CLOSE": closing, START: BEGIN})
+            builder.to(closing, "content", START, "unopened_reasoning")  # not within what surrounds calls
+        else:
+            builder.state("REASONING", "reasoning")
+            builder.to(closing, "REASONING", BEGIN)
         if closing != self.think:  # what only closes means nothing there once more
             builder.to(closing, BEGIN, "=")
 
@@ -146,7 +153,7 @@ class TextSkeleton:
         if self.answer:  # a thought begins in content, and not in an answer
             spoken = [START, *([BEGIN] if self.think else []), *leaving]
             builder.to(self.answer[0], spoken, "ANSWER")
-        if self.think:
+        if self.think and not self.fragment:
             builder.to(self.think, spoken, "REASONING")
         if self.think_ends and not self.think:
             builder.to(self.think_ends[0], spoken, START)
@@ -169,14 +176,15 @@ class TextSkeleton:
             loop.append(self.think_ends[0])
         if self.think:
             closing = self.think_ends[0]
+            thought = f"(THOUGHT | {self.think})" if self.fragment else "THOUGHT"
             if not any(row["trigger"] == closing and START in sources_of(row) for row in machine["transitions"]):
                 again = "_closed_again*"  # elsewhere it is dropped wherever text may stand
                 rules = ["_closed_again: _close | _close_blank", f"_close.3: {closing}", "_close_blank.-9: WS"]
-            loop.append("reasoning")
+            loop += ["reasoning", closing] if self.fragment else ["reasoning"]
             last.append("_open_reasoning")
             rules += [
-                f"reasoning: {self.think} THOUGHT* {_any([f'{_any(self.think_ends)} {again}', *others])}",
-                f"_open_reasoning: {self.think} THOUGHT*",
+                f"reasoning: {self.think} {thought}* {_any([f'{_any(self.think_ends)} {again}', *others])}",
+                f"_open_reasoning: {self.think} {thought}*",
             ]
         if self.answer:
             loop.append("answer")
