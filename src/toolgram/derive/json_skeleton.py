@@ -107,6 +107,9 @@ def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
         return ""
     builder.blanks()
     name = builder.literal("SEPARATOR", text)
+    if not before:
+        builder.to(name, DONE, LIST)
+        return name
     waiting = builder.state("WAITING_FOR_NEXT_TOOL", "held")  # not LIST: a sign that prose has may lead here
     builder.to(name, DONE, waiting)
     builder.to("start_map item", waiting, "WAITING_FOR_TOOL_KEY")
