@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolgram.errors import ToolgramError
 from toolgram.export.arguments import keyword_arguments, schema_text
 from toolgram.export.expressions import (
     EMPTY,
@@ -371,6 +372,11 @@ class Builder:
         waiting = self._waiting()
         if waiting is None:
             return
+        if self.spec.states[waiting].meaning == "value":
+            raise ToolgramError(
+                "values that only the next argument, or the end of the call, ends are read and cannot be exported: "
+                "give the request without tools, or with `tool_choice` none"
+            )
         inside = replace(node, state=waiting, via="", inside=True)
         later_edges = self._inner_edges(waiting)
         at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
