@@ -45,7 +45,9 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     else:
         _Keys(builder, result.json_fields).add()
     rule, alone_end = _opening(builder, result, outer, before)
-    again = _separator(builder, calls.separator, before)
+    said = calls.separator.strip()  # between the members of a list, the list has it
+    closed = bool(closers or pieces(section_end))
+    again = "" if before and closed and (listed or not said) else _separator(builder, said, before)
     direct = bool(before) and not closers  # objects behind one another, in one section
     behind = [*(["content", "reasoning"] if not before else []), *([DONE] if direct else [])]
     builder.to("start_map item", behind, "WAITING_FOR_TOOL_KEY")
@@ -98,7 +100,6 @@ def _alone(builder: FormatBuilder, result: DiffAnalysisResult, before: list[str]
 
 def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
     """What stands between two calls, where it is more than blanks."""
-    text = text.strip()
     if text not in (";", ",", "|", "&") and not pieces(text):
         text = ";"
     if text == "," or not text or (builder.has(text) and not before):
