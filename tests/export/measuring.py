@@ -98,6 +98,8 @@ def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]],
             jsonschema.validate(json.loads(call.arguments), schemas[call.name])
         except (jsonschema.ValidationError, ValueError) as error:
             return str(error).splitlines()[0]
+        except RecursionError:
+            continue  # a sampler nests deeper than the judge can follow
     odd = [anomaly for anomaly in message.anomalies if anomaly.kind not in TOLERATED]
     return odd[0].why if odd else ""
 
