@@ -153,16 +153,16 @@ TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "
 @pytest.mark.parametrize(
     ("header", "declared", "undeclared"),
     [
-        ("functions.f.0", "f", None),
-        ("f.0", "f", None),
+        ("functions.f.0", "f", "f.0"),
+        ("f.0", "f", "f.0"),
         ("f", "f", "f"),
         ("functions.f", "f", "f"),
         ("functions.f ", "f", "f"),
         ("f:3", "f", "f"),
         ("functions.g:0", "g", "g"),  # a call of an unknown tool
-        ("functions.g.0", None, None),
-        ("functions.0", None, None),
-        ("12", None, None),
+        ("functions.g.0", None, "g.0"),
+        ("functions.0", None, "0"),
+        ("12", None, "12"),
         ("call_12", None, "call_12"),
         ("chatcmpl-tool-1a2b", None, "chatcmpl-tool-1a2b"),
         ("functions.f:", None, None),

@@ -76,14 +76,13 @@ class Calls:
 
     def find_declared(self) -> bool:
         """Whether the name is that of a declared function; one that ends in a dot and a number, without them. Where
-        nothing is declared, whether it has no such end."""
+        nothing is declared, it is as it stands: no grammar knows more."""
         assert self.name is not None
         name, declared = self.name.name, self.names
         stem, _, number = name.rpartition(".")
-        numbered = number.isdecimal()
-        if name in declared or (not declared and not numbered):
+        if name in declared or not declared:
             return True
-        if numbered and stem in declared:
+        if number.isdecimal() and stem in declared:
             self.name.name = stem
             return True
         return False
