@@ -283,7 +283,11 @@ CLASSES = (
     ("nested elements, a marker in front of each tag", "read; not `ok`, as what is empty is printed alike"),
     ("nested elements in bare tags", "as text, or by a shipped format; not `ok` where anything is lost"),
     ("arguments as a JSON string outside of JSON", "not derived; not `ok`"),
-    ("raw text that only the next marker ends", "not derived; not `ok`"),
+    ("raw text that only the next marker ends", "read; calls are not exported"),
+    ("a thought in a message of its own, or each call", "read"),
+    ("turns that begin in a thought of which only the end is written", "read, behind a role header that is a marker"),
+    ("calls without any marker", "read; not `ok`, as prose may quote one"),
+    ("messages that are refused", "asked otherwise, alone and in pairs; not `ok` where one is never printed"),
     ("raw text that looks like its own end", "not derived; not `ok`"),
 )
 
