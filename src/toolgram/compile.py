@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
+from toolgram.expressions import NOWHERE, Expression, FindMatch, over_text, over_value, search_later
 from toolgram.look_ahead import (
+    Way,
     again_pattern,
     look_ahead,
     look_ahead_for_argument,
     look_ahead_for_value,
+    name_ahead,
     openers_ahead,
     partial_pattern,
 )
@@ -30,9 +33,6 @@ from toolgram.spec_data import dump_spec, load_spec
 _BLANK = r"[ \t\r\n]"
 _SURE_MARKER = 4  # characters: what is shorter, and no special token, is found in prose and code as well
 _MOST_BLANKS = 64  # looked at after a bracket, to see whether it begins a call
-
-FindMatch = Callable[..., re.Match[str] | None]
-_NOWHERE: FindMatch = re.compile(r"(?!)").search
 
 # What a symbol found in text is: a terminal of the grammar, the first character of a JSON envelope, or of arguments.
 TERMINAL, ENVELOPE, OBJECT = "terminal", "envelope", "object"
@@ -76,10 +76,10 @@ class StateProgram:
     symbols: list[Symbol] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
     longest: int = 0  # of the literals
-    start: FindMatch = _NOWHERE  # free text: a character that a symbol may begin with
+    start: FindMatch = NOWHERE  # free text: a character that a symbol may begin with
     event: type[Content] | type[Reasoning] = Content  # what free text is
-    find: FindMatch = _NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)
-    find_final: FindMatch = _NOWHERE  # the same at the end of the output, when nothing can become anything
+    find: FindMatch = NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)
+    find_final: FindMatch = NOWHERE  # the same at the end of the output, when nothing can become anything
     match: FindMatch | None = None  # a symbol at this place
     brackets: re.Pattern[str] | None = None  # error recovery: the next bracket, quote or marker
     key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
@@ -88,8 +88,8 @@ class StateProgram:
     any_key: bool = False
     named_key: bool = False  # a key that is a name
     values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
-    looks: dict[str, re.Pattern[str]] = field(default_factory=dict)  # trigger -> what follows where it closes a value
-    again: re.Pattern[str] | None = None  # closing markers of a value that is closed already
+    looks: dict[str, Expression] = field(default_factory=dict)  # trigger -> what follows where it closes a value
+    again: Expression | None = None  # closing markers of a value that is closed already
     unclosed: frozenset[str] = frozenset()  # triggers before which a marker that closes the call was to come
     why: str = ""
 
@@ -127,6 +127,7 @@ class Program:
     wrapped: frozenset[str] = frozenset()  # keys under which all arguments may stand as one object
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
     line_calls: bool = False  # a declared name at the beginning of a line begins a call
+    namespaced_names: bool = False  # a declared function may have a namespace before its name
     bare: frozenset[str] = frozenset()  # triggers that begin a call between the markers around it, and in text as well
     straight: Any = None  # what `runtime.straight_paths` has recorded of it
     by_id: Any = None  # the tokens that a parser was last given, and the triggers of their ids
@@ -191,6 +192,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         frozenset(() if strict else spec.wrapped),
         tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
         spec.line_calls != "",
+        spec.namespaced_names and not strict,
         bare,
     )
 
@@ -371,15 +373,19 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
     whole: list[str] = []
     for text, symbol in symbols:
         opening = re.escape(text)
-        blanks, follow = _follow(spec, state, symbol)
-        if follow:
+        name = _name_ahead(spec, state, symbol) if len(text) < _SURE_MARKER else None
+        blanks, follow = (0, "") if name else _follow(spec, state, symbol)
+        if name:
+            partials.append(opening + name.partial)
+            opening += f"(?={name.whole})"
+        elif follow:
             space = f"{_BLANK}{{0,{blanks}}}+"
             partials.append(opening + space)
             opening += f"(?={space}(?:{follow}{'|' + _BLANK if blanks else ''}))"
         whole.append(opening)
     partial = f"(?:{'|'.join(filter(None, partials))})\\Z" if any(partials) else "(?!)"
-    state.find = _over_text(firsts, [partial, *whole])
-    state.find_final = _over_text(firsts, ["(?!)", *whole])
+    search_later(state, "find", lambda: re.compile(over_text(firsts, [partial, *whole])).match)
+    search_later(state, "find_final", lambda: re.compile(over_text(firsts, ["(?!)", *whole])).match)
 
 
 def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], home: StateProgram) -> None:
@@ -394,25 +400,32 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
     if ends.passed:  # the opener of another call: behind it, no argument of this one can begin
         for trigger, text, (way, _, begun_way) in openers_ahead(spec, home):
             if text[0] in firsts:
-                ends.partials.extend([partial_pattern([text]), re.escape(text) + begun_way])
+                ends.openings.append(re.escape(text))
+                ends.begun.append(partial_pattern([text]))
+                ends.partials.append(re.escape(text) + begun_way)
                 ends.passed.append((re.escape(text) + way, Symbol(trigger, PASSED)))
     again = _closers_of_value(state, symbols)
     pattern = again_pattern(again)
-    state.again = re.compile(pattern) if pattern else None
+    state.again = Expression(pattern) if pattern else None
     for opener in sorted(_openers_of_value(again)):
-        ends.partials.append(partial_pattern([opener]))
+        ends.openings.append(re.escape(opener))
+        ends.begun.append(partial_pattern([opener]))
         ends.passed.append((re.escape(opener), Symbol("", PASSED)))
     state.symbols += [symbol for _, symbol in ends.passed]
     passed = [end for end, _ in ends.passed]
-    partial = rf"(?:{'|'.join(filter(None, ends.partials))})\Z" if any(ends.partials) else "(?!)"
-    state.find = _over_text(firsts, [partial, *ends.whole, *passed])
-    state.find_final = _over_text(firsts, ["(?!)", *ends.last, *passed])
+    begun = [text for text in ends.begun if text]
+    partial = rf"(?:{'|'.join([*begun, *ends.partials])})\Z" if begun or ends.partials else "(?!)"
+    openings = [*ends.openings, rf"(?:{'|'.join(begun)})\Z"] if begun else ends.openings
+    search_later(state, "find", lambda: over_value(firsts, openings, [partial, *ends.whole, *passed]))
+    search_later(state, "find_final", lambda: over_value(firsts, ends.openings, ["(?!)", *ends.last, *passed]))
 
 
 class _EndsOfValue(NamedTuple):
-    """Expressions of the markers that end a value: as far as one has come, with what must follow it, the same at the
-    end of the output, and without what must follow."""
+    """Expressions of the markers that end a value: alone, as far as one has begun, as far as what must follow it has
+    come, with what must follow, the same at the end of the output; and those that end it if something else follows."""
 
+    openings: list[str]
+    begun: list[str]
     partials: list[str]
     whole: list[str]
     last: list[str]
@@ -431,7 +444,7 @@ def _ends_of_value(
     belongs to the marker; `brackets` may stand before one that closes a call."""
     literals = [text for text, _ in symbols]
     again = _closers_of_value(state, symbols)
-    ends = _EndsOfValue([], [], [], [])
+    ends = _EndsOfValue([], [], [], [], [], [])
     for text, symbol in symbols:
         move = state.row[symbol.trigger]
         after = move.dest
@@ -440,7 +453,8 @@ def _ends_of_value(
         opening = brackets or (line_end if lines else "")
         opening += re.escape(text)
         begun = partial_pattern([text, *([f"\n{text}"] if lines and line_end else [])])
-        ends.partials.append(f"{brackets}(?:{begun})?" if brackets else begun)
+        ends.openings.append(opening)
+        ends.begun.append(f"{brackets}(?:{begun})?" if brackets else begun)
         next_argument = after.meaning == "argument_key" and foreign
         if next_argument or (move.repair and "end_call" in move.actions):
             ahead = look_ahead_for_value(spec, after) if next_argument else look_ahead(spec, after)
@@ -454,7 +468,7 @@ def _ends_of_value(
         ends.partials.append(opening + ahead.partial)
         ends.whole.append(f"{opening}(?={ahead.whole})")
         ends.last.append(f"{opening}(?={ahead.final})")
-        if ahead.names.groups:
+        if ahead.names is not None:
             state.looks[symbol.trigger] = ahead.names
     return ends
 
@@ -483,12 +497,6 @@ def value_ends(spec: Spec, program: Program, name: str) -> list[str]:
     return _ends_of_value(spec, state, list(zip(state.literals, state.symbols, strict=False))).last
 
 
-def _over_text(firsts: str, ends: list[str]) -> FindMatch:
-    """Over text to where the first of `ends` matches (its group), or to the end. Each character is looked at once."""
-    found, groups = "|".join(ends), "|".join(f"({end})" for end in ends)
-    return re.compile(rf"(?:[^{re.escape(firsts)}]++|(?!{found})[\s\S])*+(?:{groups})?+").match
-
-
 def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
     """What must come after a symbol, and after how many blanks at most, for it to begin a call; "" where that is open.
 
@@ -510,6 +518,14 @@ def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
             return 0, ""
         firsts.append(re.escape(shape.text[0]) if isinstance(shape, Literal) else shape.first)
     return 0, "|".join(firsts)
+
+
+def _name_ahead(spec: Spec, state: StateProgram, symbol: Symbol) -> Way | None:
+    """The way to the name of a call and on, where prose has such a symbol as well and no other way leads on."""
+    if symbol.kind != TERMINAL or symbol.special:
+        return None
+    move = state.row[symbol.trigger]
+    return name_ahead(spec, move.dest) if move.dest.held and not move.actions else None
 
 
 def _openers(state: StateProgram) -> Iterable[tuple[str, Symbol]]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolgram.errors import ToolgramError
+from toolgram.expressions import Expression
 from toolgram.spec import Literal, Run, Spec
 
 if TYPE_CHECKING:
@@ -47,12 +48,12 @@ _NOTHING = Way("", "", "")
 
 class Ahead(NamedTuple):
     """What must follow a marker for it to end a value: the fields of a way, and `final` as an expression whose groups
-    are names."""
+    are names; None where there is no name."""
 
     whole: str
     final: str
     partial: str
-    names: re.Pattern[str]
+    names: Expression | None
 
 
 def look_ahead(spec: Spec, state: StateProgram) -> Ahead:
@@ -73,7 +74,7 @@ def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str
     if not repeated:
         return ahead
     partial = f"{repeated}(?:{ahead.partial}|{_SPACE_AHEAD}(?:{begun or _NEVER}))"
-    names = re.compile(repeated + ahead.names.pattern)
+    names = ahead.names and Expression(repeated + ahead.names.pattern)
     return Ahead(repeated + ahead.whole, repeated + ahead.final, partial, names)
 
 
@@ -94,47 +95,55 @@ def openers_ahead(spec: Spec, home: StateProgram) -> Iterable[tuple[str, str, Wa
             yield trigger, shape.text, found
 
 
+def name_ahead(spec: Spec, state: StateProgram) -> Way | None:
+    """The way from a held state to the first character behind the name of a call; None where not only a name may come.
+
+    More blanks than are looked at are a way as well: what follows them is for the readers to see.
+    """
+    moves = [(spec.terminals[trigger], move) for trigger, move in state.row.items() if trigger in spec.terminals]
+    if any(move.dest is not state and not (isinstance(shape, Run) and "name" in move.actions) for shape, move in moves):
+        return None
+    found = _Ways(spec, _ATOMIC).opening(state, ())
+    return found and found._replace(whole=f"(?:{found.whole}|{_BLANK}{{{_MOST_BLANKS + 1}}})")
+
+
 def _written(spec: Spec, follow: Callable[[_Ways], Way]) -> Ahead:
     """The same ways twice: with names that are matched as a whole, and with names that are groups."""
-    way = follow(_Ways(spec, _ATOMIC))
-    return Ahead(*way, re.compile(follow(_Ways(spec, _GROUP)).final))
+    way, named = follow(_Ways(spec, _ATOMIC)), follow(_Ways(spec, _GROUP)).final
+    return Ahead(*way, Expression(named) if named != way.final else None)
 
 
 class _Branches:
-    """The ways on from one state, as they are gathered."""
+    """The ways on from one state, as they are gathered. Markers with the same way on are written together."""
 
     def __init__(self) -> None:
-        self.whole: list[str] = []
-        self.final: list[str] = []
-        self.partial: list[str] = []
-        self.texts: list[str] = []
+        self.runs: list[tuple[str, str]] = []  # expressions of text that is no marker: whole, and as far as it has come
+        self.texts: list[str] = []  # markers, of which any may only have begun
+        self._markers: dict[Way, list[str]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self._markers)
 
     def marker(self, text: str, rest: Way) -> None:
-        """A marker, and the way on behind it. What is whole has not only begun."""
-        opening = re.escape(text)
+        """A marker, and the way on behind it."""
         self.texts.append(text)
-        self.whole.append(opening + rest.whole)
-        self.final.append(opening + rest.final)
-        if rest.partial:
-            self.partial.append(opening + rest.partial)
-
-    def run(self, whole: str, partial: str = "") -> None:
-        """Text that is no marker."""
-        self.whole.append(whole)
-        self.final.append(whole)
-        if partial:
-            self.partial.append(partial)
+        self._markers.setdefault(rest, []).append(re.escape(text))
 
     def way(self, space: str, at_end: str = "") -> Way:
-        """All of them as one way; `at_end` is what may follow instead at the end of the output. Of `texts`, any may
-        only have begun."""
-        begun = "|".join(filter(None, [*self.partial, partial_pattern(self.texts)]))
-        finals = [*self.final, at_end] if at_end else self.final
-        return Way(
-            f"{space}(?:{'|'.join(self.whole) or _NEVER})",
-            f"{space}(?:{'|'.join(finals) or _NEVER})",
-            f"{space}(?:{begun or _NEVER})?",
-        )
+        """All of them as one way; `at_end` is what may follow instead at the end of the output."""
+        markers = [
+            (texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})", rest) for rest, texts in self._markers.items()
+        ]
+        runs = [whole for whole, _ in self.runs]
+        whole = [*(text + rest.whole for text, rest in markers), *runs]
+        final = [*(text + rest.final for text, rest in markers), *runs, at_end]
+        partial = [text + rest.partial for text, rest in markers if rest.partial]  # what is whole has not only begun
+        partial += [begun for _, begun in self.runs] + [partial_pattern(self.texts)]
+        return Way(_any(space, whole), _any(space, final), _any(space, partial) + "?")
+
+
+def _any(space: str, expressions: Iterable[str]) -> str:
+    return f"{space}(?:{'|'.join(filter(None, expressions)) or _NEVER})"
 
 
 class _Ways:
@@ -172,7 +181,7 @@ class _Ways:
         branches = _Branches()
         for shape, move in self._rows(state):
             if isinstance(shape, Run):
-                branches.run(shape.first)
+                branches.runs.append((shape.first, ""))
             elif isinstance(shape, Literal):
                 sure = not move.repair or move.dest.meaning == "argument_key"
                 found = _NOTHING if sure else self._behind(state, move, ())
@@ -193,7 +202,8 @@ class _Ways:
                 branches.marker(shape.text, self.to_value(dest, (*seen, state.name)))
             elif isinstance(shape, Run) and "argument_key" in move.actions:
                 found = self.to_value(dest, (*seen, state.name))
-                branches.run(self._name.format(shape.pattern) + found.whole, f"(?>{shape.pattern}){found.partial}")
+                whole = self._name.format(shape.pattern) + found.whole
+                branches.runs.append((whole, f"(?>{shape.pattern}){found.partial}"))
         branches.texts += _marks(self._spec, state)
         return branches.way(_between(self._spec, state))
 
@@ -205,12 +215,13 @@ class _Ways:
             if isinstance(shape, Run) and "name" in move.actions:
                 behind = "|".join(_firsts(self._spec, dest))
                 if behind:
-                    branches.run(f"{self._name.format(shape.pattern)}(?={behind})", f"(?>{shape.pattern})")
+                    whole = f"{self._name.format(shape.pattern)}(?={behind})"
+                    branches.runs.append((whole, f"(?>{shape.pattern})"))
             elif isinstance(shape, Literal) and dest.held and dest.name not in seen:
                 found = self.opening(dest, (*seen, state.name))
                 if found is not None:
                     branches.marker(shape.text, found)
-        return branches.way(_SPACE_AHEAD if "WS" in state.row else "") if branches.whole else None
+        return branches.way(_SPACE_AHEAD if "WS" in state.row else "") if branches else None
 
     def _behind(self, state: StateProgram, move: Move, seen: tuple[str, ...]) -> Way | None:
         """What follows a marker: nothing need follow one that ends the turn; None where it leads nowhere."""

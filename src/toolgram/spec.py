@@ -114,6 +114,7 @@ class Spec:
     line_calls: str  # the state behind a declared name at the beginning of a line; "" where that is text
     unproven_types: tuple[str, ...]  # of which it is not known how values are written
     wrapped: tuple[str, ...]  # keys under which all arguments may stand as one object
+    namespaced_names: bool  # a declared function may have a namespace before its name
     same_path: Mapping[str, str]
     notation: tuple[str, ...]  # of notated values: the quotes; of nested elements: how their tags begin, and items
     turn_start: str

@@ -67,6 +67,7 @@ def build_spec(
         line_calls=about.get("line_calls", ""),
         unproven_types=tuple(about.get("unproven_types", ())),
         wrapped=tuple(about.get("wrapped", ())),
+        namespaced_names=about.get("namespaced_names", False),
         same_path=about.get("same_path", {}),
         notation=tuple(about.get("notation", ())),
         turn_start=about.get("turn_start", ""),

@@ -37,7 +37,8 @@ def _shapes(text: str, path: str, import_paths: tuple[str, ...]) -> Shapes:
 
     One that came with an imported rule, and has that grammar in its name, is known by its own name as well.
     """
-    terminals = read_terminals(text, path, import_paths)
+    # Lark's names are tokens, which are compared in Python whenever they are looked up.
+    terminals = {str(name): terminal for name, terminal in read_terminals(text, path, import_paths).items()}
     names = {short_name(name): name for name in terminals} | {name: name for name in terminals}
 
     def shape(name: str) -> Literal | Run | None:

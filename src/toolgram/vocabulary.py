@@ -74,6 +74,11 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "texts",
         "wrapped: [arguments]",
     ),
+    "namespaced_names": Key(
+        "Whether models write a namespace before a function's name, or its name twice (`f.f`).",
+        "truth",
+        "namespaced_names: true",
+    ),
     "longest_match": Key("Whether the longest of several markers wins.", "truth", "longest_match: true"),
     "same_path": Key(
         "JSON paths that stand for others.", "text by text", "same_path: {item.parameters: item.arguments}"

@@ -72,7 +72,8 @@ MARKERS = (
     ("<｜DSML｜ calls>", "deepseek_v41"), ("<｜DSML｜tool_calls>", "deepseek_v4"), ("<｜DSML｜", "deepseek_v32"),
     ("<arg_key>", "glm47"), ("<minimax:tool_call>", "minimax_m2"), ("<seed:tool_call>", "seed_oss"),
     ("<|tool_calls_section_begin|>", "kimi_k2"), ("<|tool_call>", "gemma4"), ("<function=", "qwen3_coder"),
-    ("<tool_call>", "hermes"), ("<|channel|>", "gpt_oss"), ("<think>", "hermes"), ("</think>", "hermes"),
+    ("<tool_call>", "hermes"), ("<|content_", "inkling"), ("<|channel|>", "gpt_oss"), ("<think>", "hermes"),
+    ("</think>", "hermes"),
 )  # fmt: skip
 SEVERAL = {"mistral", "MistralDetector", "Parser", "TestParser", "GraniteThinkingParser"}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from toolgram.anomalies import Anomaly
 from toolgram.call_ids import CallIds, random_call_ids
-from toolgram.compile import FindMatch, Program
+from toolgram.compile import Program
 from toolgram.errors import ToolgramError
 from toolgram.events import (
     BufferedEvent,
@@ -22,6 +22,7 @@ from toolgram.events import (
     ToolCallStart,
     event_to_dict,
 )
+from toolgram.expressions import FindMatch
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string

@@ -32,7 +32,8 @@ from toolgram.runtime.snapshots import dump_stream
 from toolgram.runtime.straight_paths import NO_PATH, Key, Maker, Path, StraightPaths, entry_key
 from toolgram.runtime.stream import Stream
 
-_NAMES = (("get.it-now_2", r"[A-Za-z_][A-Za-z0-9_.-]{0,63}+"), ("getIt_2", r"[A-Za-z_][A-Za-z0-9_]{0,63}+"))
+# The first name is one that stands twice: not every format takes it as it is.
+_NAMES = (("it-now_2.it-now_2", r"[A-Za-z_][A-Za-z0-9_.-]{0,63}+"), ("getIt_2", r"[A-Za-z_][A-Za-z0-9_]{0,63}+"))
 _IDS = (("id-0:a_9", r"[A-Za-z0-9_:.-]{1,64}+"), ("aB3dE6gH9", r"[A-Za-z0-9]{1,64}+"))
 _WORD = re.compile(r"[A-Za-z0-9_:.-]").match
 _MOST_BLANKS = 16

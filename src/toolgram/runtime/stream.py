@@ -153,13 +153,23 @@ class Stream:
         self.events.held = HeldRegion(self.state, outer)
         self.events.held.call = unclosed
 
+    def _function(self, name: str) -> str:
+        """The declared function that a name with a namespace means: that with its last part."""
+        if not self.program.namespaced_names or "." not in name or name in self.calls.names:
+            return name
+        before, _, last = name.rpartition(".")
+        if last not in self.calls.names and (self.calls.names or before != last):
+            return name
+        self.events.note("unusual_form", name)
+        return last
+
     def _act(self, move: Move, text: str, why: str, value: str) -> None:
         """Perform a transition's actions in order; what no action accounts for is dropped."""
         calls, drop = self.calls, self.events.drop
         ended = self.ended or move.trigger == UNCLOSED or (self.stopped and not _UNCLOSED.isdisjoint(move.actions))
         for action in move.actions:
             if action == "name":
-                calls.begin_name(value.lstrip("\n"), text)
+                calls.begin_name(self._function(value.lstrip("\n")), text)
                 text = ""
             elif action == "call_id":
                 calls.id = value or None

@@ -6,7 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from toolgram.compile import PASSED, FindMatch, StateProgram, Symbol
+from toolgram.compile import PASSED, StateProgram, Symbol
+from toolgram.expressions import Expression, FindMatch
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
@@ -122,7 +123,7 @@ def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
     return -1 if calls.opened or calls.read_on or stream.program.strict else match.end()
 
 
-def _begins_argument(stream: Stream, look: re.Pattern[str], text: str, end: int) -> bool:
+def _begins_argument(stream: Stream, look: Expression, text: str, end: int) -> bool:
     """Whether what follows the marker of the next argument is its key, and one that the function has."""
     match = look.match(text, end)
     if match is None:
@@ -130,7 +131,7 @@ def _begins_argument(stream: Stream, look: re.Pattern[str], text: str, end: int)
     return all(stream.calls.may_have(key) for key in match.groups() if key is not None)
 
 
-def _ends_call(stream: Stream, look: re.Pattern[str], text: str, end: int) -> bool:
+def _ends_call(stream: Stream, look: Expression, text: str, end: int) -> bool:
     """Whether what follows a closing marker ends the turn, or begins a call with a name that was declared."""
     match = look.match(text, end)
     if match is None:

@@ -23,8 +23,9 @@ from toolgram.runtime.stream import Stream
 
 JSON, PYTHON, VALUE, TEXT = "json", "python", "value", "text"  # what follows a piece
 _LONGEST_PIECE = 400
+# The first of the other names stands twice: not every format takes it as it is.
 _NAMES = (r"[A-Za-z_][A-Za-z0-9_.-]{0,63}+", r"[A-Za-z_][A-Za-z0-9_]{0,63}+")
-_OTHER_NAMES = ("get.it-now_2", "getIt_2")
+_OTHER_NAMES = ("it-now_2.it-now_2", "getIt_2")
 _KEY = r"[A-Za-z_][A-Za-z0-9_]{0,63}+"
 _WORD = re.compile(r"[A-Za-z0-9_:.-]").match
 
