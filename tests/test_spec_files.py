@@ -200,6 +200,8 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "special": (lambda: changed(MISTRAL, about(special_tokens=["NAME"])), "`special_tokens` names NAME"),
     "same path": (lambda: changed(HERMES, about(same_path={"item.args": "item.argument"})), "names item.argument"),
     "line calls": (lambda: changed(HERMES, about(line_calls="PARSING_NAM")), "PARSING_NAM, which is no held state"),
+    "suffix of none": (lambda: changed(HERMES, about(suffix=":b71c")), "which no marker has"),
+    "suffix": (lambda: changed(HERMES, about(suffix="call>")), "not a sign with up to 64"),
     "notation": (lambda: changed(MISTRAL, about(notation=["<", ">"])), "no state reads notated"),
     # the graph
     "unreachable": (lambda: changed(MISTRAL, drop("WAITING_FOR_CALL_ID", "WS")), "PARSING_CALL_ID is unreachable"),

@@ -7,7 +7,7 @@ no file is read by a library; the parser and the compiler are imported with the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -184,6 +184,17 @@ class Format:
         """The same format without its calls, for a request without tools: their text is content."""
         return Format(text_only(self.spec), self._machine_text, self.report)
 
+    def with_suffix_of(self, texts: Iterable[str]) -> Format:
+        """The format with the suffix that these texts, of special tokens or of a prompt, have in its markers.
+
+        Some checkpoints write a suffix of their own in every marker (`<think:6124c78e>`). `parser`, `parse`, `export`
+        and `explain` ask for it themselves. The format itself where it knows no suffix, and where there is no other.
+        """
+        if not self.spec.suffix:
+            return self
+        found: Format = late_import("with_suffix_of")(self, texts)
+        return found
+
     def reference_machine(self) -> ReferenceMachine:
         """The real `transitions` machine, to drive trigger by trigger; for tests, `explain`, and callbacks."""
         machine: ReferenceMachine = late_import("reference_machine")(self.spec)
@@ -225,7 +236,8 @@ class Format:
         is then what is held back, whatever the length of the output. With `strict=True` nothing is repaired: what a
         model got wrong inside a call makes the call malformed.
         """
-        tools, program = self._chosen(tools, strict)
+        fmt = self.with_suffix_of([prefix or "", *(special_tokens or ())]) if self.spec.suffix else self
+        tools, program = fmt._chosen(tools, strict)
         return self._parser_class(
             program,
             tools,
@@ -249,7 +261,8 @@ class Format:
 
         `tools`, `prefix`, `call_ids` and `strict` are those of `parser`.
         """
-        tools, program = self._chosen(tools, strict)
+        fmt = self.with_suffix_of([prefix]) if self.spec.suffix and prefix else self
+        tools, program = fmt._chosen(tools, strict)
         ids = call_ids or self._call_ids
         recorded = program.straight is not None and program.straight.entries is not None
         if recorded and (prefix is None or not (prefix or program.generation_prompt)):
@@ -270,7 +283,8 @@ class Format:
     ) -> Explanation:
         """Why `parse` reads an output as it does: who owns each character, the path through the machine, what was held
         back and why it was let go, and which other format would have read more. Never raises on any text."""
-        explanation: Explanation = late_import("explain")(self, text, tools, prefix, finish_reason)
+        fmt = self.with_suffix_of([prefix or ""])
+        explanation: Explanation = late_import("explain")(fmt, text, tools, prefix, finish_reason)
         return explanation
 
     @cached_property
@@ -316,7 +330,7 @@ class Format:
         and a choice of one that is not declared.
         """
         grammar: Export = late_import("export")(
-            self,
+            self.with_suffix_of([prefix or "", *(special_tokens or ())]),
             target,
             tools,
             tool_choice,

@@ -23,6 +23,7 @@ LATE_IMPORTS = {
     "reference_grammar": "toolgram.reference:reference_grammar",
     "reference_machine": "toolgram.reference:ReferenceMachine",
     "reference_parse": "toolgram.reference:reference_parse",
+    "with_suffix_of": "toolgram.suffixes:with_suffix_of",
     "validate": "toolgram.validation:validate",
 }
 

@@ -115,6 +115,7 @@ class Spec:
     unproven_types: tuple[str, ...]  # of which it is not known how values are written
     wrapped: tuple[str, ...]  # keys under which all arguments may stand as one object
     namespaced_names: bool  # a declared function may have a namespace before its name
+    suffix: str  # at the end of markers, another one for each checkpoint; "" for none
     same_path: Mapping[str, str]
     notation: tuple[str, ...]  # of notated values: the quotes; of nested elements: how their tags begin, and items
     turn_start: str

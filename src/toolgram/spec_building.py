@@ -7,6 +7,7 @@ since a grammar may be read (by Lark) or be known already (while it is written).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
@@ -30,6 +31,8 @@ from toolgram.spec import (
 )
 
 Shapes = Mapping[str, Callable[[], Literal | Run | None]]  # terminals of a grammar by name; None for free text
+
+_SUFFIX = re.compile(r"[^\w\s<>\"'\\][A-Za-z0-9_-]{1,64}")
 
 
 def build_spec(
@@ -68,6 +71,7 @@ def build_spec(
         unproven_types=tuple(about.get("unproven_types", ())),
         wrapped=tuple(about.get("wrapped", ())),
         namespaced_names=about.get("namespaced_names", False),
+        suffix=about.get("suffix", ""),
         same_path=about.get("same_path", {}),
         notation=tuple(about.get("notation", ())),
         turn_start=about.get("turn_start", ""),
@@ -209,6 +213,16 @@ def _check_names(
                     f"`{key}` names {token}, which is no fixed text that a transition has as its trigger",
                     instead(token, literals, "these are"),
                 )
+    suffix = about.get("suffix", "")
+    suffixed = [name for name in literals if suffix in terminals[name].text]  # type: ignore[union-attr]
+    if suffix and not (suffixed and _SUFFIX.fullmatch(suffix)):
+        raise machine.error(
+            ("format", "suffix"),
+            f"`suffix` is {suffix!r}, which no marker has"
+            if not suffixed
+            else f"`suffix` is {suffix!r}, and not a sign with up to 64 letters, digits, `_` and `-` behind it",
+            "write what every marker has behind its name, such as `suffix: ':opensource'`, or remove the line",
+        )
     line_calls = about.get("line_calls", "")
     held = [name for name, state in states.items() if state.held]
     if line_calls and line_calls not in held:

@@ -79,6 +79,11 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "truth",
         "namespaced_names: true",
     ),
+    "suffix": Key(
+        "What every checkpoint writes at the end of its markers in another way: a sign, then letters and digits.",
+        "text",
+        "suffix: ':opensource'",
+    ),
     "longest_match": Key("Whether the longest of several markers wins.", "truth", "longest_match: true"),
     "same_path": Key(
         "JSON paths that stand for others.", "text by text", "same_path: {item.parameters: item.arguments}"

@@ -49,6 +49,7 @@ class Served:
         if self.why:
             logger.warning("toolgram: %s", self.why)
         self.tokens = _added_tokens(tokenizer)
+        self.fmt = self.fmt and self.fmt.with_suffix_of(self.tokens)
         self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
         self.eos_id = getattr(tokenizer, "eos_token_id", None)
         self._prompts = _generation_prompts(self.fmt)

@@ -1,0 +1,47 @@
+"""Formats whose markers end in a suffix that each checkpoint has of its own: `<think:opensource>`, `<think:6124c78e>`.
+
+Strategy: the two files are written for one suffix, which the machine file names (`suffix:`).  For another one they are
+read again with that in its place, so that parser, exported grammars and pages say the same.  Which suffix a server has,
+its special tokens tell, or the markers of a prompt: the last one, which the template has written behind all messages.
+A suffix is a few letters and digits, so nothing else of a file can change with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from toolgram.formats import Format, grammar_home
+from toolgram.spec import Literal
+from toolgram.spec_files import spec_from_texts
+
+_ANY = r"[A-Za-z0-9_-]{1,64}"
+_MOST_KEPT = 16  # formats with other suffixes
+
+
+def with_suffix_of(fmt: Format, texts: Iterable[str]) -> Format:
+    """The format with the suffix of the last marker in these texts; the format itself where there is no other."""
+    suffix, markers = fmt.spec.suffix, _markers(fmt)
+    for text in texts:
+        for match in markers.finditer(text):
+            suffix = match[match.lastindex or 0]
+    return fmt if suffix == fmt.spec.suffix else _with_suffix(fmt, suffix)
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _markers(fmt: Format) -> re.Pattern[str]:
+    """The markers of a format with any suffix, which is the group that matches."""
+    suffix = fmt.spec.suffix
+    texts = [shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)]
+    parts = [text.partition(suffix) for text in texts if suffix in text]
+    any_suffix = f"({re.escape(suffix[0])}{_ANY})"
+    return re.compile("|".join(re.escape(head) + any_suffix + re.escape(tail) for head, _, tail in parts))
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _with_suffix(fmt: Format, suffix: str) -> Format:
+    spec = fmt.spec
+    grammar, machine = (text.replace(spec.suffix, suffix) for text in (fmt.grammar_text, fmt.machine_text))
+    written = spec_from_texts(grammar, spec.grammar_path, machine, spec.machine_path, (str(grammar_home()),))
+    return Format(written, machine)

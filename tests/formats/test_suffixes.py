@@ -1,0 +1,85 @@
+"""Markers with the suffix of another checkpoint, which the special tokens or the prompt tell."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import toolgram
+from tests.integrations.tokenizers_for_tests import Pieces
+from tests.streams import assert_same_however_split
+from toolgram.integrations.served import Served
+
+FORMATS = [name for name in toolgram.format_names() if toolgram.get_format(name).spec.suffix]
+OTHER = ":b71c_9-d"
+EXAMPLE = "They want the weather."
+
+
+def other(fmt: toolgram.Format, text: str) -> str:
+    return text.replace(fmt.spec.suffix, OTHER)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_special_tokens_tell(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    tokens = {other(fmt, text): number for number, text in enumerate(fmt.program.literals.values())}
+    parser = fmt.parser(special_tokens=tokens)
+    parser.feed(other(fmt, fmt.example))
+    parser.close("stop")
+    wanted = fmt.parse(fmt.example, finish_reason="stop")
+    assert wanted.tool_calls
+    assert parser.message.content == wanted.content
+    assert parser.message.reasoning == wanted.reasoning
+    assert [(call.name, call.arguments) for call in parser.message.tool_calls] == [
+        (call.name, call.arguments) for call in wanted.tool_calls
+    ]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_last_marker_of_the_prompt_tells(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    output = other(fmt, fmt.example).split(f"<think{OTHER}>", 1)[-1]
+    for before in ("", "<think:of-a-user>", f"<think{fmt.spec.suffix}>"):
+        message = fmt.parse(output, prefix=f"{before}<think{OTHER}>", finish_reason="stop")
+        assert (message.reasoning or "").strip() == EXAMPLE
+        assert [call.status for call in message.tool_calls] == ["complete"] * 2
+    fmt = fmt.with_suffix_of([f"<think{OTHER}>"])
+    assert_same_however_split(fmt, other(toolgram.get_format(name), toolgram.get_format(name).example))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_stays_itself_where_nothing_else_is_told(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    for texts in ([], [""], [f"<think{fmt.spec.suffix}>"], ["<think>"], [f"<else{OTHER}>"], [f"<think{OTHER}"]):
+        assert fmt.with_suffix_of(texts) is fmt
+    assert fmt.with_suffix_of(["<think:" + "a" * 65 + ">", "<think:a b>", "<think:</arg_key>"]) is fmt
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_other_format_is_a_whole_one(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    found = fmt.with_suffix_of([f"<think{OTHER}>"])
+    assert found.name == name
+    assert found.example == other(fmt, fmt.example)
+    assert found.with_suffix_of([f"<tool_call{fmt.spec.suffix}>"]).example == fmt.example
+    assert pickle.loads(pickle.dumps(found)).example == found.example
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    exported = fmt.export("gbnf", tools=tools, tool_choice="required", prefix=f"<think{OTHER}>").text
+    assert OTHER in exported
+    assert fmt.spec.suffix not in exported
+
+
+def test_a_format_without_a_suffix_asks_for_none() -> None:
+    fmt = toolgram.get_format("hermes")
+    assert fmt.with_suffix_of(["<think:a>"]) is fmt
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_server_knows_it_from_its_tokenizer(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    texts = [other(fmt, text) for text in fmt.program.special.values()]
+    served = Served(Pieces(texts), name)
+    assert served.fmt is not None
+    assert served.fmt.spec.suffix == OTHER
+    assert {text for text in served.special_tokens if OTHER in text} == {text for text in texts if OTHER in text}
