@@ -49,7 +49,6 @@ class Served:
         if self.why:
             logger.warning("toolgram: %s", self.why)
         self.tokens = _added_tokens(tokenizer)
-        self.fmt = self.fmt and self.fmt.with_suffix_of(self.tokens)
         self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
         self.eos_id = getattr(tokenizer, "eos_token_id", None)
         self._prompts = _generation_prompts(self.fmt)
@@ -464,7 +463,7 @@ def _format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
     """The format and a warning, which may be empty. Never raises: a mistake here must not stop the server."""
     try:
         if name != AUTO:
-            return get_format(name), ""
+            return get_format(name).with_suffix_of(_added_tokens(tokenizer)), ""
         version = _mistral_version(tokenizer)
         if version is not None:
             return get_format("mistral_v11" if version >= MISTRAL_V11 else "mistral_v3"), ""
