@@ -190,9 +190,8 @@ class Format:
         Some checkpoints write a suffix of their own in every marker (`<think:6124c78e>`). `parser`, `parse`, `export`
         and `explain` ask for it themselves. The format itself where it knows no suffix, and where there is no other.
         """
-        if not self.spec.suffix:
-            return self
-        found: Format = late_import("with_suffix_of")(self, texts)
+        told = [text for text in texts if text] if self.spec.suffix else []
+        found: Format = late_import("with_suffix_of")(self, told) if told else self
         return found
 
     def reference_machine(self) -> ReferenceMachine:

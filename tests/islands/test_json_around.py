@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
-from tests.islands.test_json_repairs import OUTPUTS, REFUSED, REPAIRED
+from tests.islands.test_json_repairs import NOT_IN_STRINGS, OUTPUTS, REFUSED, REPAIRED
 from tests.json_prefix import is_json_prefix
 from tests.streams import assert_same_however_split
 from toolgram.events import ToolCallDelta
@@ -34,13 +34,24 @@ def encoded(name: str, written: str) -> str:
 @pytest.mark.parametrize("name", IN_STRINGS)
 @pytest.mark.parametrize(
     ("written", "meant"),
-    [case for case in REPAIRED if case[1]] + [("```json\n{'a': 1,}\n```", {"a": 1}), ("", {}), (" \n", {})],
+    [case for case in REPAIRED if case[1] and case[0] not in NOT_IN_STRINGS]
+    + [("```json\n{'a': 1,}\n```", {"a": 1}), ("", {}), (" \n", {})],
 )
 def test_arguments_in_a_string_are_repaired(name: str, written: str, meant: dict[str, Any]) -> None:
     message = assert_same_however_split(toolgram.get_format(name), encoded(name, written))
     (call,) = message.tool_calls
     assert (call.status, json.loads(call.arguments)) == ("complete", meant)
     assert {each.kind for each in message.anomalies} <= {"repaired_json"}
+
+
+@pytest.mark.parametrize("name", IN_STRINGS)
+@pytest.mark.parametrize("written", NOT_IN_STRINGS)
+def test_what_is_not_repaired_in_a_string_is_text_and_told(name: str, written: str) -> None:
+    text = encoded(name, written)
+    message = assert_same_however_split(toolgram.get_format(name), text)
+    assert not message.tool_calls
+    assert message.content is not None
+    assert json.dumps(written)[1:-1] in message.content
 
 
 @pytest.mark.parametrize("written", REFUSED)
