@@ -46,10 +46,11 @@ def _bare_json(result: DiffAnalysisResult) -> bool:
 
 
 def _told(marker: str) -> Callable[[DiffAnalysisResult], bool]:
-    """The template prints no calls, and has an example that begins with this marker."""
+    """The template prints no calls, and has an example of one as JSON, which begins with this marker."""
 
     def fits(result: DiffAnalysisResult) -> bool:
-        return result.told and result.markers.per_call_start.strip() == marker
+        as_json = result.tool_format is ToolFormat.JSON_NATIVE
+        return result.told and as_json and result.markers.per_call_start.strip() == marker
 
     return fits
 

@@ -3,7 +3,8 @@
 Strategy: the messages of verification are rendered by the template itself, not written from the analysis, so that this
 holds whatever the analysis has misunderstood.  Each shipped format reads them; one that gives all of them back is
 taken.  No name is asked for.  Only formats are loaded one of whose markers stands in messages with calls alone, those
-first that have the fewest other markers, and only while at least half of the time is left.
+first that have most of the markers there and then the fewest others, and only while at least half of the time is left:
+several may read the same messages, as some read what models write wrong, and the one that writes them so is meant.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> Recognised 
     text = "".join(message.output for message in messages if message.case.calls)
     plain = "".join(message.output for message in messages if not message.case.calls)
     names = [name for name in format_names() if any(_is_of_calls(each, text, plain) for each in markers_in_files(name))]
-    for name in sorted(names, key=lambda name: strange_markers(name, text)):
+    for name in sorted(names, key=lambda name: (-_own_markers(name, text), strange_markers(name, text))):
         if time_left() < SECONDS / 2:
             break
         look("looking for a shipped format that reads what the template renders")
@@ -75,6 +76,11 @@ def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> Recognised 
 def _is_of_calls(marker: str, text: str, plain: str) -> bool:
     """Whether a marker stands in messages with calls, and in no other: those of thoughts and turns tell nothing."""
     return marker in text and marker not in plain
+
+
+def _own_markers(name: str, text: str) -> int:
+    """How many markers of a shipped format stand in a text; those that only models write are none."""
+    return sum(marker in text for marker in markers_in_files(name))
 
 
 def strange_markers(name: str, text: str) -> int:
