@@ -11,7 +11,15 @@ from tests.export.engines import Engines
 from tests.export.measuring import TOOLS, tool
 from toolgram.export import TARGETS
 from toolgram.export.expressions import Forbidden, Step
-from toolgram.export.texts import BLANKS, excluded_words, fixed_words, literal_pattern, reaches_into, text_automaton
+from toolgram.export.texts import (
+    BLANKS,
+    excluded_words,
+    fixed_words,
+    joined_names,
+    literal_pattern,
+    reaches_into,
+    text_automaton,
+)
 
 for package in ("llguidance", "tvm_ffi", "numpy"):
     pytest.importorskip(package, reason="the engines are not here: make test installs them")
@@ -51,6 +59,23 @@ def test_words_say_what_patterns_do() -> None:
     assert excluded_words(Forbidden((prose,))) is None  # a word of prose is not taken away
     assert excluded_words(Forbidden((known, message))) == (("<|message|>",), ())  # it holds what is excluded
     assert excluded_words(Forbidden((literal_pattern("\nf("),), (literal_pattern("f("),))) == (("f(",), ())
+
+
+def test_names_that_must_not_begin_a_line_are_one_pattern() -> None:
+    called = tuple(literal_pattern(f"{name}(") for name in ("get_page", "get_time", "search", "sum"))
+    lines = tuple((*literal_pattern("\n"), *each) for each in called)
+    marked = literal_pattern("<x>")
+    joined = joined_names(Forbidden((marked, *lines), called))
+    assert (len(joined.patterns), len(joined.beginnings)) == (2, 1)
+    assert len(text_automaton(joined, "")) < 12 < len(text_automaton(Forbidden((marked, *lines), called), ""))
+    for text in ("get_page(", "a\nget_time(1)", "sum(", "a\n\nsearch(", "<x>", "a\nget_<x>"):
+        assert not taken(joined, text), text
+    for text in ("get_page", "see get_page(1)", "print(1)", "a\nprint(1)\nlen(2)", "get (", "a\nsumming up (1)", "f("):
+        assert taken(joined, text), text
+    assert joined_names(Forbidden(lines)) == Forbidden(lines)
+    assert joined_names(Forbidden((marked,), called)) == Forbidden((marked,), called)
+    few = Forbidden(lines[3:], called[3:])
+    assert joined_names(few) == few
 
 
 def test_a_pattern_may_be_complete_in_the_closer() -> None:

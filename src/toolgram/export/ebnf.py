@@ -8,6 +8,7 @@ without any compilation: there, free text is its automaton, and every count is w
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from toolgram.export.expressions import (
@@ -31,7 +32,7 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.regexes import regular
-from toolgram.export.texts import excluded_words, fixed_words, reaches_into
+from toolgram.export.texts import excluded_words, fixed_words, joined_names, reaches_into
 from toolgram.export.writing import Note, RuleWriter, ranges, written_ranges
 
 _MOST_COUNTED = 2000  # in llama.cpp
@@ -171,11 +172,22 @@ class EbnfWriter(RuleWriter):
         """Free text as the engine's dispatch, where words say what must not stand in it."""
         excluded = dispatched(expr, self.note)
         if excluded is None:
-            return self.text_and_closer(expr)
+            return self.text_and_closer(self._with_joined_names(expr))
         listed = ", ".join(map(self.literal, excluded)) + ("," if len(excluded) == 1 else "")
         body = f"TagDispatch(loop_after_dispatch=false, excludes=({listed}))" if excluded else "[^\\x00]*"
         name = self.rule(("text", frozenset(excluded)), "text", lambda: body)
         return f"({name} {self.literal(expr.closer)})" if expr.closer else name
+
+    def _with_joined_names(self, expr: Text) -> Text:
+        """A text whose automaton has few states, because each of them takes time to compile."""
+        joined = joined_names(expr.forbidden)
+        if joined == expr.forbidden:
+            return expr
+        self.note(
+            "no line of text begins with what looks like the name of a function with a parenthesis behind it, because "
+            "a call that stands alone on a line is read as one"
+        )
+        return replace(expr, forbidden=joined)
 
     def text_and_closer(self, expr: Text) -> str:
         """Free text by its automaton, which texts with different closers share, and the closer behind it.

@@ -73,6 +73,35 @@ def excluded_words(forbidden: Forbidden) -> tuple[tuple[str, ...], tuple[str, ..
     return kept, tuple(word for word in dict.fromkeys(wider) if word in kept)
 
 
+@lru_cache(maxsize=512)
+def joined_names(forbidden: Forbidden) -> Forbidden:
+    """The same with one pattern for all names that must not begin a line: a few states, however many names there are.
+
+    It excludes more: what begins with such characters as the names begin with, and goes on with theirs.
+    """
+    lines = [each for each in forbidden.patterns if _is_call_on_a_line(each)]
+    names = [each[1:-1] for each in lines]
+    if sum(map(len, names)) <= _JOINED + 1 or not all(each[1:] in forbidden.beginnings for each in lines):
+        return forbidden
+    fixed = min(_JOINED, *map(len, names))
+    head = tuple(Step(frozenset(_character(each[at]) for each in names)) for at in range(fixed))
+    rest = frozenset(_character(step) for each in names for step in each[fixed:])
+    body = (*head, *([Step(rest, repeated=True)] if rest else []), *literal_pattern("("))
+    called = {each[1:] for each in lines}
+    return Forbidden(
+        (*(each for each in forbidden.patterns if each not in lines), (*literal_pattern("\n"), *body)),
+        (*(each for each in forbidden.beginnings if each not in called), body),
+    )
+
+
+_JOINED = 4  # characters at the beginning of names that are told apart
+
+
+def _is_call_on_a_line(pattern: Pattern) -> bool:
+    ends = [_character(step) for step in (pattern[0], pattern[-1]) if _is_character(step)]
+    return len(pattern) > 2 and ends == ["\n", "("] and all(map(_is_character, pattern))
+
+
 def _character(step: Step) -> str:
     return next(iter(step.characters))
 
