@@ -91,6 +91,7 @@ class StateProgram:
     looks: dict[str, Expression] = field(default_factory=dict)  # trigger -> what follows where it closes a value
     again: Expression | None = None  # closing markers of a value that is closed already
     unclosed: frozenset[str] = frozenset()  # triggers before which a marker that closes the call was to come
+    closed: bool = False  # the marker that closes the call has come
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:
@@ -260,6 +261,7 @@ def _find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Coll
         if text in closers and text not in (*_BRACKETS, FENCE) and name not in {*(spec.stop or ()), *initial.row}
         and examples and all(text in example for example in examples)
     }  # fmt: skip
+    closed: list[StateProgram] = []
     for state in _behind_calls(states, triggers):
         owed = {trigger for trigger in triggers & state.row.keys() if state.row[trigger].dest is not state}
         if not owed or state.loops or UNCLOSED in state.row:
@@ -281,6 +283,11 @@ def _find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Coll
         others = {trigger for trigger, move in state.row.items() if move.dest is not state}
         others -= {name for name, text in texts_of.items() if text in closers}
         state.unclosed = frozenset(others - (inner - {TEXT, END, *(spec.stop or ())}))
+        closed += (state.row[trigger].dest for trigger in owed)
+    moves = [move for state in states.values() for move in state.row.values() if "end_call" in move.actions]
+    entered = {move.dest.name for move in moves if move.trigger not in texts_of}
+    for state in closed:
+        state.closed = not state.unclosed and state.name not in entered
     inside = {trigger for opened in begins.values() for trigger, move in opened.row.items() if move.dest is not opened}
     return frozenset(inside & initial.row.keys() - {TEXT, END, *(spec.stop or ())})
 

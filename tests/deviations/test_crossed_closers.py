@@ -110,6 +110,19 @@ def test_text_behind_a_call_is_text() -> None:
             assert (message.content, [call.status for call in message.tool_calls]) == (text, ["complete"])
 
 
+@pytest.mark.parametrize("text", [', "note": it rains', ',"name": "', ',"parameters": {', ", note: it rains"])
+def test_text_behind_the_closing_marker_of_a_call_is_no_member_of_it(text: str) -> None:
+    """And it does not take the next call into a string."""
+    for name, call in (
+        ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'),
+        ("deepseek_r1", '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'),
+        ("gemma4", "<|tool_call>call:f{a:1}<tool_call|>"),
+    ):
+        message = assert_same_however_split(toolgram.get_format(name), call + text + call)
+        assert (message.content, [call.status for call in message.tool_calls]) == (text, ["complete"] * 2)
+        assert not message.anomalies
+
+
 def test_what_is_cut_off_behind_a_bracket_that_does_not_fit_is_truncated() -> None:
     fmt = toolgram.get_format("mistral_v11")
     text = '[TOOL_CALLS]f[ARGS]{"a": [1}'
