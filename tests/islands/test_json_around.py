@@ -45,6 +45,16 @@ def test_arguments_in_a_string_are_repaired(name: str, written: str, meant: dict
 
 
 @pytest.mark.parametrize("name", IN_STRINGS)
+@pytest.mark.parametrize("escape", [r"\u001f", r"\u0041", r"\n", r"\u00e9"])
+def test_an_escape_behind_a_repair_is_read_whole_wherever_it_is_cut(name: str, escape: str) -> None:
+    """A backslash that escapes nothing is repaired when the next character comes, which is an escape of the string."""
+    text = OUTPUTS[name] % (r'"{\"b\": \"x\\' + escape + r'y\"}"')
+    message = assert_same_however_split(toolgram.get_format(name), text)
+    (call,) = message.tool_calls
+    assert json.loads(call.arguments) == {"b": "x\\" + json.loads(f'"{escape}"') + "y"}
+
+
+@pytest.mark.parametrize("name", IN_STRINGS)
 @pytest.mark.parametrize("written", NOT_IN_STRINGS)
 def test_what_is_not_repaired_in_a_string_is_text_and_told(name: str, written: str) -> None:
     text = encoded(name, written)

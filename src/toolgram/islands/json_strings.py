@@ -97,6 +97,8 @@ class JsonStringScanner:
                 at = at + fitting if plain or self.note else match.end()
                 break
             at = match.end()
+        if base + at < pos and not self.broken:
+            self.held = text[at : pos - base]  # an escape that a repair comes before is still to be read
         self.out = "".join(pieces)
         self.mark = base + produced if pieces else pos
         return max(base + at, pos)
