@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ class Expression:
         return self.match(text, pos)
 
 
-def over_text(firsts: str, ends: Iterable[str]) -> str:
+def over_text(firsts: str, ends: Sequence[str]) -> str:
     """Over text to where the first of `ends` matches (its group), or to the end. Each character is looked at once."""
     found, groups = "|".join(ends), "|".join(f"({end})" for end in ends)
     return rf"(?:[^{re.escape(firsts)}]++|(?!{found})[\s\S])*+(?:{groups})?+"
 
 
-def over_value(firsts: str, openings: Iterable[str], ends: Iterable[str]) -> FindMatch:
+def over_value(firsts: str, openings: Sequence[str], ends: Sequence[str]) -> FindMatch:
     """The same for text in which what begins like an end (`openings`) seldom is none: two expressions."""
     over = re.compile(rf"(?:[^{re.escape(firsts)}]++|(?!{'|'.join(openings)})[\s\S])*+").match
     end_at = re.compile(f"(?:{'|'.join(f'({end})' for end in ends)})?+").match
