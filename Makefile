@@ -7,6 +7,7 @@ READY := $(VENV)/.ready
 PEERS := .venv-peers
 RAY := .venv-ray
 SGLANG := .venv-sglang
+MLX := .venv-mlx
 NEWEST_VLLM := 0.33.0
 VLLM ?= $(NEWEST_VLLM)
 VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
@@ -15,7 +16,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz test-vllm test-vllm-http test-vllm-if-built test-sglang test-llama-cpp test-ray conformance scoreboard readme-table export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-ray conformance scoreboard readme-table export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +78,14 @@ $(SGLANG)/.ready: tests/integrations/sglang-requirements.txt
 
 $(SGLANG)/.installed: $(SGLANG)/.ready pyproject.toml # SGLang finds the plug-in by its entry point
 	$(SGLANG)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+test-mlx: $(MLX)/.ready ## the gateway before MLX-LM's own server on the CPU, with a tiny model (400 MB, one minute)
+	$(MLX)/bin/python -m pytest tests/gateway/test_mlx_server.py $(ARGS)
+
+$(MLX)/.ready: pyproject.toml tests/gateway/mlx-requirements.txt
+	$(PYTHON) -m venv $(MLX)
+	$(MLX)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,serve]' --requirement tests/gateway/mlx-requirements.txt
 	@touch $@
 
 test-ray: $(RAY)/.ready ## bulk on a real Ray cluster of two processes, and in pandas and datasets (900 MB, two minutes)

@@ -66,6 +66,7 @@ class Script:
     before: float = 0.0  # before it answers at all
     together: int = 0  # so many answers have to be open before one goes on
     kind: str = "llama.cpp"
+    listed: Sequence[str] = ("served",)  # the models that it has
     bodies: list[dict[str, Any]] = field(default_factory=list)
     hung_up: threading.Event = field(default_factory=threading.Event)
     open: int = 0
@@ -90,7 +91,7 @@ class Script:
         return JSONResponse({"version": "1", "model_path": "served"})
 
     async def models(self, request: Request) -> Response:
-        return JSONResponse({"data": [{"id": "served"}]})
+        return JSONResponse({"data": [{"id": name} for name in self.listed]})
 
     async def tokenize(self, request: Request) -> Response:
         body = await request.json()

@@ -350,7 +350,7 @@ def _wrong_broken(heard: Heard, trial: Trial) -> str:
     if any(isinstance(value(arguments), dict) for _, arguments in heard.calls):
         return "broken call looks complete"
     said = (heard.content or "") + "".join(name + arguments for name, arguments in heard.calls)
-    if "get_weather" not in said or "[1, 2" not in said or "}}" not in said:
+    if "get_weather" not in said or "[1, 2" not in said or '"day": }' not in said:
         return "broken call lost"
     return "broken call for json.loads" if trial.ask.pace is None and heard.calls else ""
 

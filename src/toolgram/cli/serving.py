@@ -30,6 +30,7 @@ class ServeOptions:
     template: str | None
     fmt: Format | None
     name: str | None
+    upstream_model: str | None
     host: str
     port: int
     calls: str
@@ -57,7 +58,7 @@ def serve(
     kind: Annotated[
         str | None,
         typer.Option(
-            metavar="KIND", help="What it is: llama.cpp, vllm, sglang, ollama, openai. Found out where not given."
+            metavar="KIND", help="What it is: llama.cpp, vllm, sglang, ollama, mlx, openai. Found out where not given."
         ),
     ] = None,
     model_files: Annotated[
@@ -69,6 +70,10 @@ def serve(
     grammar: Grammar = None,
     machine: Machine = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="The name of the model for clients.")] = None,
+    upstream_model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Its name at the server; the first that the server lists, where not given."),
+    ] = None,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen; anything but this machine needs TOOLGRAM_API_KEY.")
     ] = "127.0.0.1",
@@ -111,8 +116,8 @@ def serve(
     """
     fmt = load_chosen_format(format_name, grammar, machine)
     options = ServeOptions(
-        upstream, kind, model_files, gguf, template, fmt, name, host, port, calls, reasoning_key, constrain,
-        special_text, concurrent, seconds, record,
+        upstream, kind, model_files, gguf, template, fmt, name, upstream_model, host, port, calls, reasoning_key,
+        constrain, special_text, concurrent, seconds, record,
     )  # fmt: skip
     raise typer.Exit(run_gateway(options))
 
@@ -164,6 +169,7 @@ def _settings(options: ServeOptions) -> Any:
         files,
         options.fmt,
         options.name,
+        options.upstream_model,
         options.host,
         options.port,
         os.environ.get("TOOLGRAM_API_KEY") or None,

@@ -25,6 +25,7 @@ from toolgram.gateway.call_limit import CallLimit
 from toolgram.gateway.engine import Answer, answer_of, count_tokens
 from toolgram.gateway.errors import Refusal, unsupported
 from toolgram.gateway.model import Model, Prompt
+from toolgram.gateway.stop_texts import StopTexts
 from toolgram.gateway.upstreams import UPSTREAMS, Upstream
 from toolgram.message import Message
 
@@ -114,6 +115,7 @@ class Turn:
         self._parser = fmt.parser(tools=ask.tools or None, prefix=prompt.prefix)
         self._raw: list[str] = []
         self._calls = CallLimit(ask.parallel)
+        self._stops = StopTexts(() if gateway.upstream.stops else ask.stop)
         self.reason: str | None = None
         self.stopped_by: str | None = None
         self.usage = Usage()
@@ -133,17 +135,25 @@ class Turn:
             self.reason = piece.reason or self.reason
             if piece.stopped_by in self._ask.stop:
                 self.stopped_by = piece.stopped_by
-            if piece.text:
-                if self._gateway.record is not None:
-                    self._raw.append(piece.text)
-                events = self._calls.events(self._parser.feed(piece.text))
-                if events:
-                    yield events
-                if self._calls.over:
-                    break
+            if events := self._read(self._stops.feed(piece.text)):
+                yield events
+            if self._stops.found is not None:
+                self.reason, self.stopped_by = "stop", self._stops.found
+            if self._calls.over or self._stops.found is not None:
+                break
+        if not self._calls.over and (events := self._read(self._stops.end())):
+            yield events
         if not self._calls.over:
             yield self._calls.events(self._parser.close(self.reason))
         self._write_record()
+
+    def _read(self, text: str) -> list[Event]:
+        """The events of some text of the output."""
+        if not text:
+            return []
+        if self._gateway.record is not None:
+            self._raw.append(text)
+        return self._calls.events(self._parser.feed(text))
 
     def _write_record(self) -> None:
         record = self._gateway.record

@@ -39,7 +39,7 @@ class Found:
     template: str | None = None
     bos_token: str = ""
     eos_token: str = ""
-    model: str | None = None
+    models: tuple[str, ...] = ()
 
 
 def client_for(url: str, idle: float, key: str | None = None) -> httpx.AsyncClient:
@@ -70,12 +70,24 @@ async def look_at(client: httpx.AsyncClient, kind: str | None = None) -> Found:
             if "chat_template" not in said and "default_generation_settings" not in said:
                 continue
             path = _string(said.get("model_path")) or ""
-            model = _string(said.get("model_alias")) or path.replace("\\", "/").rpartition("/")[2] or None
+            model = _string(said.get("model_alias")) or path.replace("\\", "/").rpartition("/")[2]
             template = _string(said.get("chat_template"))
-            return Found(name, template, _token(said.get("bos_token")), _token(said.get("eos_token")), model)
-        model = _string(said.get("model_path")) if name == "sglang" else await _first_model(client)
-        return Found(name, model=model)
-    return Found(kind or "openai", model=await _first_model(client))
+            models = (model,) if model else ()
+            return Found(name, template, _token(said.get("bos_token")), _token(said.get("eos_token")), models)
+        model = _string(said.get("model_path")) or "" if name == "sglang" else ""
+        return Found(name, models=(model,) if model else await _models(client))
+    if kind == "mlx" or (kind is None and await _is_mlx(client)):
+        return Found("mlx")
+    return Found(kind or "openai", models=await _models(client))
+
+
+async def _is_mlx(client: httpx.AsyncClient) -> bool:
+    """Whether it is MLX-LM's server: it says nothing of itself, and is Python's own HTTP server."""
+    try:
+        response = await client.get("/health", timeout=10.0)
+        return bool(response.headers.get("server", "").startswith("BaseHTTP/") and response.json() == {"status": "ok"})
+    except (httpx.HTTPError, ValueError, RecursionError):
+        return False
 
 
 async def _asked(client: httpx.AsyncClient, path: str) -> Mapping[str, Any] | None:
@@ -89,11 +101,11 @@ async def _asked(client: httpx.AsyncClient, path: str) -> Mapping[str, Any] | No
     return said if isinstance(said, dict) else None
 
 
-async def _first_model(client: httpx.AsyncClient) -> str | None:
+async def _models(client: httpx.AsyncClient) -> tuple[str, ...]:
     said = await _asked(client, "/v1/models")
     listed = said.get("data") if said else None
-    first = listed[0] if isinstance(listed, list) and listed else None
-    return _string(first.get("id")) if isinstance(first, dict) else None
+    ids = [_string(each.get("id")) for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return tuple(each for each in ids if each)
 
 
 def _string(value: Any) -> str | None:

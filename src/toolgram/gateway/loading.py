@@ -40,8 +40,12 @@ def load_model(
     fmt: Format | None = None,
     name: str | None = None,
     special_text: SpecialText = "neutralise",
+    served: str | None = None,
 ) -> Model:
-    """The model behind a server. Raises ToolgramError where there is no template, or nothing can be made of it."""
+    """The model behind a server, for clients `name`, for the server `served`.
+
+    Raises ToolgramError where there is no template, or nothing can be made of it.
+    """
     if files is None:
         if not found.template:
             raise ToolgramError(
@@ -51,7 +55,8 @@ def load_model(
         files = TemplateFiles(found.template, found.bos_token, found.eos_token)
     bos, eos = files.bos_token or found.bos_token, files.eos_token or found.eos_token
     fmt = format_of(files, fmt)
-    return Model(name or found.model or "model", fmt, files.template, bos, eos, files.special, special_text)
+    served = served or (name if name in found.models else next(iter(found.models), None))
+    return Model(name or served or "model", fmt, files.template, bos, eos, files.special, special_text, served)
 
 
 def format_of(files: TemplateFiles, fmt: Format | None = None) -> Format:

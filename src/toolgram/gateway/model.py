@@ -46,7 +46,10 @@ class Prompt(NamedTuple):
 
 @dataclass
 class Model:
-    """A template and a format. `special` are the texts of its special tokens, as far as they are known."""
+    """A template and a format. `special` are the texts of its special tokens, as far as they are known.
+
+    Clients know it by `name`. `served` is its name at the server behind; None where that server tells none.
+    """
 
     name: str
     fmt: Format
@@ -55,6 +58,7 @@ class Model:
     eos_token: str = ""
     special: tuple[str, ...] = ()
     special_text: SpecialText = "neutralise"
+    served: str | None = None
     clock: Callable[[], datetime] = datetime.now
     stop: tuple[str, ...] = field(init=False)
     preserved: tuple[str, ...] = field(init=False)

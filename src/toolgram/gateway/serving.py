@@ -39,6 +39,7 @@ class Settings:
     files: TemplateFiles | None = None
     fmt: Format | None = None
     name: str | None = None
+    served: str | None = None  # the model's name at the server behind
     host: str = "127.0.0.1"
     port: int = 8765
     api_key: str | None = None
@@ -61,7 +62,7 @@ async def application(settings: Settings) -> tuple[Starlette, Gateway]:
     client = client_for(settings.upstream, settings.limits.idle, settings.upstream_key)
     try:
         found = await look_at(client, settings.kind)
-        model = load_model(found, settings.files, settings.fmt, settings.name, settings.special_text)
+        model = load_model(found, settings.files, settings.fmt, settings.name, settings.special_text, settings.served)
         record = recorder(settings.record) if settings.record else None
     except BaseException:
         await client.aclose()
@@ -94,7 +95,8 @@ async def serve(settings: Settings, say: Callable[[str], None]) -> None:
     app, gateway = await application(settings)
     model = gateway.model
     tools = "with tools" if model.takes_tools else "without tools"
-    say(f"{model.name}: format {model.fmt.name}, {tools}; {gateway.kind} at {settings.upstream}")
+    served = f", which knows it as {model.served}" if model.served not in (None, model.name) else ""
+    say(f"{model.name}: format {model.fmt.name}, {tools}; {gateway.kind} at {settings.upstream}{served}")
     address = f"http://{settings.host}:{settings.port}"
     say(f"listening on {address}/v1 (OpenAI) and {address} (Anthropic)")
     config = uvicorn.Config(

@@ -35,7 +35,7 @@ Read: TypeAlias = Callable[[Mapping[str, Any]], Piece]
 
 @dataclass(frozen=True)
 class Upstream:
-    """A kind of server. `target` is the export that it takes; `counts` whether it can count tokens."""
+    """A kind of server. `target` is the export that it takes."""
 
     path: str
     body: Body
@@ -43,6 +43,7 @@ class Upstream:
     target: str | None = None
     count: tuple[str, str] | None = None  # the path that counts tokens, and the field of the text
     lines: bool = False  # its stream is lines of JSON, and no server-sent events
+    stops: bool = True  # it stops at a text, however the model spells it
 
 
 def _sampling(ask: Ask, *names: str) -> dict[str, Any]:
@@ -109,7 +110,7 @@ def _llama_read(said: Mapping[str, Any]) -> Piece:
 
 def _completions_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) -> dict[str, Any]:
     return {
-        "model": model.name,
+        **({"model": model.served} if model.served else {}),
         "prompt": prompt.text,
         "max_tokens": ask.limit or MOST_TOKENS,
         "stream": True,
@@ -146,6 +147,12 @@ def _completions_read(said: Mapping[str, Any]) -> Piece:
     return Piece(_text(choice.get("text")), _reason(choice.get("finish_reason")), word, counted)
 
 
+def _mlx_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) -> dict[str, Any]:
+    """Its name for the model that it was started with is always the same; its list begins with others."""
+    body = _completions_body(model, prompt, ask, grammar)
+    return body | {"model": model.served or "default_model", "stop": list(model.stop)}
+
+
 # --- Ollama ----------------------------------------------------------------------------------------------------------
 
 
@@ -155,7 +162,7 @@ def _ollama_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None)
     if "repetition_penalty" in ask.sampling:
         options["repeat_penalty"] = ask.sampling["repetition_penalty"]
     text = _without_bos(model, prompt)
-    return {"model": model.name, "prompt": text, "raw": True, "stream": True, "options": options}
+    return {"model": model.served or model.name, "prompt": text, "raw": True, "stream": True, "options": options}
 
 
 def _ollama_read(said: Mapping[str, Any]) -> Piece:
@@ -208,5 +215,6 @@ UPSTREAMS: Mapping[str, Upstream] = {
     "vllm": Upstream("/v1/completions", _vllm_body, _completions_read, "structural_tag", ("/tokenize", "prompt")),
     "sglang": Upstream("/generate", _sglang_body, _sglang_read, "structural_tag"),
     "ollama": Upstream("/api/generate", _ollama_body, _ollama_read, lines=True),
+    "mlx": Upstream("/v1/completions", _mlx_body, _completions_read, stops=False),
     "openai": Upstream("/v1/completions", _completions_body, _completions_read),
 }

@@ -1,0 +1,124 @@
+"""A model whose weights are a script: a character of the prompt chooses what it says. Its files are safetensors.
+
+Strategy: where a server takes no grammar, random weights never write a call. So the weights of a Llama of one layer are
+written by hand. An embedding has a 1 in the dimension of its token; attention looks at all tokens alike and carries on
+only which scripts were chosen; the last matrix makes the token that follows in a script the most likely, and among the
+tokens that follow in several scripts, that of the chosen one. The tokens are bytes, the markers, and for each script
+its own pieces, so that no token of a script has two successors. Sampled greedily, the model says its script, through
+all of a server's own code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+BEGIN, END = "<|im_start|>", "<|im_end|>"
+_ONE_HEAD = 64
+_FOLLOWS, _CHOSEN, _CARRIED = 1_000.0, 10.0, 100.0
+
+
+class Script(NamedTuple):
+    """What is said behind a prompt that has the character `key` and ends with a line break.
+
+    No piece stands twice in a script. With `circles` the last one is said for ever.
+    """
+
+    key: str
+    pieces: Sequence[str]
+    circles: bool = False
+
+
+def write_model(folder: Path, scripts: Sequence[Script], markers: Sequence[str], template: str) -> None:
+    """The files of a model. `markers` are tokens of the vocabulary, each of them one piece where a script says it."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    letters = _letters()
+    vocabulary = {letters[number]: number for number in range(256)}
+    for script in scripts:
+        for piece in script.pieces:
+            if piece not in (*markers, END):
+                vocabulary.setdefault("".join(letters[each] for each in piece.encode()), len(vocabulary))
+    core = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    core.decoder = decoders.ByteLevel()
+    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in (BEGIN, END)])
+    core.add_tokens([AddedToken(text, special=False, normalized=False) for text in markers])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token=END)
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(folder)
+    ids = core.get_vocab()
+
+    def token(piece: str) -> int:
+        spelled = "".join(letters[each] for each in piece.encode())
+        return int(ids[piece] if piece in markers or piece == END else ids[spelled])
+
+    spoken = {}
+    for script in scripts:
+        last = script.pieces[-1] if script.circles else END
+        spoken[script.key] = [vocabulary[letters[ord("\n")]], *map(token, script.pieces), token(last)]
+    _save(folder, len(ids), spoken, {key: vocabulary[letters[ord(key)]] for key in spoken}, ids[END])
+
+
+def _save(folder: Path, size: int, spoken: Mapping[str, Sequence[int]], keys: Mapping[str, int], end: int) -> None:
+    """The weights, and the configuration that goes with them."""
+    width = -(-(size + len(spoken)) // _ONE_HEAD) * _ONE_HEAD
+    embedding = np.eye(size, width, dtype=np.float32)
+    last = np.zeros((size, width), np.float32)
+    value = np.zeros((width, width), np.float32)
+    for place, (key, tokens) in enumerate(spoken.items()):
+        value[size + place, keys[key]] = 1
+        for before, after in pairwise(tokens):
+            last[after, before] = _FOLLOWS
+            last[after, size + place] = _CHOSEN
+    nothing = np.zeros((width, width), np.float32)
+    one = np.ones(width, np.float32)
+    layer = "model.layers.0"
+    tensors = {
+        "model.embed_tokens.weight": embedding,
+        "model.norm.weight": one,
+        "lm_head.weight": last,
+        f"{layer}.input_layernorm.weight": one,
+        f"{layer}.post_attention_layernorm.weight": one,
+        f"{layer}.self_attn.q_proj.weight": nothing,
+        f"{layer}.self_attn.k_proj.weight": nothing,
+        f"{layer}.self_attn.v_proj.weight": value,
+        f"{layer}.self_attn.o_proj.weight": np.eye(width, dtype=np.float32) * _CARRIED,
+        **{f"{layer}.mlp.{name}_proj.weight": nothing for name in ("gate", "up", "down")},
+    }
+    _write_safetensors(folder / "model.safetensors", tensors)
+    configuration = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": width,
+        "intermediate_size": width,
+        "num_hidden_layers": 1,
+        "num_attention_heads": width // _ONE_HEAD,
+        "num_key_value_heads": width // _ONE_HEAD,
+        "rms_norm_eps": 1e-6,
+        "vocab_size": size,
+        "max_position_embeddings": 8192,
+        "tie_word_embeddings": False,
+        "torch_dtype": "float32",
+        "eos_token_id": end,
+    }
+    (folder / "config.json").write_text(json.dumps(configuration), encoding="utf-8")
+
+
+def _write_safetensors(path: Path, tensors: Mapping[str, np.ndarray]) -> None:
+    from safetensors.numpy import save_file
+
+    save_file({name: np.ascontiguousarray(each) for name, each in tensors.items()}, path, metadata={"format": "pt"})
+
+
+def _letters() -> dict[int, str]:
+    """The letter that stands for each byte in vocabularies of GPT-2's kind."""
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+    return dict(bytes_to_unicode())

@@ -1,0 +1,245 @@
+"""The gateway in front of MLX-LM's own server on a CPU, through the real clients: `make test-mlx`.
+
+The model's weights are a script, so what has to be heard is known, and MLX computes, samples, decodes and streams it.
+The server takes no grammar. Its completions leave out what it knows as markers itself, and the tests hold what
+`docs/serve.md` says of that: with a chat template that names none it knows of no calls; a thought that the model opens
+with a token is left out in any case, and one that the prompt opens is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mlx_lm", reason="MLX-LM is not here: `make test-mlx` builds an environment with it")
+
+import anthropic
+import httpx
+import openai
+
+from tests.gateway.scripted_weights import END, Script, write_model
+from tests.gateway.servers import TEMPLATE, application_for, running
+from toolgram.derive.sources import pretrained_source
+from toolgram.gateway.loading import files_of
+from toolgram.gateway.serving import Settings
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+ARGUMENTS = {"day": "monday", "note": "Grüße, 世界"}
+_CALL = ('\n{"na', 'me": "bo', 'ok", "argum', 'ents": {"d', 'ay": "mon', 'day", "note": "Gr', "üße, 世", '界"}}\n')
+TEXT, CALL, THOUGHT, ENDLESS, OPENED = "^", "~", "`", "@", "$"
+SCRIPTS = (
+    Script(TEXT, ("It is ", "sunny in ", "Zürich", ", and warm.")),
+    Script(CALL, ("I book", " it.\n", "<tool_call>", *_CALL, "</tool_call>")),
+    Script(THOUGHT, ("<think>", "\nMonday", " is free.\n", "</think>", "\n\nLet me", " book.")),
+    Script(ENDLESS, ("Once ", "upon ", "a time, ", "again "), circles=True),
+    Script(OPENED, ("Tuesday", " is not.\n", "</think>", "\n\nMonday, then.\n", "<tool_call>", *_CALL, "</tool_call>")),
+)
+MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
+# MLX-LM looks for the text in the comment, and then takes calls for its own.
+KNOWN = "{# tool_call.name #}" + TEMPLATE
+THINKING = KNOWN.replace(
+    "{{- '<|im_start|>assistant\\n' }}\n    {%- if enable",
+    "{{- '<|im_start|>assistant\\n<think>\\n' }}\n    {%- if enable",
+)
+FUNCTION: dict[str, Any] = {
+    "name": "book",
+    "description": "d",
+    "parameters": {"type": "object", "properties": {"day": {"type": "string"}, "note": {"type": "string"}}},
+}
+TOOLS: Any = [{"type": "function", "function": FUNCTION}]
+
+
+def asking(key: str) -> Any:
+    return [{"role": "user", "content": f"Book {key}"}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("mlx") / "model"
+    made.mkdir()
+    write_model(made, SCRIPTS, MARKERS, KNOWN)
+    return made
+
+
+@contextmanager
+def mlx_server(folder: Path, *flags: str) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "mlx_lm", "server", "--model", str(folder), "--port", str(port), *flags]
+    log = folder.parent / f"{port}.log"
+    with log.open("w") as file:
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        until = time.monotonic() + 120
+        while not _answers(address):
+            assert process.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < until, log.read_text()[-3000:]
+            time.sleep(0.2)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}/health", timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[str]:
+    with mlx_server(folder, "--chat-template", "{{ messages }}") as address:
+        yield address
+
+
+@contextmanager
+def gateway(server: str, folder: Path, template: str = KNOWN) -> Iterator[str]:
+    files = files_of(pretrained_source(folder))._replace(template=template)
+    app, made = asyncio.run(application_for(Settings(server, files=files, name="tiny")))
+    assert made.kind == "mlx"
+    assert END in files.special
+    with running(app) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def served(server: str, folder: Path) -> Iterator[str]:
+    with gateway(server, folder) as address:
+        yield address
+
+
+def chat(address: str) -> Any:
+    return openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0, timeout=60)
+
+
+def messages(address: str) -> Any:
+    return anthropic.Anthropic(base_url=address, api_key="x", max_retries=0, timeout=60)
+
+
+def test_text_and_its_end(served: str) -> None:
+    with chat(served) as client:
+        asked: Any = {"model": "tiny", "messages": asking(TEXT)}
+        whole = client.chat.completions.create(**asked)
+        assert whole.choices[0].message.content == "It is sunny in Zürich, and warm."
+        assert (whole.choices[0].finish_reason, whole.usage.completion_tokens) == ("stop", 5)
+        chunks = list(client.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}))
+        assert (
+            "".join(each.choices[0].delta.content or "" for each in chunks if each.choices)
+            == "It is sunny in Zürich, and warm."
+        )
+        assert chunks[-1].usage.completion_tokens == 5
+
+
+def test_a_call_in_three_apis_whole_and_streamed(served: str) -> None:
+    with chat(served) as client:
+        asked: Any = {"model": "tiny", "messages": asking(CALL), "tools": TOOLS}
+        whole = client.chat.completions.create(**asked).choices[0]
+        with client.chat.completions.stream(**asked) as stream:
+            streamed = stream.get_final_completion().choices[0]
+        for choice in (whole, streamed):
+            assert (choice.finish_reason, choice.message.content) == ("tool_calls", "I book it.")
+            (call,) = choice.message.tool_calls
+            assert (call.function.name, json.loads(call.function.arguments)) == ("book", ARGUMENTS)
+        flat: Any = [{"type": "function", **FUNCTION, "strict": False}]
+        asked = {"model": "tiny", "input": f"Book {CALL}", "tools": flat}
+        response = client.responses.create(**asked)
+        with client.responses.stream(**asked) as stream:
+            live = stream.get_final_response()
+        for each in (response, live):
+            assert each.status == "completed"
+            (item,) = [item for item in each.output if item.type == "function_call"]
+            assert json.loads(item.arguments) == ARGUMENTS
+    with messages(served) as client:
+        tool: Any = {"name": "book", "input_schema": FUNCTION["parameters"]}
+        asked = {"model": "tiny", "max_tokens": 100, "messages": asking(CALL), "tools": [tool]}
+        said = client.messages.create(**asked)
+        with client.messages.stream(**asked) as stream:
+            final = stream.get_final_message()
+        for each in (said, final):
+            assert [block.type for block in each.content] == ["text", "tool_use"]
+            assert (each.stop_reason, each.content[1].input) == ("tool_use", ARGUMENTS)
+
+
+@pytest.mark.parametrize("limit", range(1, 13))
+def test_a_call_cut_at_every_token(served: str, limit: int) -> None:
+    with chat(served) as client:
+        asked: Any = {"model": "tiny", "messages": asking(CALL), "tools": TOOLS, "max_tokens": limit}
+        whole = client.chat.completions.create(**asked).choices[0]
+        streamed = [each.choices[0] for each in client.chat.completions.create(**asked, stream=True)]
+    assert whole.finish_reason == "length" == streamed[-1].finish_reason
+    said = whole.message.content or ""
+    raw = "I book it.\n<tool_call>\n{"  # a call without a name is text
+    assert raw.startswith(said) or said.startswith(raw)
+    calls = [call for each in streamed for call in each.delta.tool_calls or ()]
+    written = "".join(call.function.arguments or "" for call in calls)
+    assert json.dumps(ARGUMENTS, ensure_ascii=False).startswith(written)
+
+
+def test_a_stop_string_that_the_model_spells_by_other_tokens(served: str) -> None:
+    with chat(served) as client:
+        said = client.chat.completions.create(model="tiny", messages=asking(TEXT), stop=["Zürich"], n=2)
+        assert [each.message.content for each in said.choices] == ["It is sunny in "] * 2
+        assert {each.finish_reason for each in said.choices} == {"stop"}
+
+
+def test_a_client_that_leaves_ends_the_answer(served: str) -> None:
+    with chat(served) as client:
+        stream = client.chat.completions.create(model="tiny", messages=asking(ENDLESS), max_tokens=20_000, stream=True)
+        for _ in zip(range(5), stream, strict=False):
+            pass
+        stream.close()
+        began = time.monotonic()
+        said = client.chat.completions.create(model="tiny", messages=asking(TEXT))
+        assert said.choices[0].finish_reason == "stop"
+        assert time.monotonic() - began < 20
+
+
+def test_a_call_that_must_be_made_is_refused_since_nothing_holds_the_model_to_it(served: str) -> None:
+    with chat(served) as client, pytest.raises(openai.BadRequestError, match="takes no grammar"):
+        client.chat.completions.create(model="tiny", messages=asking(CALL), tools=TOOLS, tool_choice="required")
+
+
+def test_a_thought_that_the_prompt_opens_is_heard(server: str, folder: Path) -> None:
+    with gateway(server, folder, THINKING) as address, chat(address) as client:
+        for said in (
+            client.chat.completions.create(model="tiny", messages=asking(OPENED), tools=TOOLS).choices[0].message,
+            _final(client, messages=asking(OPENED), tools=TOOLS),
+        ):
+            assert said.reasoning_content.strip() == "Tuesday is not."
+            assert said.content == "Monday, then."
+            assert json.loads(said.tool_calls[0].function.arguments) == ARGUMENTS
+
+
+def _final(client: Any, **asked: Any) -> Any:
+    with client.chat.completions.stream(model="tiny", **asked) as stream:
+        return stream.get_final_completion().choices[0].message
+
+
+def test_mlx_leaves_a_thought_out_that_the_model_opens(served: str) -> None:
+    with chat(served) as client:
+        said = client.chat.completions.create(model="tiny", messages=asking(THOUGHT)).choices[0].message
+    assert said.content.strip() == "Let me book."
+    assert not getattr(said, "reasoning_content", None)
+
+
+def test_mlx_leaves_calls_out_where_its_template_names_their_markers(folder: Path) -> None:
+    with mlx_server(folder) as address, gateway(address, folder) as before, chat(before) as client:
+        said = client.chat.completions.create(model="tiny", messages=asking(CALL), tools=TOOLS).choices[0].message
+    assert (said.content.strip(), said.tool_calls) == ("I book it.", None)

@@ -1,0 +1,42 @@
+"""The name that clients know a model by, and the one that the server behind knows it by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.gateway.servers import TEMPLATE, Script, gateway_to, post
+from toolgram.gateway.loading import TemplateFiles
+
+FILES = TemplateFiles(TEMPLATE, eos_token="<|im_end|>")
+ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+@pytest.mark.parametrize("kind", ["openai", "vllm", "ollama"])
+@pytest.mark.parametrize(
+    ("listed", "given", "asked", "heard"),
+    [
+        (["served"], {}, "served", "served"),
+        (["served"], {"name": "mine"}, "served", "mine"),
+        (["first", "second"], {"name": "second"}, "second", "second"),
+        (["first", "second"], {"name": "mine", "served": "second"}, "second", "mine"),
+        (["first"], {"served": "not-listed"}, "not-listed", "not-listed"),
+    ],
+)
+def test_clients_and_the_server_have_their_own_name(
+    kind: str, listed: list[str], given: dict[str, str], asked: str, heard: str
+) -> None:
+    script = Script(kind=kind, listed=listed)
+    with gateway_to(script, files=FILES, **given) as (address, _):
+        said = post(f"{address}/v1/chat/completions", json=ASK).json()
+    assert script.bodies[0]["model"] == asked
+    assert said["model"] == heard
+
+
+def test_a_server_that_lists_no_model_is_asked_for_none() -> None:
+    script = Script(kind="openai", listed=[])
+    with gateway_to(script, files=FILES) as (address, _):
+        said = post(f"{address}/v1/chat/completions", json=ASK).json()
+    assert "model" not in script.bodies[0]
+    assert said["model"] == "model"
