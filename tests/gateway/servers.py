@@ -35,7 +35,13 @@ TEMPLATE = (Path(__file__).parent / "chatml.jinja").read_text()
 def running(app: Any) -> Iterator[str]:
     """The address of an application that runs in a thread."""
     config = uvicorn.Config(
-        app, port=0, log_level="critical", access_log=False, timeout_graceful_shutdown=1, timeout_keep_alive=KEEP_ALIVE
+        app,
+        port=0,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=KEEP_ALIVE,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -82,6 +88,8 @@ class Script:
         paths = {"llama.cpp": "/props", "sglang": "/model_info", "ollama": "/api/version", "vllm": "/version"}
         if self.kind in paths:
             routes.append(Route(paths[self.kind], self.about))
+        if self.kind == "mlx":
+            routes.append(Route("/health", self.health))
         return Starlette(routes=routes)
 
     async def about(self, request: Request) -> Response:
@@ -89,6 +97,9 @@ class Script:
             said: dict[str, Any] = {"chat_template": TEMPLATE, "model_path": "/models/tiny.gguf", "bos_token": "<s>"}
             return JSONResponse({**said, "eos_token": "<|im_end|>", "default_generation_settings": {}})
         return JSONResponse({"version": "1", "model_path": "served"})
+
+    async def health(self, request: Request) -> Response:
+        return JSONResponse({"status": "ok"}, headers={"Server": "BaseHTTP/0.6 Python/3.11.9"})
 
     async def models(self, request: Request) -> Response:
         return JSONResponse({"data": [{"id": name} for name in self.listed]})
