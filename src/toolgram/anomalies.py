@@ -20,7 +20,7 @@ KINDS: Mapping[str, str] = {
     "repaired_python": "no literal of Python: a set is a list, `07` is 7, an expression is a string of its source",
     "unopened_reasoning": "a marker closes reasoning that nothing opened; it is dropped",
     "assumed_reasoning": "the prompt opened reasoning, and nothing closed it",
-    "unusual_form": "a call in a form that the family writes by mistake",
+    "unusual_form": "a call in a form that the family writes by mistake; a member beside its arguments is dropped",
     # kept as written
     "repeated_argument": "an argument of this name came before; both are passed on",
     "undeclared_argument": "no parameter of this name was declared; its value is read as text",

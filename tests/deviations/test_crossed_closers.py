@@ -85,18 +85,79 @@ DECLARED = [
 ]
 
 
-@pytest.mark.parametrize("name", [name for name in ENVELOPES if name not in BARE])
-def test_a_parameter_beside_the_arguments(name: str) -> None:
-    """It may be an argument, or not: an anomaly says where it stands. What is no parameter is dropped, as before."""
-    fmt = toolgram.get_format(name)
+MEMBERS = {  # a key beside the arguments, and its value
+    "days": "2",
+    "other": '{"days": [2, "}"]}',
+    "arguments": '{"days": 2}',
+    "name": '"get_time"',
+    "get_rain": "{}",
+}
+
+
+@pytest.mark.parametrize("key", MEMBERS)
+@pytest.mark.parametrize("name", [*ENVELOPES, "apertus"])
+def test_a_member_beside_the_arguments(name: str, key: str) -> None:
+    """It may be an argument or another call, or not: it is dropped, and an anomaly says where it stands."""
     for prefix, example in examples(name):
-        if name == "apertus":
-            continue  # its objects have no such members
-        for key, kinds in (("days", ["unusual_form"]), ("other", [])):
-            text = example.replace(ARGUMENTS, f'{ARGUMENTS}, "{key}": 2', 1)
-            message = assert_same_however_split(fmt, text, prefix=prefix, tools=DECLARED)
-            assert message.tool_calls[0].arguments == ARGUMENTS
-            assert [anomaly.kind for anomaly in message.anomalies if anomaly.text == key] == kinds
+        text = example.replace(ARGUMENTS, f'{ARGUMENTS}, "{key}": {MEMBERS[key]}', 1)
+        for tools in (None, DECLARED):
+            check_member(name, prefix, text, key, tools)
+
+
+@pytest.mark.parametrize("name", [*ENVELOPES, "apertus"])
+def test_a_member_behind_a_bracket_that_came_too_early(name: str) -> None:
+    """Whether or not the brackets balance at the end."""
+    early = '{"city": {"a": 1}}, "days": 2'
+    for prefix, example in examples(name):
+        for brackets in ("", "}"):
+            check_member(name, prefix, example.replace(ARGUMENTS, early + brackets, 1), "days", None)
+
+
+def check_member(name: str, prefix: str, text: str, key: str, tools: Any) -> None:
+    message = assert_same_however_split(toolgram.get_format(name), text, prefix=prefix, tools=tools)
+    assert message.tool_calls[0].name == "get_weather"
+    assert [text[each.start :].startswith(f'"{key}"') for each in message.anomalies if each.text == key] == [True]
+    assert [(each.kind, each.call) for each in message.anomalies if each.text == key] == [("unusual_form", 0)]
+
+
+@pytest.mark.parametrize("member", [
+    '"type": "tool"', '"type": "func"', r'"type": "\u0067o"', '"type": null', '"id": 5', '"id": {"a": [1]}',
+])  # fmt: skip
+@pytest.mark.parametrize("name", ENVELOPES)
+def test_a_known_key_with_a_value_that_it_never_has(name: str, member: str) -> None:
+    """The member is dropped like any other; what follows is read."""
+    for prefix, example in examples(name):
+        wanted = read(name, prefix, example)
+        message = read(name, prefix, example.replace(ARGUMENTS, f"{ARGUMENTS}, {member}", 1))
+        assert [call.name for call in message.tool_calls] == [call.name for call in wanted.tool_calls]
+        assert message.content == wanted.content
+        assert [(each.kind, each.text) for each in message.anomalies] == [("unusual_form", member.split('"')[1])]
+
+
+def test_a_member_that_is_dropped_is_read_on_from_a_snapshot() -> None:
+    call = '<tool_call>{"name": "f", "arguments": {}, "other": "a\\"b", "type": "tool", "id": 12}</tool_call>'
+    fmt = toolgram.get_format("hermes")
+    for at in range(len(call)):
+        parser = fmt.parser()
+        parser.feed(call[:at])
+        found = parser.take_anomalies()
+        parser = fmt.restore(parser.snapshot())
+        parser.feed(call[at:])
+        parser.close()
+        found += parser.take_anomalies()
+        assert [each.text for each in found] == ["other", "type", "id"]
+
+
+def test_a_member_beside_the_arguments_of_one_call_in_a_list_that_is_no_json() -> None:
+    text = '<|tool_call_start|>[{"name": "get_weather", "arguments": {"city": "Paris"}, "days": 2}]<|tool_call_end|>'
+    check_member("lfm2", "", text, "days", None)
+
+
+def test_a_member_beside_a_list_of_calls() -> None:
+    call = '{"name": "get_weather", "arguments": {"city": "Paris"}, "days": 2}'
+    message = read("hermes", "", f'<tool_call>{{"tool_calls": [{call}], "other": 3}}</tool_call>')
+    assert [each.text for each in message.anomalies] == ['"tool_calls"', "days", "other"]
+    assert [call.arguments for call in message.tool_calls] == [ARGUMENTS]
 
 
 def test_text_behind_a_call_is_text() -> None:

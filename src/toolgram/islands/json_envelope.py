@@ -149,10 +149,23 @@ class Envelope:
         else:
             self._trail = f"[{objects}0"
 
+    def leave_value(self) -> None:
+        """The value of the last key is read as that of another one: that key is read, and no colon behind it."""
+        self.settle()
+        trail = self.feed.trail if self.feed is not None else self._trail
+        self.feed, self._trail, self.token = None, f'{trail},""', ""
+
     @property
     def depth(self) -> int:
         """How many brackets are open around a member of the call's object."""
         return len(self.outside) + len(self.parents) + (1 if self.in_list else 0)
+
+    @property
+    def in_token(self) -> bool:
+        """Whether a string or a scalar of the envelope itself has begun, and is not whole."""
+        scanner = self.scanner
+        inside = (scanner.in_string and self.string is None) or (not scanner.in_string and scanner.state >= SCALARS)
+        return inside and len(scanner.stack) == self.depth
 
     def enter_list(self) -> None:
         """A list of calls has begun as the value of a member: it is read as if nothing stood around it."""
@@ -271,10 +284,9 @@ class Envelope:
         fits &= bool(self.member) == bool(self.outside)
         fits &= self.string is None or isinstance(self.string, JsonStringScanner)
         fits &= self.python is None or (type(self.python).__name__ == "PythonScanner" and not self.python.alone)
-        if scanner.in_string and self.string is None and len(scanner.stack) == self.depth:
-            fits &= _PART_OF_STRING(self.token) is not None
-        elif scanner.state >= SCALARS and len(scanner.stack) == self.depth:
-            fits &= _PART_OF_SCALAR(self.token) is not None
+        if self.token and self.in_token:  # that of a member that belongs to no call is dropped as it comes
+            part = _PART_OF_STRING if scanner.in_string else _PART_OF_SCALAR
+            fits &= part(self.token) is not None
         else:
             fits &= not self.token
         if not fits:

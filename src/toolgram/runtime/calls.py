@@ -202,11 +202,6 @@ class Calls:
             return None
         return declared.types_for(self.key)
 
-    def is_parameter(self, name: str) -> bool:
-        """Whether a call is open, and its function has a parameter of this name."""
-        declared = self.declared() if self.index is not None and self.names else None
-        return declared is not None and name in declared.types
-
     def place(self) -> Place:
         """What is declared for the value that is being read, and for what is inside it."""
         from toolgram.parameters import UNDECLARED

@@ -144,7 +144,8 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
         if limit > pos:
             scanner.step(text[pos:limit], 0)
             envelope.source += stream.source.take(text, pos, limit)
-        stream.unexpected_input(scanner)
+        if not _ignores_member(stream, envelope):
+            stream.unexpected_input(scanner)
         return limit
     end = scanner.step(text, pos) if limit == len(text) else pos + scanner.step(text[pos:limit], 0)
     if scanner.broken or len(envelope.source) > MAX_TOKEN:
@@ -192,7 +193,8 @@ def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:
     else:
         fits = f"{kind} {path}" in row or (kind == "string" and path in stream.state.values)
     if not fits:
-        stream.unexpected_input(envelope.scanner)
+        if not _ignores_member(stream, envelope):
+            stream.unexpected_input(envelope.scanner)
         return False
     if kind == "string" and f"string {path}" in row and row[f"string {path}"].dest.meaning == "arguments":
         envelope.string = JsonStringScanner(envelope.repairs)
@@ -200,6 +202,16 @@ def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:
         stream.source.unconfirmed = True
         stream.source.opening = stream.source.take(character, 0, 1)
         stream.reader = "encoded"
+    return True
+
+
+def _ignores_member(stream: Stream, envelope: Envelope) -> bool:
+    """Whether the value that has begun is dropped, with its member: any other member may stand here as well."""
+    if "map_key" not in stream.state.row or not envelope.parents or envelope.scanner.in_key:
+        return False
+    stream.events.note("unusual_form", envelope.path.rpartition(".")[2])
+    envelope.leave_value()
+    stream.fire("map_key", "")
     return True
 
 
@@ -350,6 +362,11 @@ def _take_string(stream: Stream, envelope: Envelope, source: str, whole: bool) -
         if trigger not in stream.state.row:
             trigger = plain
         move = stream.state.row.get(trigger)
+        if move is None and _ignores_member(stream, envelope):
+            envelope.settle()
+            text, envelope.source = envelope.source, ""
+            stream.fire("value_end", text)
+            return
         if move is None or (not value and "name" in move.actions):
             stream.unexpected_input(envelope.scanner)
             return
@@ -361,6 +378,7 @@ def _take_string(stream: Stream, envelope: Envelope, source: str, whole: bool) -
         plain not in stream.state.row
         and "\\" in envelope.token
         and _decoded(envelope.token) not in stream.state.values.get(path, ())
+        and not _ignores_member(stream, envelope)
     ):
         stream.unexpected_input(envelope.scanner)
 
@@ -382,15 +400,18 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
     if trigger not in state.row and state.named_key and key:
         envelope.path = f"{parent}.*"
         trigger = f"map_key {envelope.path}"
-    if trigger not in state.row:
+    known = trigger in state.row
+    if not known:
         trigger = "map_key"
-        if stream.calls.is_parameter(key):  # whether it was meant as one of the arguments, nothing says
-            stream.events.note("unusual_form", key)
     if trigger not in state.row:
         stream.unexpected_input(envelope.scanner)
         return
     before, text, envelope.source = envelope.source[: envelope.token_at], envelope.source[envelope.token_at :], ""
-    if "name" in state.row[trigger].actions:
+    if not known:  # whether it was meant as one of the arguments, nothing says
+        stream.events.drop(before, SYNTAX)
+        stream.events.note("unusual_form", key)
+        stream.fire(trigger, text)
+    elif "name" in state.row[trigger].actions:
         stream.events.drop(before, SYNTAX)
         stream.fire(trigger, text, value=key)
     else:

@@ -250,6 +250,7 @@ def _fits_envelope(stream: Stream, envelope: Envelope) -> bool:
     deeper = len(envelope.scanner.stack) - envelope.depth
     if reader == "envelope":
         confirmed = deeper == int(stream.source.unconfirmed) or envelope.scanner.state == START
+        confirmed &= bool(envelope.token) or not envelope.in_token
         return confirmed and envelope.string is None and state.meaning not in ("arguments", "ignored")
     if reader == "encoded":
         return envelope.string is not None and deeper == 0 and envelope.scanner.state == MEMBER_STRING
