@@ -179,6 +179,16 @@ def test_a_failed_call_leaves_its_text() -> None:
         assert held.content.startswith('Well. <tool_call>\n{"name": "add", "arguments": {"a":')
 
 
+@pytest.mark.parametrize("arguments", ['{"a": [1, 2}, "b": }', '{"a": [1, \n 2}, "b": }', '{"a": [ \t}, "b": ]'])
+def test_a_held_call_that_failed_is_the_text_that_the_model_wrote(arguments: str) -> None:
+    text = f'Well. <tool_call>\n{{"name": "add", "arguments": {arguments}'
+    events, message = events_of("hermes", [text], "stop")
+    assert message.malformed
+    assert message.content == text
+    for api in APIS:
+        assert streamed(api, events, "stop", "whole").content == text
+
+
 def test_a_whole_call_beside_a_failed_one() -> None:
     events, _ = events_of("hermes", [TWO + BROKEN.removeprefix("Well. ")], "stop")
     assert streamed("chat", events, "stop").reason == "stop"

@@ -113,6 +113,10 @@ def test_chat(address: str, fields: dict[str, Any], said: str) -> None:
         ({"tools": [{"type": "file_search"}]}, "runs on the server"),
         ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
         ({"tool_choice": {"type": "file_search"}}, "tool_choice is"),
+        ({"tool_choice": {"type": "allowed_tools", "tools": [{"name": "g"}]}}, "allows no tool"),
+        ({"top_logprobs": 2}, "top_logprobs is not supported"),
+        ({"include": ["message.output_text.logprobs"]}, "include is not supported"),
+        ({"include": "all"}, "include must be a list"),
     ],
 )
 def test_responses(address: str, fields: dict[str, Any], said: str) -> None:
@@ -132,6 +136,7 @@ def test_responses(address: str, fields: dict[str, Any], said: str) -> None:
         ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "runs on the server"),
         ({"tool_choice": {"type": "tool", "name": "g"}}, "names the function 'g'"),
         ({"tool_choice": {"type": "what"}}, "tool_choice.type"),
+        ({"tool_choice": {"type": "any"}}, "there are no tools"),
         ({"thinking": {"type": "deep"}}, "thinking.type"),
         ({"system": [{"type": "image"}]}, "image"),
     ],

@@ -57,7 +57,9 @@ def test_a_format_that_is_named_goes_before_the_template() -> None:
         (["--upstream", "http://127.0.0.1:9"], 1, "no server answers"),
         (["--upstream", "nonsense"], 1, "is an address"),
         (["--upstream", "http://127.0.0.1:9", "--host", "0.0.0.0"], 1, "API key"),
-        (["--upstream", "http://127.0.0.1:9", "--template", "/nowhere.jinja"], 1, "nowhere.jinja"),
+        (["--upstream", "http://127.0.0.1:9", "--template", "/nowhere.jinja"], 1, "--template /nowhere.jinja"),
+        (["--upstream", "http://127.0.0.1:9", "--template", __file__ + "c"], 1, "cannot be read"),
+        (["--upstream", "http://127.0.0.1:9", "--model-files", "/nowhere"], 1, "no such directory"),
     ],
 )
 def test_the_command(options: list[str], status: int, said: str) -> None:

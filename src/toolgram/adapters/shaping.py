@@ -44,7 +44,7 @@ Piece: TypeAlias = Content | Reasoning | ToolCallStart | ToolCallDelta | ToolCal
 class Shaping:
     """Turns the events of one stream into pieces to be sent."""
 
-    __slots__ = ("_dropped", "_held", "_said", "_sent", "_whole", "statuses")
+    __slots__ = ("_behind", "_dropped", "_held", "_said", "_sent", "_whole", "statuses")
 
     def __init__(self, calls: Calls = "streamed") -> None:
         if calls not in ("streamed", "whole"):
@@ -52,6 +52,7 @@ class Shaping:
         self._whole = calls == "whole"
         self._held: list[Event] = []  # of the call that is open
         self._dropped: list[Dropped] = []  # since the last text or call
+        self._behind: str | None = None  # blanks behind a held call that failed, whose text may go on
         self._said = False  # whether there was text before
         self._sent = -1  # the number of the last call that was passed on
         self.statuses: list[Status] = []  # of all calls, whether they were passed on or not
@@ -64,7 +65,9 @@ class Shaping:
                 (self._held if self._held else self._dropped).append(event)
                 continue
             if isinstance(event, Malformed):
-                event = Content(event.text, event.source)
+                event = Content(self._rest(event), event.source)
+            else:
+                self._behind = None
             if isinstance(event, (Content, Reasoning)):
                 self._said = self._said or (isinstance(event, Content) and bool(event.text.strip()))
                 self._dropped.clear()
@@ -78,6 +81,14 @@ class Shaping:
                 self.statuses.append(event.status)
                 self._dropped.clear()
         return out
+
+    def _rest(self, event: Malformed) -> str:
+        """What could not be read, as text: behind a failed call that is text, as the model wrote it."""
+        if self._behind is None:
+            return event.text
+        text = "".join([self._behind, *(each.source for each in self._dropped), event.source])
+        self._behind = ""
+        return text
 
     def _hold(self, event: ToolCallStart | ToolCallDelta | ToolCallEnd, out: list[Piece]) -> None:
         """Keep what belongs to a call until it has ended."""
@@ -96,9 +107,10 @@ class Shaping:
             out.append(ToolCallDelta(self._sent, arguments, ""))
             out.append(ToolCallEnd(self._sent, "complete"))
             return
-        text = "".join([each.source for each in held]).strip()
+        written = "".join([each.source for each in held]).lstrip()
+        text = written.rstrip()
         joined = f" {text}" if self._said else text
-        self._said = True
+        self._said, self._behind = True, written[len(text) :]
         out.append(FailedCall(start.id, start.name, arguments, event.status, joined))
 
     @property

@@ -150,6 +150,14 @@ def _run(run: Any, work: Coroutine[Any, Any, None]) -> None:
     run(work)
 
 
+def _text_of(path: str) -> str:
+    """A template by itself. Raises ToolgramError where it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ToolgramError(f"--template {path} cannot be read: {error}") from None
+
+
 def _settings(options: ServeOptions) -> Any:
     from toolgram.derive.sources import gguf_source, pretrained_source
     from toolgram.gateway.answering import Limits
@@ -158,11 +166,13 @@ def _settings(options: ServeOptions) -> Any:
 
     files = None
     if options.model_files is not None:
+        if not Path(options.model_files).is_dir():
+            raise ToolgramError(f"--model-files {options.model_files}: there is no such directory")
         files = files_of(pretrained_source(options.model_files))
     elif options.gguf is not None:
         files = files_of(gguf_source(options.gguf))
     elif options.template is not None:
-        files = TemplateFiles(Path(options.template).read_text(encoding="utf-8"))
+        files = TemplateFiles(_text_of(options.template))
     return Settings(
         options.upstream,
         options.kind,

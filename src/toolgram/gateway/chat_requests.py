@@ -76,12 +76,12 @@ def chat_choice(choice: Any, tools: list[dict[str, Any]]) -> str | dict[str, Any
     if kind == "function" and isinstance(choice.get("function"), dict):
         return choice_of(choice["function"].get("name"), tools)
     if kind == "allowed_tools" and isinstance(choice.get("allowed_tools"), dict):
-        return _allowed(choice["allowed_tools"], tools)
+        return allowed(choice["allowed_tools"], tools)
     raise Refusal("tool_choice is auto, required, none, or names a function", param="tool_choice")
 
 
-def _allowed(said: Mapping[str, Any], tools: list[dict[str, Any]]) -> str:
-    """Some tools of those that were declared: the others are taken away."""
+def allowed(said: Mapping[str, Any], tools: list[dict[str, Any]]) -> str:
+    """Some tools of those that were declared: the others are taken away. Raises Refusal where none is left."""
     names = {(tool.get("function") or tool).get("name") for tool in items(said, "tools")}
     tools[:] = [tool for tool in tools if tool["function"]["name"] in names]
     if not tools:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgram.gateway.asking import Ask, checked, choice_of, function_tools, given, items, limit, sampling, text_of
-from toolgram.gateway.chat_requests import schema_of
+from toolgram.gateway.chat_requests import allowed, schema_of
 from toolgram.gateway.errors import Refusal, unsupported
 
 _STATE = ("previous_response_id", "conversation")
@@ -22,6 +22,8 @@ def read_responses(body: Mapping[str, Any]) -> Ask:
         raise unsupported("prompt", "there are no stored prompts here")
     if body.get("background"):
         raise unsupported("background", "an answer is given at once")
+    if "message.output_text.logprobs" in given(body, "include", list, []):
+        raise unsupported("include", "the probabilities of tokens are not those of the parts of a message")
     if body.get("top_logprobs"):
         raise unsupported("top_logprobs", "the probabilities of tokens are not those of the parts of a message")
     tools = function_tools(items(body, "tools"))
@@ -63,9 +65,7 @@ def _choice(choice: Any, tools: list[dict[str, Any]]) -> str | dict[str, Any]:
     if isinstance(choice, dict) and choice.get("type") == "function":
         return choice_of(choice.get("name"), tools)
     if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
-        names = {tool.get("name") for tool in items(choice, "tools")}
-        tools[:] = [tool for tool in tools if tool["function"]["name"] in names]
-        return "required" if choice.get("mode") == "required" else "auto"
+        return allowed(choice, tools)
     raise Refusal("tool_choice is auto, required, none, or names a function", param="tool_choice")
 
 
