@@ -51,7 +51,7 @@ test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving lay
 test-vllm-http: $(VLLM_ENV)/.installed ## requests to real vLLM servers, also through the gateway; a format of each family by the day; ALL=1 for all, SEED=1
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
 	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=INFO $(VLLM_ENV)/bin/python -m pytest \
-		tests/integrations/test_vllm_http.py tests/gateway/test_vllm_server.py $(ARGS)
+		tests/integrations/test_vllm_http.py tests/gateway/test_vllm_server.py tests/gateway/test_transformers_server.py $(ARGS)
 
 test-vllm-if-built: # part of `make ci`; the plug-in's tests against a stand-in are part of `make test`
 	@if [ -e $(VLLM_ENV)/.installed ]; then $(MAKE) --no-print-directory test-vllm; \

@@ -34,6 +34,20 @@ class Script(NamedTuple):
     circles: bool = False
 
 
+# What the models of the tests say, by the character in the prompt.
+ARGUMENTS = {"day": "monday", "note": "Grüße, 世界"}
+_CALL = ('\n{"na', 'me": "bo', 'ok", "argum', 'ents": {"d', 'ay": "mon', 'day", "note": "Gr', "üße, 世", '界"}}\n')
+TEXT, CALL, THOUGHT, ENDLESS, OPENED = "^", "~", "`", "@", "$"
+SCRIPTS = (
+    Script(TEXT, ("It is ", "sunny in ", "Zürich", ", and warm.")),
+    Script(CALL, ("I book", " it.\n", "<tool_call>", *_CALL, "</tool_call>")),
+    Script(THOUGHT, ("<think>", "\nMonday", " is free.\n", "</think>", "\n\nLet me", " book.")),
+    Script(ENDLESS, ("Once ", "upon ", "a time, ", "again "), circles=True),
+    Script(OPENED, ("Tuesday", " is not.\n", "</think>", "\n\nMonday, then.\n", "<tool_call>", *_CALL, "</tool_call>")),
+)
+MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
+
+
 def write_model(folder: Path, scripts: Sequence[Script], markers: Sequence[str], template: str) -> None:
     """The files of a model. `markers` are tokens of the vocabulary, each of them one piece where a script says it."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers

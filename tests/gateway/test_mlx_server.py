@@ -28,7 +28,18 @@ import anthropic
 import httpx
 import openai
 
-from tests.gateway.scripted_weights import END, Script, write_model
+from tests.gateway.scripted_weights import (
+    ARGUMENTS,
+    CALL,
+    END,
+    ENDLESS,
+    MARKERS,
+    OPENED,
+    SCRIPTS,
+    TEXT,
+    THOUGHT,
+    write_model,
+)
 from tests.gateway.servers import TEMPLATE, application_for, running
 from toolgram.derive.sources import pretrained_source
 from toolgram.gateway.loading import files_of
@@ -36,17 +47,6 @@ from toolgram.gateway.serving import Settings
 
 pytestmark = pytest.mark.filterwarnings("default")
 
-ARGUMENTS = {"day": "monday", "note": "Grüße, 世界"}
-_CALL = ('\n{"na', 'me": "bo', 'ok", "argum', 'ents": {"d', 'ay": "mon', 'day", "note": "Gr', "üße, 世", '界"}}\n')
-TEXT, CALL, THOUGHT, ENDLESS, OPENED = "^", "~", "`", "@", "$"
-SCRIPTS = (
-    Script(TEXT, ("It is ", "sunny in ", "Zürich", ", and warm.")),
-    Script(CALL, ("I book", " it.\n", "<tool_call>", *_CALL, "</tool_call>")),
-    Script(THOUGHT, ("<think>", "\nMonday", " is free.\n", "</think>", "\n\nLet me", " book.")),
-    Script(ENDLESS, ("Once ", "upon ", "a time, ", "again "), circles=True),
-    Script(OPENED, ("Tuesday", " is not.\n", "</think>", "\n\nMonday, then.\n", "<tool_call>", *_CALL, "</tool_call>")),
-)
-MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 # MLX-LM looks for the text in the comment, and then takes calls for its own.
 KNOWN = "{# tool_call.name #}" + TEMPLATE
 THINKING = KNOWN.replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,9 +34,12 @@ def test_the_text_ends_before_the_first_that_is_there(deltas: list[str], stops: 
         assert (passed, reader.found) == (text[: expected[0]], expected[1])
 
 
-def test_an_answer_of_mlx_is_cut_here() -> None:
-    script = Script(kind="openai", texts=["It is su", "nny in Zü", "rich, and", " warm."])
-    with gateway_to(script, kind="mlx", files=FILES, name="mine") as (address, _):
+@pytest.mark.parametrize("kind", ["mlx", "openai", "vllm", "ollama", "sglang", "llama.cpp"])
+@pytest.mark.parametrize("more", [0, 1, 50])
+def test_an_answer_is_cut_here(kind: str, more: int) -> None:
+    """The server ends with the stop string in its text, soon behind it, or much later."""
+    script = Script(kind=kind, texts=["It is su", "nny in Zü", "rich", *["again "] * more], ends=more < 50)
+    with gateway_to(script, files=FILES, name="mine") as (address, _):
         ask = {"messages": [{"role": "user", "content": "hi"}], "stop": ["Zürich"]}
         said = post(f"{address}/v1/chat/completions", json=ask).json()
         messages = {"model": "m", "max_tokens": 99, "messages": ask["messages"], "stop_sequences": ["Zürich"]}
@@ -43,5 +47,7 @@ def test_an_answer_of_mlx_is_cut_here() -> None:
     assert said["choices"][0]["message"]["content"] == "It is sunny in "
     assert said["choices"][0]["finish_reason"] == "stop"
     assert (other["stop_reason"], other["stop_sequence"]) == ("stop_sequence", "Zürich")
-    assert script.bodies[0]["model"] == "default_model"
-    assert script.bodies[0]["stop"] == ["<|im_end|>"]
+    assert said["usage"]["prompt_tokens"] == (11 if more < 50 else 0)
+    if kind == "mlx":
+        assert script.bodies[0]["model"] == "default_model"
+        assert script.bodies[0]["stop"] == ["<|im_end|>"]

@@ -31,6 +31,8 @@ from toolgram.message import Message
 
 Constrain: TypeAlias = Literal["asked", "always", "never"]
 
+_BEHIND_STOP = 4  # pieces that are waited for behind a stop string: a server that stops there says what it took
+
 
 @dataclass
 class Limits:
@@ -115,7 +117,7 @@ class Turn:
         self._parser = fmt.parser(tools=ask.tools or None, prefix=prompt.prefix)
         self._raw: list[str] = []
         self._calls = CallLimit(ask.parallel)
-        self._stops = StopTexts(() if gateway.upstream.stops else ask.stop)
+        self._stops = StopTexts(ask.stop)
         self.reason: str | None = None
         self.stopped_by: str | None = None
         self.usage = Usage()
@@ -126,7 +128,7 @@ class Turn:
 
     async def events(self) -> AsyncIterator[list[Event]]:
         """The events of the output as it comes. Raises Refusal where the server breaks off, or time is over."""
-        deadline = time.monotonic() + self._gateway.limits.seconds
+        deadline, behind = time.monotonic() + self._gateway.limits.seconds, 0
         async for piece in self._answer.pieces():
             if time.monotonic() > deadline:
                 raise Refusal("the answer took too long", 504, code="timeout")
@@ -135,12 +137,14 @@ class Turn:
             self.reason = piece.reason or self.reason
             if piece.stopped_by in self._ask.stop:
                 self.stopped_by = piece.stopped_by
-            if events := self._read(self._stops.feed(piece.text)):
-                yield events
             if self._stops.found is not None:
-                self.reason, self.stopped_by = "stop", self._stops.found
-            if self._calls.over or self._stops.found is not None:
+                behind += 1
+            elif events := self._read(self._stops.feed(piece.text)):
+                yield events
+            if self._calls.over or behind > _BEHIND_STOP:
                 break
+        if self._stops.found is not None:
+            self.reason, self.stopped_by = "stop", self._stops.found
         if not self._calls.over and (events := self._read(self._stops.end())):
             yield events
         if not self._calls.over:

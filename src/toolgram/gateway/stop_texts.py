@@ -1,7 +1,8 @@
-"""Stop strings, for a server that does not stop at a text.
+"""Stop strings, whatever the server behind does with them.
 
-Strategy: such a server compares tokens, so it goes on where the model spells the string by other tokens. The answer is
-cut here instead: its text ends before the stop string that is over first, and what may begin one is held back.
+Strategy: servers differ. Some leave the string in their text, some compare tokens and go on where the model spells it
+otherwise. So the answer is cut here: its text ends before the stop string that is over first, and what may begin one is
+held back. Where the server did so itself, there is nothing to cut.
 """
 
 from __future__ import annotations

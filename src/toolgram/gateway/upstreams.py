@@ -43,7 +43,6 @@ class Upstream:
     target: str | None = None
     count: tuple[str, str] | None = None  # the path that counts tokens, and the field of the text
     lines: bool = False  # its stream is lines of JSON, and no server-sent events
-    stops: bool = True  # it stops at a text, however the model spells it
 
 
 def _sampling(ask: Ask, *names: str) -> dict[str, Any]:
@@ -148,7 +147,11 @@ def _completions_read(said: Mapping[str, Any]) -> Piece:
 
 
 def _mlx_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) -> dict[str, Any]:
-    """Its name for the model that it was started with is always the same; its list begins with others."""
+    """Its name for the model that it was started with is always the same; its list begins with others.
+
+    Stop strings it compares as tokens: where the model spells one otherwise, it leaves it out of the text and goes on.
+    So it is told of none, and the gateway cuts.
+    """
     body = _completions_body(model, prompt, ask, grammar)
     return body | {"model": model.served or "default_model", "stop": list(model.stop)}
 
@@ -215,6 +218,6 @@ UPSTREAMS: Mapping[str, Upstream] = {
     "vllm": Upstream("/v1/completions", _vllm_body, _completions_read, "structural_tag", ("/tokenize", "prompt")),
     "sglang": Upstream("/generate", _sglang_body, _sglang_read, "structural_tag"),
     "ollama": Upstream("/api/generate", _ollama_body, _ollama_read, lines=True),
-    "mlx": Upstream("/v1/completions", _mlx_body, _completions_read, stops=False),
+    "mlx": Upstream("/v1/completions", _mlx_body, _completions_read),
     "openai": Upstream("/v1/completions", _completions_body, _completions_read),
 }
