@@ -34,6 +34,7 @@ from tests.streams import (
 )
 from toolgram.events import Dropped, Event, ToolCallDelta, ToolCallStart
 from toolgram.reference import gist
+from toolgram.spec import TEXT
 
 TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"a": {}}}}}
@@ -241,6 +242,22 @@ def test_every_symbol_behind_every_state_that_the_prompt_leads_to(name: str) -> 
             check_events(events, text)
             streamed, _ = run(fmt, cut(text, 1), prefix=prefix)
             assert merged(streamed) == merged(events), (prefix, text)
+
+
+@every_format
+def test_what_the_prompt_says_is_no_text_of_the_turn(name: str) -> None:
+    """Also where the end of the prompt might have begun a marker, which the output then refutes."""
+    fmt = toolgram.get_format(name)
+    initial = fmt.program.initial
+    if initial.loops or TEXT not in initial.row:
+        return  # text leads nowhere
+    for marker in fmt.program.literals.values():
+        for at in range(1, len(marker)):
+            parser = fmt.parser(prefix=f"Words {marker[:at]}")
+            begun = parser.snapshot()
+            if begun["state"] == initial.name and begun["buffer"] == marker[:at]:
+                parser.feed("\n")
+                assert parser.snapshot()["state"] != initial.row[TEXT].dest.name, marker[:at]
 
 
 @every_format

@@ -111,8 +111,12 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
             stream.buffer = text[pos:]
             return WAIT
+    if stream.source.prefix_characters:
+        if state is not stream.program.initial or not state.is_text:
+            stream.unexpected_input()
+        return stream.source.skip_prefix(pos, len(text))  # what the prompt says is no text of this turn
     stream.unexpected_input()
-    return stream.source.skip_prefix(pos, len(text)) if stream.source.prefix_characters else pos
+    return pos
 
 
 def _line_begins(state: StateProgram, text: str, at: int, final: bool) -> bool:
