@@ -70,6 +70,7 @@ class StateProgram:
     python: bool
     typed: str = ""
     echo: bool = False
+    encoded: bool = False
     row: dict[str, Move] = field(default_factory=dict)
     is_text: bool = False
     loops: bool = False  # text keeps the machine here
@@ -156,7 +157,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     if strict:
         spec = without_repairs(spec)
     states = {
-        name: StateProgram(name, state.meaning, state.held, state.python, state.typed, state.echo)
+        name: StateProgram(name, state.meaning, state.held, state.python, state.typed, state.echo, state.encoded)
         for name, state in spec.states.items()
     }
     for transition in spec.transitions:
@@ -541,7 +542,9 @@ def _openers(state: StateProgram) -> Iterable[tuple[str, Symbol]]:
     if "start_array" in state.row:
         yield "[", Symbol("start_array", ENVELOPE)
     if "object_start" in state.row:
-        yield ("(" if state.row["object_start"].dest.python else "{"), Symbol("object_start", OBJECT)
+        dest = state.row["object_start"].dest
+        for opener in "(" if dest.python else '{"' if dest.encoded else "{":
+            yield opener, Symbol("object_start", OBJECT)
 
 
 def _compile_json(spec: Spec, state: StateProgram) -> None:

@@ -271,11 +271,11 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
     """Symbols of one state of which one begins with another, without a rule for it."""
     shapes = [spec.terminals[trigger] for trigger in row if trigger in spec.terminals]
     openers = _openers(spec, row)
-    for opener, late in combinations(openers, 2):
-        if openers[opener] == openers[late]:
+    for (opener, begins), (late, other_begins) in combinations(openers, 2):
+        if begins == other_begins:
             yield FormatError(
                 spec.file_of(row[late]),
-                f"in {state.name}, `{opener}` and `{late}` both begin with {openers[late]!r}",
+                f"in {state.name}, `{opener}` and `{late}` both begin with {other_begins!r}",
                 f"remove {state.name} from the sources of one of the two",
                 row[late].line,
             )
@@ -318,7 +318,7 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
                         "make the markers differ",
                         state.line,
                     )
-            for opener in [opener for opener, bracket in openers.items() if bracket == shape.text]:
+            for opener in [opener for opener, bracket in openers if bracket == shape.text]:
                 yield FormatError(
                     spec.file_of(state),
                     f"in {state.name}, {shape.name} and `{opener}` both begin with {shape.text!r}",
@@ -327,10 +327,12 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
                 )
 
 
-def _openers(spec: Spec, row: Mapping[str, Transition]) -> dict[str, str]:
-    """The triggers of a state that a bracket begins, each with its bracket."""
-    brackets = {"start_map item": "{", "start_array": "[", "object_start": "(" if _reads_python(spec, row) else "{"}
-    return {trigger: bracket for trigger, bracket in brackets.items() if trigger in row}
+def _openers(spec: Spec, row: Mapping[str, Transition]) -> list[tuple[str, str]]:
+    """The triggers of a state that a bracket or a quote begins, each with that."""
+    found = [("start_map item", "{"), ("start_array", "["), ("object_start", "(" if _reads_python(spec, row) else "{")]
+    if "object_start" in row and spec.states[row["object_start"].dest].encoded:
+        found.append(("object_start", '"'))
+    return [(trigger, bracket) for trigger, bracket in found if trigger in row]
 
 
 def _overlap(one: Run, other: Run) -> bool:

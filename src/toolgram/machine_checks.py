@@ -190,9 +190,16 @@ def _check_one_state(machine: MachineFile, where: Keys, entry: Any, name: str, s
         raise machine.error(
             where, f"state {name} is tagged `{value[0]}` and reads no value", f"write `tags: [value, {value[0]}]`"
         )
-    if "python" in tags and "arguments" not in tags:
+    notation = [tag for tag in tags if tag in ("python", "encoded")]
+    if notation and "arguments" not in tags:
         raise machine.error(
-            where, f"state {name} is tagged `python` and reads no arguments", "write `tags: [arguments, python]`"
+            where,
+            f"state {name} is tagged `{notation[0]}` and reads no arguments",
+            f"write `tags: [arguments, {notation[0]}]`",
+        )
+    if len(notation) > 1:
+        raise machine.error(
+            where, f"state {name} is tagged both `python` and `encoded`", "write `tags: [arguments, python]`"
         )
     if entry.get("final") and tags:
         raise machine.error(where, f"the final state {name} has tags", f"write `- {{name: {name}, final: true}}`")

@@ -264,6 +264,8 @@ def _last(tree: Tree[Token]) -> str:
 def _arguments(source: str) -> str:
     if source[0] == "{":
         return source
+    if source[0] == '"':
+        return str(json.loads(source)) or "{}"
     scanner = PythonScanner(keywords=True)
     scanner.read(source, 1)
     return scanner.out

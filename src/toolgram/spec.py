@@ -66,8 +66,9 @@ class Run:
 class State:
     """A state as declared: its `meaning` (None for structure), and its traits.
 
-    `held`: its text is not committed; `python`: arguments are Python's; `typed`: values are always "text", "json",
-    "xml", "notated" or "elements", "" where the parameter decides; `echo`: the marker after a value repeats the key.
+    `held`: its text is not committed; `python`: arguments are Python's; `encoded`: they may be a JSON string; `typed`:
+    values are always "text", "json", "xml", "notated" or "elements", "" where the parameter decides; `echo`: the marker
+    after a value repeats the key.
     """
 
     name: str
@@ -79,6 +80,7 @@ class State:
     echo: bool = False
     file: str = ""  # that `line` is of, where it is another than the machine file
     fragment: str = ""  # that the state came with
+    encoded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

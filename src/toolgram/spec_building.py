@@ -126,9 +126,8 @@ def _states(machine: MachineFile) -> dict[str, State]:
         meaning = next((tag for tag in tags if tag in MEANINGS), None)
         typed = next((tag for tag in tags if tag in VALUE_TYPES), "")
         fragment = machine.fragments.get(name, "")
-        states[name] = State(
-            name, meaning, "held" in tags, "python" in tags, line, typed, "echo" in tags, file, fragment
-        )
+        held, python, echo, encoded = (trait in tags for trait in ("held", "python", "echo", "encoded"))
+        states[name] = State(name, meaning, held, python, line, typed, echo, file, fragment, encoded)
     return states
 
 

@@ -224,6 +224,7 @@ def value_type(tag: str) -> ValueType:
 TRAITS: Mapping[str, str] = {
     "held": "What is read is not certain yet: it is sent, or becomes text, later.",
     "python": "The arguments are Python keyword arguments.",
+    "encoded": "The arguments are an object, or one that is encoded as a JSON string.",
     **{tag: kind.says for tag, kind in VALUE_TYPES.items()},
     "echo": "The marker after the value repeats the argument's key.",
 }

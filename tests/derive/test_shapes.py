@@ -9,6 +9,9 @@ import pytest
 
 import toolgram
 from tests.derive.turns import TEMPLATES
+from tests.streams import check_events, cut, merged, run
+from toolgram.call_ids import random_call_ids
+from toolgram.check import check_format
 from toolgram.derive.report import DeriveReport
 
 
@@ -133,3 +136,67 @@ def test_elements_inside_arguments_are_lists_and_objects() -> None:
     where = "]~[<where>]~[<city>Paris]~[</city>]~[<at>]~[<x>1]~[</x>]~[</at>]~[</where>"
     message = fmt.parse(f']~[<do name="f">{tags}{where}]~[</do>')
     assert calls_of(message) == [("f", {"tags": ["x", "y <b>"], "where": {"city": "Paris", "at": {"x": 1}}})]
+
+
+STRINGS = [
+    "<call>NAME ARGUMENTS</call>",
+    "[TOOL] NAME: ARGUMENTS\n",
+    "@NAME(ARGUMENTS)\n",
+    '<call name="NAME" with=ARGUMENTS/>',
+    "<call><name>NAME</name><with>ARGUMENTS</with></call>",
+    "<|call|>NAME<|id|>{{ c.id }}<|with|>ARGUMENTS<|done|>",
+    '<call>["NAME", ARGUMENTS]</call>',
+]
+VALUES: list[dict[str, Any]] = [{}, {"a": 1, "b": 'x "y" \\ \n\u00e9'}, {"a": {"b": ["<call>", {}]}}]
+
+
+@pytest.mark.parametrize("call", STRINGS)
+def test_arguments_as_a_json_string_outside_json(call: str) -> None:
+    """They become the object, however the text is split; an object as it is, is read as well."""
+    fmt = toolgram.derive_format(
+        TURNS + call.replace("NAME", NAME).replace("ARGUMENTS", f"{ARGUMENTS[:-3]}|tojson }}}}") + ENDS
+    )
+    assert report_of(fmt).ok, str(report_of(fmt))
+    assert check_format(fmt, 4).ok
+    for value in VALUES:
+        for written in (
+            json.dumps(json.dumps(value)),
+            json.dumps(json.dumps(value, ensure_ascii=False)),
+            json.dumps(value),
+        ):
+            text = "Yes.\n" + call.replace("NAME", "f.g").replace("ARGUMENTS", written).replace("{{ c.id }}", "x1") * 2
+            for size in (1, 2, 3, len(text)):
+                events, message = run(fmt, cut(text, size))
+                check_events(events, text)
+                assert (message.content, calls_of(message)) == ("Yes.", [("f.g", value)] * 2), written
+                assert message.anomalies == []
+            assert calls_of(fmt.reference_parse(text)) == [("f.g", value)] * 2
+
+
+@pytest.mark.parametrize(
+    ("written", "status"),
+    [
+        (r'"{\"a\": 1', "truncated"),
+        (r'"{\"a\": 1}', "truncated"),
+        (r'"{\"a\": 1} x" [/TOOL]', "malformed"),
+        (r'"{\"a\": 1,}" [/TOOL]', "complete"),
+        (r'"" [/TOOL]', "complete"),
+        (r'"hello" [/TOOL]', None),
+        (r'"[1]" [/TOOL]', None),
+    ],
+)
+def test_a_string_that_is_cut_off_or_wrong(written: str, status: str | None) -> None:
+    fmt = derived("string_behind_name")
+    text = f"[TOOL] f: {written}"
+    for size in (1, 2, len(text)):
+        events, message = run(fmt, cut(text, size))
+        check_events(events, text)
+        ends = [event.status for event in events if isinstance(event, toolgram.ToolCallEnd)]
+        assert ends == ([status] if status else [])
+        assert (message.content is None) == (status in ("truncated", "complete"))
+    whole = merged(run(fmt, [text])[0])
+    for at in range(len(text)):
+        parser = fmt.parser(call_ids=random_call_ids(seed=7))
+        begun = parser.feed(text[:at])
+        again = fmt.restore(json.loads(json.dumps(parser.snapshot())), call_ids=random_call_ids(seed=7))
+        assert merged([*begun, *again.feed(text[at:]), *again.close()]) == whole, at

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_same_however_split, calls_of
+from tests.streams import assert_same_however_split, calls_of, cut, merged, run
 
 ARGUMENTS = '{"city": "Paris"}'
 PARIS: dict[str, Any] = {"city": "Paris"}
@@ -207,3 +207,12 @@ def test_a_prompt_may_end_in_what_may_be_a_marker() -> None:
         events = [*parser.feed(text), *parser.close()]
         assert "".join(event.source for event in events) == text
         assert [call.name for call in parser.message.tool_calls] == ["f"]
+
+
+def test_an_escape_that_is_wrong_in_a_string_ends_where_it_would_have_waited() -> None:
+    """However the text is split: what waits for more belongs to what broke."""
+    text = r'<tool_call>{"name": "f", "arguments": "{\"\u00\u00"a'
+    fmt = toolgram.get_format("hermes")
+    whole = merged(run(fmt, [text])[0])
+    for size in range(1, 6):
+        assert merged(run(fmt, cut(text, size))[0]) == whole

@@ -137,6 +137,7 @@ WRITTEN_OTHERWISE = {
     "python_single_quoted": OTHERWISE[1],
     "python_tokens": OTHERWISE[1],
     "python_whole_dict": OTHERWISE[2],
+    "string_behind_name": OTHERWISE[0],
 }
 FIXTURES = sorted(path for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY)
 

@@ -371,6 +371,12 @@ def _fitting(typed: Iterable[str]) -> Sequence[str]:
     return next((each for each in found if each != UNTYPED.samples), UNTYPED.samples)
 
 
+def _arguments(spec: Spec) -> list[str]:
+    found = ['{"a": 1}', "{}"]
+    encoded = any(state.encoded for state in spec.states.values())
+    return [*found, r'"{\"a\": 1}"', '"{}"'] if encoded else found
+
+
 def samples(spec: Spec) -> dict[str, list[str]]:
     """Texts for the symbols that are not one fixed text."""
     python = any(state.python for state in spec.states.values())
@@ -383,7 +389,7 @@ def samples(spec: Spec) -> dict[str, list[str]]:
         TEXT: ["x"],
         WS: [" "],
         VALUE: values,
-        ARGUMENTS: ["(a=1)", "()"] if python else ['{"a": 1}', "{}"],
+        ARGUMENTS: ["(a=1)", "()"] if python else _arguments(spec),
         OBJECT: objects,
         LIST: [f"[{objects[0]}]", f"[{objects[1]},\n{objects[0]}]", "[]"],
     }

@@ -29,8 +29,6 @@ _ROLES: dict[Slot, tuple[str, ...]] = {
 
 def add_tag_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     """Add the calls. Returns the states behind a call, which text leaves."""
-    if calls.arguments.style is ArgumentsStyle.JSON_STRING:
-        raise NotExpressible("the arguments are a JSON string outside of any JSON object")
     return _TagSkeleton(builder, calls).build()
 
 
@@ -66,6 +64,7 @@ class _TagSkeleton:
         if self.distinct and builder.means_nothing(self.separator):
             self.separator = ""  # it is dropped before anything
         tagged = calls.arguments.style is ArgumentsStyle.TAGGED
+        self.encoded = calls.arguments.style is ArgumentsStyle.JSON_STRING  # the object is written as a JSON string
         if not tagged and all(isinstance(item, str) and builder.means_nothing(item) for item in self.after):
             self.after = []  # the same
         self.arguments = Arguments(builder, calls.arguments) if tagged else None
@@ -110,7 +109,7 @@ class _TagSkeleton:
                 builder.rules += self._repairs(rule[:-1], one)
             builder.rules += self.arguments.rules
         else:
-            builder.take("json", "arguments")
+            builder.take("encoded" if self.encoded else "json", "arguments")
         return leaving
 
     def _whole_markers(self) -> None:
@@ -231,7 +230,7 @@ class _TagSkeleton:
         texts = [item for item in self.between[:1] if isinstance(item, str)]
         closers = [item for item in self.after[:1] if isinstance(item, str)]
         if not texts:
-            texts = ["{"] if self.arguments is None else [self.arguments.first_text(), *closers]
+            texts = ["{", '"' * self.encoded] if self.arguments is None else [self.arguments.first_text(), *closers]
         if self.calls.without_arguments is not None:
             texts += [item for item in items_of(self.calls.without_arguments) if isinstance(item, str)]
         behind = [text for at, text in enumerate(self.between) if at and self.between[at - 1] is Slot.NAME]
@@ -267,7 +266,7 @@ class _TagSkeleton:
         builder = self.builder
         builder.recovered = self.closed[-1]
         if self.arguments is None:
-            parsing = builder.state("PARSING_ARGUMENTS", "arguments")
+            parsing = builder.state("PARSING_ARGUMENTS", "arguments", *["encoded"] * self.encoded)
             builder.to("object_start", path.states, parsing, "start_call")
             builder.to("object_end", parsing, self._stop(0), "end_call")
             names = {"WAITING_FOR_ARGUMENTS_START": path.states[0], "TOOL_COMPLETE": self._stop(0)}

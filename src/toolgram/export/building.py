@@ -357,7 +357,7 @@ class Builder:
                 )
             body = keyword_arguments(tool.forms, tool.schema, noting(tool, self.note), notation)
             return (seq(Lit("("), body, Lit(")")) if body != NOTHING else NOTHING), dest, via
-        if edge.trigger.startswith("string "):
+        if edge.trigger.startswith("string ") or spec.states[edge.dest].encoded:
             self.note(
                 "this format writes arguments as a JSON string; they are exported as an object, which is read as well"
             )

@@ -247,6 +247,8 @@ class _Reader:
             return (pos, step.offset + 1) if typed == "elements" else self._value(typed)
         if step.trigger == "object_start":
             at = output.find("(" if spec.states[step.dest].python else "{", pos)
+            if spec.states[step.dest].encoded:
+                at = min(each for each in (at, output.find('"', pos)) if each >= 0)
             return at, at + 1
         if is_json_trigger(step.trigger):
             return self._json_token(step)

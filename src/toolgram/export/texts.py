@@ -191,6 +191,8 @@ def _follow(spec: Spec, rows: dict[str, dict[str, Transition]], state: str, dept
         elif trigger in ("object_start", "object_empty"):
             bracket = "(" if trigger == "object_empty" or spec.states[transition.dest].python else "{"
             found.append(literal_pattern(bracket))
+            if spec.states[transition.dest].encoded:
+                found.append(literal_pattern('"'))
         elif not is_json_trigger(trigger) and trigger != "end":
             return
     yield from dict.fromkeys((*blanks, *each) for each in found)

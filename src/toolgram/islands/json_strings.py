@@ -74,8 +74,11 @@ class JsonStringScanner:
             if match is None and self._repairer is not None and text[at + 1] >= " ":
                 quoted = text[at + 1] == "'"  # any other backslash that begins no escape stands for itself
                 fitting, productive = self._repair("'" if quoted else "\\", pieces)
+                begun = _BEGUN(text, at)
                 at += 2 if quoted and fitting else 1
                 produced = at if productive >= 0 else produced
+                if not fitting and begun:
+                    at = begun.end()  # as far as it would wait for more
                 self.note = "\\'" if quoted else self.note
                 self.broken = not fitting
                 continue

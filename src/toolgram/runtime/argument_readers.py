@@ -12,6 +12,7 @@ from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBE
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 
 if TYPE_CHECKING:
+    from toolgram.islands.json_strings import JsonStringScanner
     from toolgram.islands.python_literals import PythonScanner
 
 REPAIRABLE = "'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
@@ -267,6 +268,27 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
         else:
             source.pieces.append(closing)
             stream.unexpected_input()
+    return end
+
+
+def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """The same outside of any JSON: the string is all that the arguments are."""
+    string, source = cast("JsonStringScanner", stream.island), stream.source
+    end = string.read(text, pos, final)
+    source.hold_converted(string.out, text, pos, string.mark, end)
+    if source.unconfirmed and string.started:
+        source.json_source = [source.confirm(), *(source.json_source or ())]
+        stream.fire("object_start", "")
+        stream.reader = "string"
+    if not source.unconfirmed:
+        _say_converted(stream)
+    if string.note:
+        stream.events.note("repaired_json", string.note)
+    if string.broken:
+        stream.unexpected_input()
+    elif string.done:
+        stream.island = None
+        stream.fire("object_end", take_pieces(source.pieces))
     return end
 
 

@@ -18,7 +18,7 @@ def expected(stream: Stream) -> str:
     if stream.source.unconfirmed:
         if stream.reader == "python":
             return "expected arguments as name=value, each value a Python literal"
-        in_string = envelope is not None and envelope.string is not None
+        in_string = stream.reader == "string" or (envelope is not None and envelope.string is not None)
         return "expected an object in the string" if in_string else "expected a key in double quotes, or '}'"
     in_key = envelope is not None and (envelope.scanner.in_key or envelope.scanner.state == COLON)
     if envelope is not None and in_key and envelope.parents and not state.any_key:

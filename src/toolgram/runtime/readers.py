@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from toolgram.runtime.argument_readers import read_object, read_python, read_unclosed_arguments
+from toolgram.runtime.argument_readers import read_object, read_python, read_string, read_unclosed_arguments
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
 from toolgram.runtime.repaired_readers import read_repaired, read_transcoded
@@ -25,6 +25,7 @@ READERS: dict[str, Reader] = {
     "object": read_object,
     "unclosed_arguments": read_unclosed_arguments,
     "python": read_python,
+    "string": read_string,
     "value": read_value,
     "transcoded": read_transcoded,
     "repaired": read_repaired,

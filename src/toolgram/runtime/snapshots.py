@@ -224,6 +224,9 @@ def _check_reader(stream: Stream) -> None:
         loose = bool(stream.program.loose_python) and isinstance(island, island_class("loose_python"))
         fits = loose or (isinstance(island, island_class("python")) and not island.alone)
         fits = fits and ("object_start" if unconfirmed else "object_end") in row
+    elif reader == "string":
+        fits = isinstance(island, island_class("json_string"))
+        fits = fits and ("object_start" if unconfirmed else "object_end") in row
     elif reader == "value":
         fits = state.meaning == reader and isinstance(island, island_class(value_kind(state.typed, "value_end" in row)))
     elif reader == "rejected_json":

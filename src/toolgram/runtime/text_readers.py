@@ -182,6 +182,9 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
     if stream.state.row["object_start"].dest.python:
         stream.island = _python_arguments(stream)
         stream.reader = "python"
+    elif text[begin:end] == '"':
+        stream.island = island_class("json_string")(stream.may_repair_object)
+        stream.reader = "string"
     else:
         stream.reader = "object"
     return end
