@@ -160,7 +160,7 @@ def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Tran
             "write `notation: ['<q>', '</q>']` under `format:`, the opening and the closing quote",
             state.line,
         )
-    if state.typed == "elements" and not (len(spec.notation) == 3 and spec.notation[1].startswith(spec.notation[0])):
+    if state.typed == "elements" and not (len(spec.notation) > 2 and spec.notation[1].startswith(spec.notation[0])):
         yield FormatError(
             path,
             f"{name} reads nested elements, and the format does not say how their tags begin",

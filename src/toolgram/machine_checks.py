@@ -134,10 +134,10 @@ def _check_format(machine: MachineFile) -> None:
     """What a table of keys cannot say about the section `format:`."""
     about = machine.data["format"]
     notation = about.get("notation", ["a", "b"])
-    if len(notation) not in (2, 3) or not all(notation):
+    if len(notation) not in (2, 3, 4) or not all(notation):
         raise machine.error(
             ("format", "notation"),
-            "`notation` is not two quotes, or the beginnings of two tags and a name",
+            "`notation` is not two quotes, or the beginnings of two tags and one or two names",
             f"write `{FORMAT_KEYS['notation'].example}`",
         )
     for key in ("turn_start", "turn_end"):

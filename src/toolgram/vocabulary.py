@@ -90,7 +90,7 @@ FORMAT_KEYS: Mapping[str, Key] = {
     ),
     "notation": Key(
         "The quotes of notated values: the opening one, the closing one. Of nested elements: what opening and closing "
-        "tags begin with, and the name of a list's items.",
+        "tags begin with, the name of a list's items, and that of the element of any argument where there is one.",
         "texts",
         "notation: ['<q>', '</q>']",
     ),

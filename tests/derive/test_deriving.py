@@ -34,6 +34,11 @@ JSON_FRAGMENTS = {"json_call_list", "json_named_call_list"}
 LOST = {
     "key_value_lines": ({"code", "text of signs"}, "a line of raw text looks like the next argument"),
     "marked_elements": ({"nested arguments"}, "an empty list, an empty object and an empty text are printed alike"),
+    "plain_elements": ({"nested arguments"}, "an empty list, an empty object and an empty text are printed alike"),
+    "elements_in_parameters": (
+        {"nested arguments"},
+        "an empty list, an empty object and an empty text are printed alike",
+    ),
     "role_before_reasoning": (
         {"reasoning and content", "reasoning and a call", "reasoning, content and a call"},
         "nothing marks the beginning of a thought, and turns without one begin the same way",

@@ -262,6 +262,9 @@ def _is_inside(trigger: str) -> bool:
     return first in ("start_map", "end_map", "map_key", "string", "null", "boolean", "number", "value_end")
 
 
+_OPENERS = ("start_map item", "start_array", "object_start")  # of JSON behind a call
+
+
 def _blanks_matter(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> bool:
     """Whether blanks may stand before a symbol that text makes unavailable.
 
@@ -272,7 +275,7 @@ def _blanks_matter(spec: Spec, rows: dict[str, dict[str, Transition]], name: str
     if state.meaning not in ("content", "reasoning") or row[TEXT].dest == name:
         return False
     after = rows[row[TEXT].dest]
-    return any(trigger not in after for trigger in row if trigger in spec.terminals)
+    return any(trigger not in after for trigger in row if trigger in spec.terminals or trigger in _OPENERS)
 
 
 # --- comparison ---------------------------------------------------------------------------------------------------
@@ -358,9 +361,9 @@ def _objects(spec: Spec) -> list[str]:
     return objects
 
 
-def _elements(opening: str, closing: str, item: str) -> list[str]:
-    """Values with elements inside, of an element that has the name of the sample of a key."""
-    end = f"{closing}{RUNS['KEY']}>"
+def _elements(opening: str, closing: str, item: str, name: str = RUNS["KEY"]) -> list[str]:
+    """Values with elements inside, of an element that has a name of its own, or that of the sample of a key."""
+    end = f"{closing}{name}>"
     items = "".join(f"{opening}{item}>{text}{closing}{item}>" for text in ("v", "1"))
     return [f"v{end}", f"{items}{end}", f"{opening}a>{items}{closing}a>{opening}b>{closing}b>{end}", end]
 

@@ -27,6 +27,7 @@ from toolgram.derive.result import (
     Wrapped,
 )
 
+_OWN_TAG = re.compile(r"([^\s/]{0,60}</)([^<>/\s]{1,60})>").match
 _MOST_ENDS = 50  # braces that may close a dict
 
 Span = tuple[int, int]
@@ -240,16 +241,21 @@ def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) 
 def _elements_style(stretch: str, value: Any, before: str, after: str) -> ValueStyle | None:
     """The style of a value with elements inside, where its own closing tag repeats its key."""
     closing, repeats, _ = after.partition("\0")
-    if not (repeats and "/" in closing and before == ">" and stretch.startswith(before) and stretch.endswith(after)):
+    named = None if repeats else _OWN_TAG(after)
+    if named is not None:
+        closing = named[1]
+    elif not (repeats and before == ">"):
         return None
-    if closing == "</":
-        return None  # text with such tags in it is more than lists are
+    if not ("/" in closing and stretch.startswith(before) and stretch.endswith(after)):
+        return None
     inner = stretch[len(before) : len(stretch) - len(after)]
     opening = closing.replace("/", "", 1)
     member = "" if isinstance(value, list) else f"{opening}{next(iter(value))}>"
-    first = re.match(re.escape(member + opening) + r"([^<>/\s]{1,60})>", inner)
-    for null, python in product(("null", "None", "", None), (False, True)):
-        elements = Elements(opening, closing, first[1] if first else "item", null, python)
+    first = re.match(rf"\s*{re.escape(member)}\s*{re.escape(opening)}([^<>/\s]{{1,60}})>", inner)
+    for null, python, between in product(("null", "None", "", None), (False, True), ("", "\n")):
+        elements = Elements(
+            opening, closing, first[1] if first else "item", null, python, between, named[2] if named else ""
+        )
         if write_elements(value, elements) == inner:
             return ValueStyle(ValueEncoding.ELEMENTS, before, after, elements=elements)
     return None
@@ -265,11 +271,12 @@ def write_elements(value: Any, elements: Elements) -> str:
         return elements.null or ""
     else:
         return str(value) if isinstance(value, str) or elements.python else json.dumps(value)
-    return "".join(
+    written = [
         f"{elements.opening}{key}>{write_elements(item, elements)}{elements.closing}{key}>"
         for key, item in members
         if item is not None or elements.null is not None
-    )
+    ]
+    return "".join(f"{elements.between}{each}" for each in written) + elements.between * bool(written)
 
 
 def _unquoted(

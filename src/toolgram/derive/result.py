@@ -156,13 +156,16 @@ class Notation:
 @dataclass(frozen=True, slots=True)
 class Elements:
     """Elements inside a value: what their opening and closing tags begin with, how a list's items are called, what
-    stands for null (None: its element is left out), and whether `True` and `None` are Python's."""
+    stands for null (None: its element is left out), whether `True` and `None` are Python's, the blanks beside,
+    and the name of the argument's own element, where it is not that of the argument."""
 
     opening: str
     closing: str
     item: str
     null: str | None
     python: bool
+    between: str = ""
+    own: str = ""
 
 
 @dataclass(frozen=True, slots=True)

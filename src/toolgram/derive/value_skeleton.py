@@ -235,9 +235,21 @@ class Arguments:
 
     def _elements(self, elements: Elements) -> None:
         builder = self.builder
-        builder.about["notation"] = [elements.opening, elements.closing, elements.item]
+        builder.about["notation"] = [
+            elements.opening,
+            elements.closing,
+            elements.item,
+            *[elements.own] * bool(elements.own),
+        ]
         names = ("ELEMENT_OPEN_TAG", "ELEMENT_CLOSE_TAG", "ELEMENT_TEXT")
-        builder.take("elements", "elements_value", *names)
+        if elements.opening == "<":  # a text may have such a tag that nothing closes
+            builder.take("elements", *names)
+            self.rules += [
+                "elements_value: (ELEMENT_TEXT | ELEMENT_OPEN_TAG | _element)* ELEMENT_CLOSE_TAG",
+                "_element: ELEMENT_OPEN_TAG elements_value",
+            ]
+        else:
+            builder.take("elements", "elements_value", *names)
         opening, closing = re.escape(elements.opening) + _TAG_NAME, re.escape(elements.closing) + _TAG_NAME
         builder.texts |= dict(zip(names, (opening, closing, f"(?:(?!{opening}|{closing})[\\s\\S])+"), strict=True))
 
@@ -292,9 +304,8 @@ class Arguments:
         builder = self.builder
         cut = pieces(frame.after)
         if "elements" in frame.traits:
-            builder.to("value_end", value, waiting)
-            return ""
-        if frame.echo is not None:
+            cut = cut[1:]  # the first tag is the value's own
+        elif frame.echo is not None:
             return self._echo(frame, value, waiting, key)
         if frame.alone:
             if not cut:
@@ -380,7 +391,7 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
         echo = tail[0] if tail and isinstance(tail[0], str) else ""
     elements = elements_of(form)
     if elements is not None:
-        if len(found) > 1 or (echo or "").strip() != ">":
+        if len(found) > 1 or (not elements.own and (echo or "").strip() != ">"):
             raise NotExpressible("elements stand inside values that are not all written alike")
         return [Frame(*next(iter(found)), echo, ("elements",), True)]
     read = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]

@@ -27,37 +27,46 @@ class Elements:
     """Writes values in the tags of one format. `definitions` are those that references point into."""
 
     def __init__(self, notation: Sequence[str], definitions: Mapping[str, Any], note: Callable[[str], object]) -> None:
-        self._opening, self._closing, self._item = notation
+        self._opening, self._closing, self._item = notation[:3]
+        self._own = notation[3] if len(notation) > 3 else ""
         self._definitions = definitions
         self._note = note
 
-    def value(self, name: str, schema: Any, depth: int = 0) -> Expr:
-        """A value of this schema, and the tag that closes it."""
-        return choice(*(self._one(name, each, depth) for each in alternatives(schema, self._definitions)))
+    def argument(self, key: str, schema: Any) -> Expr:
+        """The value of an argument, and the tag that closes it."""
+        return self._value((self._own or key,), schema)
 
-    def _one(self, name: str, schema: Mapping[str, Any], depth: int) -> Expr:
-        closer = Lit(f"{self._closing}{name}>")
+    def _value(self, names: tuple[str, ...], schema: Any) -> Expr:
+        """A value of this schema in elements of these names, one inside the other, and the tag that closes it."""
+        return choice(*(self._one(names, each) for each in alternatives(schema, self._definitions)))
+
+    def _one(self, names: tuple[str, ...], schema: Mapping[str, Any]) -> Expr:
+        closer = Lit(f"{self._closing}{names[-1]}>")
         if "enum" in schema:
             return seq(choice(*(self._constant(each) for each in schema["enum"])), closer)
         kind = schema.get("type")
         if kind in (None, "string"):
-            return self._text(name, schema)
+            return self._text(names, schema)
         if kind not in _ENFORCED:
             return seq(Json(schema_text(schema, self._definitions)), closer)
-        if depth >= _DEEPEST:
+        if len(names) > _DEEPEST:
             self._note(f"objects and lists are written {_DEEPEST} deep at most")
             return NOTHING
         extra = sorted(set(schema) - {"type", *_ENFORCED[kind]})
         if extra:
             self._note(f"{', '.join(extra)} is not enforced on elements")
-        inside = self._members(schema, depth) if kind == "object" else self._items(schema, depth)
+        inside = self._members(names, schema) if kind == "object" else self._items(names, schema)
         return seq(inside, closer)
 
-    def _text(self, name: str, schema: Mapping[str, Any]) -> Expr:
-        """Text up to the closing tag. What begins like a tag goes on like none."""
-        closer = f"{self._closing}{name}>"
+    def _text(self, names: tuple[str, ...], schema: Mapping[str, Any]) -> Expr:
+        """Text up to the closing tag. What begins like a tag goes on like none; where tags are plain, like no tag of an
+        element that is open."""
+        closer = f"{self._closing}{names[-1]}>"
         patterns = [literal_pattern(closer)]
-        for size in range(len(self._opening), len(closer)):
+        if self._opening == "<":
+            tags = [f"{begin}{name}>" for name in dict.fromkeys(names) for begin in (self._opening, self._closing)]
+            patterns += [literal_pattern(tag) for tag in tags if tag != closer]
+        for size in range(len(self._opening), len(closer) if self._opening != "<" else 0):
             patterns.append((*literal_pattern(closer[:size]), Step(frozenset(closer[size]), True)))
         within = text_of_schema(schema, self._note) if schema.get("type") == "string" else None
         return Text(Forbidden(tuple(patterns)), closer, within)
@@ -66,19 +75,19 @@ class Elements:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return NOTHING if self._opening in text else Lit(text)
 
-    def _element(self, name: str, schema: Any, depth: int) -> Expr:
-        return seq(Lit(f"{self._opening}{name}>"), self.value(name, schema, depth + 1))
+    def _element(self, names: tuple[str, ...], name: str, schema: Any) -> Expr:
+        return seq(Lit(f"{self._opening}{name}>"), self._value((*names, name), schema))
 
-    def _items(self, schema: Mapping[str, Any], depth: int) -> Expr:
-        item = self._element(self._item, schema.get("items", {}), depth)
+    def _items(self, names: tuple[str, ...], schema: Mapping[str, Any]) -> Expr:
+        item = self._element(names, self._item, schema.get("items", {}))
         return times(item, schema.get("minItems", 0), schema.get("maxItems"))
 
-    def _members(self, schema: Mapping[str, Any], depth: int) -> Expr:
+    def _members(self, names: tuple[str, ...], schema: Mapping[str, Any]) -> Expr:
         """The declared members in the order of the schema."""
         required = set(schema.get("required", ()))
         found: list[Expr] = []
         for name, declared in schema.get("properties", {}).items():
-            member = NOTHING if declared is False or not _is_name(name) else self._element(name, declared, depth)
+            member = NOTHING if declared is False or not _is_name(name) else self._element(names, name, declared)
             if name in required and member == NOTHING:
                 return NOTHING
             found.append(member if name in required else optional(member) if member != NOTHING else EMPTY)

@@ -198,10 +198,10 @@ class TaggedArguments:
 
     def elements(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
         """A value with elements inside, to the tag that closes it."""
-        if not isinstance(key, str):
+        if not isinstance(key, str) and len(self.spec.notation) < 4:
             return NOTHING  # that tag has a key that is not known
         elements = Elements(self.spec.notation, tool.schema.get("$defs", {}), noting(tool, self.note))
-        return elements.value(key, declared)
+        return elements.argument(str(key), declared)
 
     def notated(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
         """A value in the format's own quotes."""

@@ -15,6 +15,9 @@ A leaf is a tagged value of the types of its place.  Once text has begun it stay
 and are counted, so that a closing tag that belongs to none of them shows at once that one is missing.  Text beside the
 members of an object is a member `$text`, at its end.  A tag that closes another element than the last one breaks the
 value.
+
+Where tags are plain (`<x>`), text has such tags as well (`<br>`), and nobody closes those: inside a text, only those
+with the name of an open element are counted.
 """
 
 from __future__ import annotations
@@ -57,7 +60,8 @@ class _Frame:
 
 class ElementsScanner:
     """One value, being read: what stands behind the tag that opens it, up to the tag that closes it. `notation` is
-    what opening and closing tags begin with, and the name of items; `key` names the value's own element.
+    what opening and closing tags begin with, and the name of items; the value's own element is called after `key`, or
+    always the same, which `notation` says then as well.
 
     `read` consumes what it can; after it, `out` is the JSON that this makes certain, `done` says that the value is
     over, and `broken` that the text at the returned position does not fit.
@@ -67,7 +71,7 @@ class ElementsScanner:
 
     def __init__(self, notation: tuple[str, ...], key: str = "", place: Place = UNDECLARED) -> None:
         self._notation = notation
-        self._frames = [_Frame(key, place, False)]
+        self._frames = [_Frame(notation[3] if len(notation) > 3 else key, place, False)]
         self._broken = False
         self._parts: list[str] = []
         self.odd = False
@@ -118,7 +122,7 @@ class ElementsScanner:
 
     def _tag(self, text: str, pos: int) -> int:
         """A tag, whole; the position behind it, or the same where it is not whole. What is no tag is text."""
-        opening, closing, _ = self._notation
+        opening, closing = self._notation[:2]
         closes = text.startswith(closing, pos)
         if not closes and closing.startswith(text[pos:]):
             return pos
@@ -144,7 +148,8 @@ class ElementsScanner:
         if len(self._frames) + len(frame.inside) >= MAX_DEPTH:
             self._broken = True
         elif frame.kind == LEAF:
-            frame.inside.append(name)
+            if not self._is_plain or self._is_open(name):
+                frame.inside.append(name)
             self._in_leaf(frame, tag)
         else:
             if frame.kind == BEGUN:
@@ -153,6 +158,15 @@ class ElementsScanner:
             if self._broken:
                 return
             self._frames.append(self._child(frame, name))
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether tags are those that any text may have."""
+        return self._notation[0] == "<"
+
+    def _is_open(self, name: str) -> bool:
+        """Whether an element of this name is open, whose closing tag is no text."""
+        return any(frame.name == name for frame in self._frames)
 
     def _child(self, frame: _Frame, name: str) -> _Frame:
         """The frame of an element inside another one; what stands in front of its value is written."""
@@ -174,7 +188,9 @@ class ElementsScanner:
 
     def _close_tag(self, name: str, tag: str) -> None:
         frame = self._frames[-1]
-        if frame.inside:
+        if frame.kind == LEAF and self._is_plain and not self._is_open(name):
+            self._in_leaf(frame, tag)
+        elif frame.inside:
             self._broken = frame.inside.pop() != name
             if not self._broken:
                 self._in_leaf(frame, tag)
@@ -309,12 +325,12 @@ class ElementsScanner:
     def load(cls, data: Any) -> ElementsScanner:
         """The inverse of `dump`. Raises ValueError for what is none."""
         notation, frames, odd, repeated, repairs = checked(data, list, list, bool, list, list)
-        opening, closing, item = checked(notation, str, str, str)
+        opening, closing, *names = checked(notation, *[str] * max(3, min(len(notation), 4)))
         checked(repeated, *[str] * len(repeated))
         checked(repairs, *[REPAIRS] * len(repairs))
         if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_DEPTH:
             raise ValueError("no nested elements")
-        value = cls((opening, closing, item))
+        value = cls((opening, closing, *names))
         value.odd, value.repeated, value.repairs = odd, repeated, repairs
         value._frames = [_loaded(frame) for frame in frames]
         for outer, frame in zip([None, *value._frames], value._frames, strict=False):
