@@ -160,6 +160,10 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "two meanings": (lambda: changed(MISTRAL, tags("REASONING", "reasoning", "content")), "both reasoning and content"),
     "no value": (lambda: changed(MISTRAL, tags("REASONING", "json")), "tagged `json` and reads no value"),
     "no arguments": (lambda: changed(MISTRAL, tags("REASONING", "reasoning", "python")), "reads no arguments"),
+    "two notations": (
+        lambda: changed(MISTRAL, tags("PARSING_ARGUMENTS", "arguments", "python", "encoded")),
+        "tagged both `python` and `encoded`",
+    ),
     "a final tag": (lambda: changed(MISTRAL, tags("ALL_TOOLS_COMPLETE", "content")), "the final state .* has tags"),
     "a state twice": (
         lambda: changed(MISTRAL, lambda m: m["machine"]["states"].append("REASONING")),

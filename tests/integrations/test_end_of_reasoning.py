@@ -30,7 +30,7 @@ FORMATS = toolgram.format_names()
 DERIVED = sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY)
 # Channels: the marker that ends a thought ends every other message as well, so no marker is about reasoning alone.
 # Between equal delimiters, it begins a thought as well. The line at the start says of each that its end is not told.
-SHARED_MARKERS = {"beam", "equal_delimiters", "gpt_oss", "inkling", "muse", "muse_glimmer"}
+SHARED_MARKERS = {"beam", "equal_delimiters", "gpt_oss", "inkling", "lanes", "muse", "muse_glimmer"}
 SHARED_MARKERS |= {"own_messages", "second_header_tags", "solar_open"}
 
 

@@ -184,8 +184,9 @@ class _Reader:
         self.actions = {(each.source, each.trigger): each.actions for each in spec.transitions}
 
     def edges(self, steps: list[_Seen]) -> Iterator[Edge]:
-        for step in steps:
-            begin, end = self._place(step)
+        for number, step in enumerate(steps):
+            at_once = [each for each in steps[number + 1 : number + 9] if each.offset == step.offset]
+            begin, end = self._place(step, at_once)
             if begin < 0:
                 return  # what cannot be followed is not learned from
             lead = self.output[self.lead : begin]
@@ -219,7 +220,25 @@ class _Reader:
         shape = self.spec.terminals.get(trigger)
         return shape is not None and not isinstance(shape, Literal) and re.fullmatch(shape.first, " ") is not None
 
-    def _place(self, step: _Seen) -> tuple[int, int]:
+    def _fits(self, steps: Iterable[_Seen], pos: int) -> bool:
+        """Whether the markers and names of these steps stand one behind the other from `pos` on."""
+        for step in steps:
+            shape = self.spec.terminals.get(step.trigger)
+            if self._blank(step.trigger):
+                continue
+            if shape is None:
+                return True
+            pos += len(self.output[pos:]) - len(self.output[pos:].lstrip(" \t\r\n"))
+            match = re.compile(re.escape(shape.text) if isinstance(shape, Literal) else shape.pattern).match(
+                self.output, pos
+            )
+            if match is None:
+                return False
+            pos = match.end()
+        return True
+
+    def _place(self, step: _Seen, at_once: Iterable[_Seen]) -> tuple[int, int]:
+        """Where the text of a step stands; `at_once` are the steps behind it that the same character has shown."""
         output, spec, pos = self.output, self.spec, self.pos
         shape = spec.terminals.get(step.trigger)
         meaning = spec.states[step.source].meaning
@@ -230,6 +249,8 @@ class _Reader:
         if isinstance(shape, Literal):
             if meaning in ("content", "reasoning", "value"):
                 at = output.rfind(shape.text, pos, step.offset + 1)
+                while at >= 0 and not self._fits(at_once, at + len(shape.text)):
+                    at = output.rfind(shape.text, pos, at + len(shape.text) - 1)
             else:
                 at = pos if output.startswith(shape.text, pos) else -1
             return at, at + len(shape.text)
