@@ -147,10 +147,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "misspelt": (lambda: changed(MISTRAL, about(special_token=[])), "unknown key `special_token`"),
     "misspelt in a row": (lambda: changed(MISTRAL, lambda m: rows(m)[3].update(afer="name")), "unknown key `afer`"),
     "a wrong type": (lambda: changed(MISTRAL, about(models="Mistral")), "`models` is not a list of texts"),
-    "a wrong type in a row": (
-        lambda: changed(MISTRAL, lambda m: rows(m)[3].update(dest=["A"])),
-        "`dest` is not a text",
-    ),
+    "a list in a row": (lambda: changed(MISTRAL, lambda m: rows(m)[3].update(dest=["A"])), "`dest` is not a text"),
     "no choice": (lambda: changed(MISTRAL, about(parser="lark")), "unknown parser `lark`"),
     "a missing key": (lambda: changed(MISTRAL, lambda m: rows(m)[3].pop("dest")), "the key `dest` is missing"),
     "one quote": (lambda: changed(MISTRAL, about(notation=["<q>"])), "not two quotes"),
@@ -160,10 +157,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "two meanings": (lambda: changed(MISTRAL, tags("REASONING", "reasoning", "content")), "both reasoning and content"),
     "no value": (lambda: changed(MISTRAL, tags("REASONING", "json")), "tagged `json` and reads no value"),
     "no arguments": (lambda: changed(MISTRAL, tags("REASONING", "reasoning", "python")), "reads no arguments"),
-    "two notations": (
-        lambda: changed(MISTRAL, tags("PARSING_ARGUMENTS", "arguments", "python", "encoded")),
-        "tagged both `python` and `encoded`",
-    ),
+    "two spellings": (lambda: changed(MISTRAL, tags("REASONING", "arguments", "python", "encoded")), "both `python`"),
     "a final tag": (lambda: changed(MISTRAL, tags("ALL_TOOLS_COMPLETE", "content")), "the final state .* has tags"),
     "a state twice": (
         lambda: changed(MISTRAL, lambda m: m["machine"]["states"].append("REASONING")),

@@ -152,8 +152,7 @@ def _recompiled(data: str, strict: bool) -> Program:
 
 
 def compile_spec(spec: Spec, strict: bool = False) -> Program:
-    """Compile a checked specification, for strict parsers without its repairs. Costs a few milliseconds; the result is
-    immutable."""
+    """Compile a specification, for strict parsers without its repairs, to what never changes. Takes milliseconds."""
     if strict:
         spec = without_repairs(spec)
     states = {
