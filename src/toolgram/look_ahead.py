@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolgram.errors import ToolgramError
 from toolgram.expressions import Expression
-from toolgram.spec import Literal, Run, Spec
+from toolgram.spec import TEXT, Literal, Run, Spec
 
 if TYPE_CHECKING:
     from toolgram.compile import Move, StateProgram
@@ -217,11 +217,11 @@ class _Ways:
                 if behind:
                     whole = f"{self._name.format(shape.pattern)}(?={behind})"
                     branches.runs.append((whole, f"(?>{shape.pattern})"))
-            elif isinstance(shape, Literal) and dest.held and dest.name not in seen:
+            elif isinstance(shape, Literal) and (dest.held or _is_header(dest)) and dest.name not in seen:
                 found = self.opening(dest, (*seen, state.name))
                 if found is not None:
                     branches.marker(shape.text, found)
-        return branches.way(_SPACE_AHEAD if "WS" in state.row else "") if branches else None
+        return branches.way(_SPACE_AHEAD if "WS" in state.row or not state.held else "") if branches else None
 
     def _behind(self, state: StateProgram, move: Move, seen: tuple[str, ...]) -> Way | None:
         """What follows a marker: nothing need follow one that ends the turn; None where it leads nowhere."""
@@ -229,10 +229,16 @@ class _Ways:
         if move.trigger in (self._spec.stop or ()):
             return _NOTHING
         if dest.held:
-            return self.opening(dest, (state.name,))
+            return self.opening(dest, ())
         if dest is state and (move.repair or move.actions):
             return _NOTHING if move.repair else None
         return self.closing(dest, (*seen, state.name)) if dest.meaning == "content" else None
+
+
+def _is_header(state: StateProgram) -> bool:
+    """Whether a header may go on in a state of content, which any text leaves."""
+    text = state.row.get(TEXT)
+    return state.meaning == "content" and text is not None and text.dest is not state
 
 
 def _between(spec: Spec, state: StateProgram) -> str:

@@ -34,11 +34,16 @@ REASONS = ("stop", "tool_calls", "length", None)
 
 @cache
 def examples(name: str) -> list[tuple[str, str]]:
+    """The examples of a shipped format that hold calls."""
+    return examples_of(toolgram.get_format(name))
+
+
+def examples_of(fmt: toolgram.Format) -> list[tuple[str, str]]:
     """The examples of a format that hold calls: their prefixes and their texts."""
     found = []
-    for example in toolgram.get_format(name).machine_dict["format"]["canonical"]:
+    for example in fmt.machine_dict["format"].get("canonical", ()):
         prefix, text = (example.get("prefix", ""), example["output"]) if isinstance(example, dict) else ("", example)
-        if toolgram.get_format(name).parse(text, prefix=prefix).tool_calls:
+        if fmt.parse(text, prefix=prefix).tool_calls:
             found.append((prefix, text))
     return found
 

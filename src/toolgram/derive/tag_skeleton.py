@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from toolgram.composition import START
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, add_closers, class_of, pieces, whole
+from toolgram.derive.paths import Path, add_closers, class_of, each_optional, pieces, whole
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.text_skeleton import REPAIR_CALLS
@@ -70,6 +70,8 @@ class _TagSkeleton:
         self.arguments = Arguments(builder, calls.arguments) if tagged else None
         self.name = ""
         self.unclosed = ""  # the rule of a call that the end of the turn closes
+        self.begun = ("", "")  # the marker with which a call begins, and the state behind it
+        self.following = ""  # the rule of a call that nothing closes but the beginning of the next one
 
     def build(self) -> list[str]:
         """All of it: section, calls, what closes them, what separates them."""
@@ -89,7 +91,7 @@ class _TagSkeleton:
                 opened.step(name, builder.state("WAITING_FOR_TOOL_CALL", "held"))
             rule.append(f"({opened.text()})?" if self.distinct else opened.text())
             starts += opened.states
-        one = "open_call" if self.open_ended else "call"
+        one = "open_call" if self.open_ended else "call" if self.arguments is None else "_one_call"
         rule.append(one)
         if self.separator:
             name = builder.literal("SEPARATOR", self.separator)
@@ -103,7 +105,14 @@ class _TagSkeleton:
         body = self._one(Path(builder, starts))
         leaving = list(self.closed)
         rule.append(add_closers(builder, "TOOL_CALLS_END", self.section_end, self.closed, leaving))
-        builder.rules += [f"calls.3: {' '.join(rule)}", f"{one}: {body}"]
+        if self.unclosed and self.section_end:
+            names = {"CALL_END": builder.literal("", self.section_end[0]), "CALL_COMPLETE": leaving[len(self.closed)]}
+            builder.use("unclosed_values", names)
+            builder.use("unclosed_call", names)
+        builder.rules.append(f"calls.3: {' '.join(rule)}")
+        if one == "_one_call":
+            builder.rules.append("_one_call: call | _repair_several" if self.following else "_one_call: call")
+        builder.rules.append(f"{'open_call' if self.open_ended else 'call'}: {body}")
         if self.arguments is not None:
             if self.unclosed:
                 builder.rules += self._repairs(rule[:-1], one)
@@ -143,6 +152,8 @@ class _TagSkeleton:
         body = f"{rest.text()} {self._arguments(rest)}"
         if self.unclosed:
             self.unclosed = f"{path.text()} {rest.text()} {self.unclosed}"
+        if self.following:
+            self.following = f"{path.text()} {rest.text()} {self.following}"
         return f"{path.text()} ({body} | {aside})" if aside else f"{path.text()} {body}"
 
     def _named(self, path: Path) -> None:
@@ -152,6 +163,8 @@ class _TagSkeleton:
             following = self.before[at + 1] if at + 1 < len(self.before) else Slot.NAME
             trigger, actions = self._symbol("TOOL_CALL", item, following)
             path.step(trigger, builder.state(*_expecting(following)), *actions)
+            if not at and isinstance(item, str):
+                self.begun = trigger, path.states[0]
         in_id = self.calls.name_in_id
         first = class_of("<" + self._after_name() + (_COUNTER if in_id else ""))
         self.name = builder.run("NAME", first, first, 256)
@@ -318,6 +331,10 @@ class _TagSkeleton:
                     builder.use("unclosed_call", names)
                 kind = "repair_unclosed_call" if at else "repair_unclosed"
                 rule += f" | {kind} {trigger} {self._rest(at + 1)}"
+        trigger, dest = self.begun
+        if trigger and self.distinct and not self.separator:
+            builder.use("next_call", {"CALL": trigger, "CALL_BEGUN": dest})
+            self.following = self.arguments.several
         return rule
 
     def _repairs(self, before: Sequence[str], one: str) -> list[str]:
@@ -326,10 +343,17 @@ class _TagSkeleton:
         assert self.arguments is not None
         unclosed = f"repair_unclosed: {self.arguments.unclosed}"
         rules = [unclosed, f"repair_unclosed_call: repair_unclosed | {self.arguments.several}"]
+        if self.following:
+            rules += ["_repair_several: repair_next+ call", f"repair_next: {self.following}"]
         stop = " | ".join(self.builder.about.get("stop", ()))
-        if stop:
-            rules.append(f"{REPAIR_CALLS}.2: {self._before_the_last(before, one)} repair_open ({stop})")
-            rules.append(f"repair_open.2: {self.unclosed}")
+        ends = [stop]
+        if self.section_end:
+            names = self.builder.literals("", self.section_end)
+            ends.append(each_optional(names).removeprefix("(").removesuffix(")?"))
+        if any(ends):
+            ends = [end for end in ends if end]
+            rules.append(f"{REPAIR_CALLS}.2: {self._before_the_last(before, one)} repair_open ({' | '.join(ends)})")
+            rules.append(f"repair_open.2: {'repair_next* ' if self.following else ''}{self.unclosed}")
         return rules
 
     def _before_the_last(self, rule: Sequence[str], one: str) -> str:

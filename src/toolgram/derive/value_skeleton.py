@@ -200,7 +200,8 @@ class Arguments:
         branches: dict[tuple[str, ...], str] = {(): key_done}
         closed: list[str] = []
         opened_values: list[str] = []
-        unclosed = ""
+        unclosed: list[str] = []  # arguments without their closing marker, and with what begins the next one
+        between = " ".join(symbols[1:])
         for frame in self.frames:
             lead, state = self._lead(frame, branches)
             value = builder.state("PARSING_ARGUMENT_VALUE", "value", *frame.traits)
@@ -216,12 +217,21 @@ class Arguments:
                 following = builder.literal("NEXT_ARGUMENT", f"\n{self.prefix[0]}")
                 builder.to(following, value, opened, "unclosed_value")
                 self.names["NEXT_ARGUMENT"] = following
-                between = " ".join(symbols[1:])
-                unclosed = f"({key}{spaces} {body} {following} {between})* "
+                unclosed.append(f"{key}{spaces} {body} {following} {between}")
+        closable = not any(frame.alone or frame.open or frame.echo is not None for frame in self.frames)
+        opened_value = f"{key}{spaces} ({' | '.join(opened_values)})"
+        repairs = []
+        if closable and self.prefix and _is_marker(self.prefix[0]):
+            begins = builder.literals("NEXT_ARGUMENT", self._beginnings())
+            for name in begins:
+                builder.use("unclosed_argument", {"ARGUMENT": name, "PARSING_ARGUMENT_KEY": opened})
+            unclosed.append("_repair_pair")
+            repairs = [f"_repair_pair: {opened_value} ({' | '.join(begins)}) {between}"]
+        before = f"({' | '.join(unclosed)})* " if unclosed else ""
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
-        self.rules = [f"argument: {' '.join(symbols)} {unclosed}{key}{spaces} {frames}"]
-        if not any(frame.alone or frame.open or frame.echo is not None for frame in self.frames):
-            self.open = f"{' '.join(symbols)} {unclosed}{key}{spaces} ({' | '.join(opened_values)})"
+        self.rules = [f"argument: {' '.join(symbols)} {before}{key}{spaces} {frames}", *repairs]
+        if closable:
+            self.open = f"{' '.join(symbols)} {before}{opened_value}"
         rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule not in _SHARED_RULES)
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
         notated = notation_of(self.form)
@@ -252,6 +262,11 @@ class Arguments:
             builder.take("elements", "elements_value", *names)
         opening, closing = re.escape(elements.opening) + _TAG_NAME, re.escape(elements.closing) + _TAG_NAME
         builder.texts |= dict(zip(names, (opening, closing, f"(?:(?!{opening}|{closing})[\\s\\S])+"), strict=True))
+
+    def _beginnings(self) -> list[str]:
+        """The texts with which another argument begins behind a value that is not closed."""
+        separated = [self.form.separator + self.prefix[0]] if self.separator else []
+        return [*separated, self.prefix[0]]
 
     def _notation(self, opening: str, closing: str) -> None:
         builder = self.builder
