@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,9 +21,10 @@ from toolgram.bulk import inputs, parts
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import read_batches
 from toolgram.bulk.options import Columns, RowOptions
+from toolgram.bulk.outputs import BatchAnswer
 from toolgram.bulk.parts import Parts
 from toolgram.bulk.run import Outcome, Run, check_run, run_to_file
-from toolgram.bulk.running import BatchAnswer, Job, answer_here, answer_in_processes
+from toolgram.bulk.running import Job, answer_here, answer_in_processes
 
 pyarrow = pytest.importorskip("pyarrow")
 HERMES = toolgram.get_format("hermes")
@@ -106,6 +108,36 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         if len(found) == 3:
             os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
     assert [answer.summary for answer in found] == whole
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_worker_that_is_killed_while_it_keeps_parts(tmp_path: Path, expected: list[dict[str, Any]]) -> None:
+    log, out = write_log(tmp_path / "in.jsonl", COUNT, BAD), tmp_path / "out.jsonl"
+    deaths = 0
+
+    def progress(rows: int, size: int) -> None:
+        nonlocal deaths
+        if deaths < 2:
+            deaths += 1
+            os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
+
+    outcome = run_to_file(Run([str(log)], OPTIONS, str(out), workers=2), progress)
+    assert deaths == 2
+    assert read_answers(out) == expected
+    assert (outcome.summary.rows, outcome.summary.bad) == (COUNT, len(BAD))
+    assert list(tmp_path.glob("*.parts")) == []
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_parts_that_cannot_be_kept(tmp_path: Path, workers: int) -> None:
+    log, out = write_log(tmp_path / "in.jsonl", COUNT), tmp_path / "out.jsonl"
+    with pytest.raises(BadFile, match=r"out\.jsonl\.parts: cannot be written: No such file or directory"):
+        run_to_file(Run([str(log)], OPTIONS, str(out), workers=workers), lambda rows, size: _remove(f"{out}.parts"))
+
+
+def _remove(folder: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_workers_that_die_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

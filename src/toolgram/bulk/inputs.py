@@ -28,13 +28,15 @@ _IN_DIRECTORIES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst",
 
 
 class Batch(NamedTuple):
-    """Some rows of a file. `first` is the number of the first, `size` how many bytes of the file they are."""
+    """Some rows of a file. `first` is the number of the first, `size` how many bytes of the file they are, `part` the
+    name of the part that keeps their answers, where there is one."""
 
     file: str
     kind: str
     first: int
     data: bytes
     size: int
+    part: str = ""
 
 
 def kind_of(path: str) -> str:

@@ -24,7 +24,8 @@ from toolgram.bulk.inputs import (
     parquet_batches,
     read_batches,
 )
-from toolgram.bulk.running import BadRowAt, BatchAnswer, BatchReader, Job
+from toolgram.bulk.outputs import BadRowAt, BatchAnswer
+from toolgram.bulk.running import BatchReader, Job
 
 SLICE_BYTES = 16 << 20
 END = "end"  # the number of the mark behind the batches of a slice

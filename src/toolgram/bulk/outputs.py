@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import GZIP, PARQUET, ZSTD, import_arrow
@@ -20,6 +20,25 @@ from toolgram.bulk.json_rows import write_row
 from toolgram.bulk.rows import MESSAGE_COLUMNS, NO_MESSAGE, Answer, message_columns
 
 Row = tuple[str, int, Answer]  # file, line, and what became of it
+
+
+class BadRowAt(NamedTuple):
+    """A row that could not be read."""
+
+    file: str
+    line: int
+    error: str
+
+
+class BatchAnswer(NamedTuple):
+    """The answers to a batch: the bytes of an output, the rows that could not be read, and what there was."""
+
+    output: bytes
+    bad: list[BadRowAt]
+    summary: dict[str, Any]
+    size: int
+
+
 PLACE = ("file", "line")
 LINE_NAMES = (*PLACE, "message", "error")
 COLUMN_NAMES = (*PLACE, *MESSAGE_COLUMNS, "error")

@@ -2,8 +2,9 @@
 
 Strategy: beside the output `OUT` stands the directory `OUT.parts`.  It says in `run.json` what is read and how.  Each
 finished batch is a file of its own, renamed into place when it is whole, with a note of its bad rows and its summary
-that was there before it.  At the end the parts are joined, the result is renamed to `OUT`, and the directory goes.  A
-run that is resumed must be the same run: the same input files, unchanged, and the same options.
+that was there before it.  Several processes add parts to one output.  At the end the parts are joined, the result is
+renamed to `OUT`, and the directory goes.  A run that is resumed must be the same run: the same input files, unchanged,
+and the same options.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from typing import Any
 
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import PARQUET
-from toolgram.bulk.outputs import encode, join
-from toolgram.bulk.running import BadRowAt, BatchAnswer
+from toolgram.bulk.outputs import BadRowAt, BatchAnswer, encode, join
 from toolgram.bulk.summary import Summary
 
 _RUN = "run.json"
@@ -104,7 +104,7 @@ class Parts:
         return os.path.join(self._folder, name)
 
     def _write(self, name: str, data: bytes) -> None:
-        unfinished = self._path(f"{name}.writing")
+        unfinished = self._path(f"{name}.{os.getpid()}.writing")
         with open(unfinished, "wb") as out:
             out.write(data)
         os.replace(unfinished, self._path(name))

@@ -8,18 +8,17 @@ the next one is read.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import PARQUET, Batch, expand, kind_of, named, read_batches
 from toolgram.bulk.on_ray import END, answer_on_ray, part_name, slices_of, start_ray
 from toolgram.bulk.options import RowOptions
-from toolgram.bulk.outputs import taken_names
+from toolgram.bulk.outputs import BatchAnswer, taken_names
 from toolgram.bulk.parts import ErrorFile, Parts
-from toolgram.bulk.running import BatchAnswer, Job, answer_here, answer_in_processes
+from toolgram.bulk.running import Job, answer_here, answer_in_processes
 from toolgram.bulk.summary import Summary
 
 Progress = Callable[[int, int], None]  # rows and bytes of input that were answered
@@ -78,7 +77,7 @@ def run_to_stream(run: Run, stream: IO[bytes], progress: Progress) -> Outcome:
     outcome = Outcome()
     files = expand(run.inputs)
     with ErrorFile(run.errors) as errors:
-        for _, answer in _answers(run, files, None, outcome):
+        for answer in _answers(run, files, None, outcome):
             stream.write(answer.output)
             stream.flush()
             errors.write(answer.bad)
@@ -92,8 +91,7 @@ def run_to_file(run: Run, progress: Progress) -> Outcome:
     outcome = Outcome()
     files = expand(run.inputs)
     parts = Parts.open(run.output, run.kind, _fingerprint(run, files), run.resume)
-    for name, answer in _answers(run, files, parts, outcome):
-        parts.add(name, answer)
+    for answer in _answers(run, files, parts, outcome):
         _count(outcome, answer, progress)
     outcome.summary = parts.finish(run.errors)
     return outcome
@@ -117,38 +115,28 @@ def _fingerprint(run: Run, files: Sequence[str]) -> dict[str, Any]:
     return {**run.options.fingerprint(), "inputs": inputs, "kind": run.kind, "ray": run.ray}
 
 
-def _answers(
-    run: Run, files: Sequence[str], parts: Parts | None, outcome: Outcome
-) -> Iterator[tuple[str, BatchAnswer]]:
-    """The answers with their names among the parts, but for those that are there."""
+def _answers(run: Run, files: Sequence[str], parts: Parts | None, outcome: Outcome) -> Iterator[BatchAnswer]:
+    """The answers, but for those that are among the parts; each is one of them when it comes, where there are parts."""
     job = Job(run.options, run.kind, len(files) > 1 or run.kind == PARQUET)
     if run.ray:
-        yield from _on_ray(run, files, job, parts, outcome)
-        return
-    names: deque[str] = deque()
-    batches = _batches(run, files, parts, outcome, names)
-    found = answer_in_processes(job, batches, run.workers) if run.workers > 1 else answer_here(job, batches)
-    for answer in found:
-        yield names.popleft(), answer
+        return _on_ray(run, files, job, parts, outcome)
+    job = replace(job, parts=parts)
+    batches = _batches(run, files, parts, outcome)
+    return answer_in_processes(job, batches, run.workers) if run.workers > 1 else answer_here(job, batches)
 
 
-def _batches(
-    run: Run, files: Sequence[str], parts: Parts | None, outcome: Outcome, names: deque[str]
-) -> Iterator[Batch]:
+def _batches(run: Run, files: Sequence[str], parts: Parts | None, outcome: Outcome) -> Iterator[Batch]:
     for number, path in enumerate(files):
         try:
             for at, batch in enumerate(read_batches(path, run.options.paths())):
                 name = part_name(number, at)
                 if parts is None or not parts.has(name):
-                    names.append(name)
-                    yield batch._replace(file=named(path))
+                    yield batch._replace(file=named(path), part=name)
         except BadFile as error:
             outcome.problems.append(str(error))
 
 
-def _on_ray(
-    run: Run, files: Sequence[str], job: Job, parts: Parts | None, outcome: Outcome
-) -> Iterator[tuple[str, BatchAnswer]]:
+def _on_ray(run: Run, files: Sequence[str], job: Job, parts: Parts | None, outcome: Outcome) -> Iterator[BatchAnswer]:
     todo = []
     for number, part in enumerate(slices_of(files, run.options.paths())):
         if parts is None or not parts.has(f"{number:06d}-{END}"):
@@ -157,5 +145,7 @@ def _on_ray(
     for name, answer, problem in answer_on_ray(job, todo):
         if problem:
             outcome.problems.append(problem)
-        else:
-            yield name, answer
+            continue
+        if parts is not None:
+            parts.add(name, answer)
+        yield answer

@@ -1,8 +1,9 @@
 """A run: batches out, answers back in order, by this process or by several.
 
-Strategy: the main process reads the files and writes the answers, which is cheap; workers parse.  Only a few batches
-are under way at a time, so memory does not grow with the files.  Where a worker dies, the pool is made anew and the
-batches that it had are read again.
+Strategy: the main process reads the files, which is cheap; workers parse.  A worker writes the answers into their part
+itself, because to send them to the main process costs both more than the file does; where there are no parts, they are
+sent.  Only a few batches are under way at a time, so memory does not grow with the files.  Where a worker dies, the
+pool is made anew and the batches that it had are read again.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import ARROW, LONGEST_ROW, TOO_LONG, Batch, from_stream
 from toolgram.bulk.options import RowOptions
-from toolgram.bulk.outputs import Row, encode
+from toolgram.bulk.outputs import BadRowAt, BatchAnswer, Row, encode
+from toolgram.bulk.parts import Parts
 from toolgram.bulk.rows import Answer, RowReader
 from toolgram.bulk.summary import Summary
 
@@ -27,30 +28,14 @@ _AHEAD = 2  # batches per worker that wait or are under way
 _MOST_DEATHS = 3  # of workers, without any batch finished between them
 
 
-class BadRowAt(NamedTuple):
-    """A row that could not be read."""
-
-    file: str
-    line: int
-    error: str
-
-
 @dataclass(frozen=True)
 class Job:
-    """What a worker has to know: how to read rows, and the kind of file that its answers become."""
+    """What a worker has to know: how to read rows, and the kind of file and the parts that the answers become."""
 
     options: RowOptions
     kind: str
     name_files: bool = False
-
-
-class BatchAnswer(NamedTuple):
-    """The answers to a batch: the bytes of an output, the rows that could not be read, and what there was."""
-
-    output: bytes
-    bad: list[BadRowAt]
-    summary: dict[str, Any]
-    size: int
+    parts: Parts | None = None
 
 
 class BatchReader:
@@ -59,6 +44,14 @@ class BatchReader:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._rows = RowReader(job.options)
+
+    def kept(self, batch: Batch) -> BatchAnswer:
+        """The answers to a batch, kept in its part where there are parts; the output is empty then."""
+        answer = self.answer(batch)
+        if self._job.parts is None:
+            return answer
+        self._job.parts.add(batch.part, answer)
+        return answer._replace(output=b"")
 
     def answer(self, batch: Batch) -> BatchAnswer:
         """The answers to a batch, in order."""
@@ -94,7 +87,7 @@ class BatchReader:
 def answer_here(job: Job, batches: Iterable[Batch]) -> Iterator[BatchAnswer]:
     """The answers to the batches, by this process."""
     reader = BatchReader(job)
-    return map(reader.answer, batches)
+    return map(reader.kept, batches)
 
 
 _reader: BatchReader | None = None  # of a worker
@@ -108,7 +101,7 @@ def _begin_worker(job: Job) -> None:
 
 def _answer(batch: Batch) -> BatchAnswer:
     assert _reader is not None
-    return _reader.answer(batch)
+    return _reader.kept(batch)
 
 
 def answer_in_processes(job: Job, batches: Iterable[Batch], workers: int) -> Iterator[BatchAnswer]:
