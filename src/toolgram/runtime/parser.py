@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, cast
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
 # The way that the next delta may take: inside text, inside arguments of some kind, or through the readers.
 _LONG, _TEXT, _JSON, _PYTHON, _VALUE, _TRIMMED = range(6)
 _BLANKS = " \t\r\n"  # that are no part of a trimmed value
-
-_TO_READERS = re.compile("()()").match  # finds a symbol in any text
+_MOST_BLANKS = 64  # that wait at the end of a text; more of them are left to the readers
 
 PROMPT = "prompt"  # what a trace says where a prompt ends whose text is none of the turn's
 
@@ -84,12 +82,12 @@ class Parser:
         self._log: AnomalyLog | None = None  # made with the first events that the readers give
         self._special = _triggers_by_id(program, special_tokens) if special_tokens else _NOTHING
         self._way = _LONG
+        self._held = ""  # blanks at the end of a text, which wait for what follows them
         # What the short ways need, laid out by `_choose_way`.
         self._said: Callable[[str], None]  # keeps the text for the message
         self._start: FindMatch  # text: whether a symbol may begin in it,
         self._find: FindMatch  # and does,
         self._event: type[Content] | type[Reasoning]  # what it is,
-        self._held: str  # the blanks at its end, which wait for what follows them,
         self._tailed: bool  # whether the end of the text may open what a call stands in,
         self._rest: str  # and what may become a symbol
         self._scanner: JsonScanner  # arguments: where they are,
@@ -146,6 +144,8 @@ class Parser:
         way = self._way
         if way == _TEXT:
             text = self._cut(delta) if self._rest or self._start(delta) else delta
+            if text is None:
+                return []
             body = text.rstrip()
             if body:
                 held = self._held
@@ -160,6 +160,9 @@ class Parser:
                 self._said(body)
                 self._offset += len(body)
                 return [self._event(body, body)]
+            if text and len(self._held) < _MOST_BLANKS:
+                self._held += text
+                return []
         elif way == _JSON and delta:
             scanner = self._scanner
             if self._rest:
@@ -206,6 +209,8 @@ class Parser:
             return self._take(delta, took_python(stream, python, delta, 0, python.end))
         elif way == _VALUE:
             text = self._cut(delta) if self._rest or self._start(delta) else delta
+            if text is None:
+                return []
             if text:
                 out = encode_basestring(text)[1:-1]
                 if out != text:
@@ -215,6 +220,8 @@ class Parser:
                 return [ToolCallDelta(self._call, out, text)]
         elif way == _TRIMMED:
             text = self._cut(delta) if self._rest or self._start(delta) else delta
+            if text is None:
+                return []
             body = text.rstrip(_BLANKS)
             if body:
                 body, self._held = self._held + body, text[len(body) :]
@@ -224,6 +231,9 @@ class Parser:
                 self._said(out)
                 self._offset += len(body)
                 return [ToolCallDelta(self._call, out, body)]
+            if text and len(self._held) < _MOST_BLANKS:
+                self._held += text
+                return []
         return self._feed(delta)
 
     def _decided(self, delta: str) -> list[Event]:
@@ -239,13 +249,19 @@ class Parser:
         self._offset += end
         return [ToolCallDelta(self._call, out, delta[:end])]
 
-    def _cut(self, delta: str) -> str:
-        """Text up to what may become a symbol, which stays behind; nothing where the readers must look."""
+    def _cut(self, delta: str) -> str | None:
+        """Text up to what may become a symbol, which stays behind; None where that is all of it, and nothing where the
+        readers must look."""
         text = self._rest + delta
         match = self._find(text)
         assert match is not None
         end = match.start(1) if match.lastindex == 1 else match.end()
-        if (match.lastindex or 0) > 1 or not text[:end].strip():
+        if (match.lastindex or 0) > 1:
+            return ""
+        if end == 0:
+            self._rest = text
+            return None
+        if len(self._held) >= _MOST_BLANKS and not text[:end].strip():
             return ""
         self._rest = text[end:]
         return text[:end]
@@ -289,14 +305,15 @@ class Parser:
         stream, builder = self._stream, self._builder
         events, source, index = stream.events, stream.source, stream.calls.index
         reader, island = stream.reader, stream.island
-        self._way = _LONG
+        self._way, self._held = _LONG, ""
         if reader == "text" and not events.fresh and len(events.blanks) < 2 and not source.prefix_characters:
             self._way = _TEXT
             self._rest, stream.buffer = stream.buffer, ""
             self._start, self._find = stream.state.start, stream.state.find
             self._event = stream.state.event
             self._said = (builder.content if self._event is Content else builder.reasoning).append
-            self._held = events.blanks.pop() if events.blanks else ""
+            if events.blanks:
+                self._held = events.blanks.pop()
             self._tailed = events.tail != ""
         elif index is None:
             return
@@ -304,9 +321,10 @@ class Parser:
             self._way = _VALUE
             self._rest, stream.buffer = stream.buffer, ""
             self._start, self._find = stream.state.start, stream.state.find
-        elif reader == "value" and (stops := plain_stops(stream)) is not None:
+        elif reader == "value" and (found := plain_stops(stream)) is not None:
             self._way = _VALUE
-            self._rest, self._start, self._find = "", stops, _TO_READERS
+            self._rest, stream.buffer = stream.buffer, ""
+            self._start, self._find = found
         elif reader == "value" and trimmed_text(stream) is not None:
             self._way = _TRIMMED
             self._rest, stream.buffer = stream.buffer, ""

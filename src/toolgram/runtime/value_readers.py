@@ -24,12 +24,15 @@ _MANY = 8  # pieces of text
 _BRACKETS = {"{": "})", "[": "]"}  # what closes a bracket; the arguments may stand in parentheses
 
 
-def plain_stops(stream: Stream) -> FindMatch | None:
-    """In a value that is plain text but for a few characters: what finds one of these, or what may become a marker."""
+def plain_stops(stream: Stream) -> tuple[FindMatch, FindMatch] | None:
+    """In a value that is plain text but for a few characters: what finds one of these, or what may begin a marker, and
+    what finds where that marker is or may begin. The latter finds a symbol where one of the characters is."""
     stops = getattr(stream.island, "stops", "")
     source, state = stream.source, stream.state
-    waits = stream.buffer or source.pieces or source.prefix_characters or stream.calls.wrapper is not None
-    return None if not stops or waits or state.echo else _found_first(state, stops)
+    waits = source.pieces or source.prefix_characters or stream.calls.wrapper is not None
+    if not stops or waits or state.echo or (stream.buffer and not state.literals):
+        return None
+    return _found_first(state, stops)
 
 
 def trimmed_text(stream: Stream) -> TaggedValue | None:
@@ -43,10 +46,18 @@ def trimmed_text(stream: Stream) -> TaggedValue | None:
 
 
 @lru_cache(maxsize=256)
-def _found_first(state: StateProgram, stops: str) -> FindMatch:
-    """A search for any of these characters, or for what may begin a symbol of the state."""
-    any_of, symbols = re.compile(f"[{re.escape(stops)}]").search, state.start
-    return (lambda text: any_of(text) or symbols(text)) if state.literals else any_of
+def _found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]:
+    """A search for any of these characters, or for what may begin a symbol of the state; and one for the symbol."""
+    any_of, begins, symbol = re.compile(f"[{re.escape(stops)}]").search, state.start, state.find
+    if not state.literals:
+        return any_of, _a_symbol
+    return (
+        lambda text: any_of(text) or begins(text),
+        lambda text: _a_symbol(text) if any_of(text) else symbol(text),
+    )
+
+
+_a_symbol = re.compile("()()").match  # finds one in any text
 
 
 def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
