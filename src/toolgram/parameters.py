@@ -42,6 +42,9 @@ _SAID = {name: name for name in _OF.values()} | {
     "dict": "object",
     "none": "null",
 }
+_ALONE: dict[str, Types] = {name: frozenset({name}) for name in _OF.values()}
+_COMBINES = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+_ALSO_SAYS = _COMBINES | {"enum", "const", "nullable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +206,8 @@ def _parts(
     schema: Mapping[str, Any], root: Mapping[str, Any]
 ) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """The schemas that describe the arguments together, and those of which one may: references are followed."""
+    if _COMBINES.isdisjoint(schema):
+        return [schema], []
     certain: list[Mapping[str, Any]] = []
     possible: list[Mapping[str, Any]] = []
     pending: list[tuple[Any, bool]] = [(schema, True)]
@@ -245,6 +250,9 @@ def _types(schema: Any, root: Mapping[str, Any], steps: Iterator[int], depth: in
     """The same, within so many steps, and so deep."""
     if not isinstance(schema, Mapping) or depth == 0 or next(steps, None) is None:
         return None
+    said = schema.get("type")
+    if type(said) is str and said in _ALONE and _ALSO_SAYS.isdisjoint(schema):
+        return _ALONE[said]  # nearly all schemas
     found = _both(_named(schema.get("type")), _listed_values(schema))
     if isinstance(schema.get("$ref"), str):
         found = _both(found, _types(resolve(schema["$ref"], root), root, steps, depth - 1))

@@ -36,6 +36,7 @@ from toolgram.tools import NO_TOOLS, Tools
 
 REJECTED: Final = "rejected"  # the trigger that a trace gives where a held region turns out to be text
 _UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
+_READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # what has a reader of its own
 _ID_ACTIONS = frozenset({"call_id", "call_id_part"})
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
@@ -133,11 +134,12 @@ class Stream:
         self.state = dest
         if events.held is not None and not dest.held:
             events.commit()
-        self.reader = "envelope" if isinstance(self.island, Envelope) else reader_of(dest)
-        if dest.meaning in ("arguments", "ignored", "malformed"):
-            self.reader = dest.meaning
-        elif dest.meaning == "value":
+        if dest.meaning == "value":
             self._begin_value()
+        elif self.island is not None and dest.meaning not in _READ_ALONE and isinstance(self.island, Envelope):
+            self.reader = "envelope"
+        else:
+            self.reader = reader_of(dest)
 
     def _tell(self, trigger: str, dest: StateProgram, why: str = "", rest: str = "") -> None:
         events = self.events
@@ -444,7 +446,7 @@ class Stream:
 
 def reader_of(state: StateProgram) -> str:
     """The reader of a state outside any island."""
-    if state.meaning in ("arguments", "ignored", "malformed"):
+    if state.meaning in _READ_ALONE:
         return state.meaning
     return "text" if state.loops else "token"
 
