@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
-from toolgram.expressions import NOWHERE, Expression, FindMatch, over_text, over_value, search_later
+from toolgram.expressions import NOWHERE, End, Expression, FindMatch, over_text, over_value, search_later
 from toolgram.look_ahead import (
     Way,
     again_pattern,
@@ -399,7 +399,8 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
     """The expressions of a tagged value: over its text, to the marker that ends it, or what may become one."""
     brackets = _CLOSING_BRACKETS if state.typed == "notated" else ""
     ends = _ends_of_value(spec, state, symbols, _LINE_END, brackets)
-    firsts = "".join(sorted({text[0] for text, _ in symbols} | {"\n" for end in ends.whole if end.startswith("\n")}))
+    line_ends = {"\n" for end in ends.whole if end.whole.startswith("\n")}
+    firsts = "".join(sorted({text[0] for text, _ in symbols} | line_ends))
     if not firsts:
         return
     firsts += "})]" if brackets and firsts else ""
@@ -407,36 +408,31 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
     if ends.passed:  # the opener of another call: behind it, no argument of this one can begin
         for trigger, text, (way, _, begun_way) in openers_ahead(spec, home):
             if text[0] in firsts:
-                ends.openings.append(re.escape(text))
+                marker = re.escape(text)
                 ends.begun.append(partial_pattern([text]))
-                ends.partials.append(re.escape(text) + begun_way)
-                ends.passed.append((re.escape(text) + way, Symbol(trigger, PASSED)))
+                ends.passed.append((End(marker, marker + begun_way, marker + way), Symbol(trigger, PASSED)))
     again = _closers_of_value(state, symbols)
     pattern = again_pattern(again)
-    state.again = Expression(pattern) if pattern else None
+    state.again = Expression(lambda: pattern) if pattern else None
     for opener in sorted(_openers_of_value(again)):
-        ends.openings.append(re.escape(opener))
         ends.begun.append(partial_pattern([opener]))
-        ends.passed.append((re.escape(opener), Symbol("", PASSED)))
+        ends.passed.append((End(re.escape(opener), "", re.escape(opener)), Symbol("", PASSED)))
     state.symbols += [symbol for _, symbol in ends.passed]
     passed = [end for end, _ in ends.passed]
     begun = [text for text in ends.begun if text]
-    partial = rf"(?:{'|'.join([*begun, *ends.partials])})\Z" if begun or ends.partials else "(?!)"
-    openings = [*ends.openings, rf"(?:{'|'.join(begun)})\Z"] if begun else ends.openings
-    search_later(state, "find", lambda: over_value(firsts, openings, [partial, *ends.whole, *passed]))
-    search_later(state, "find_final", lambda: over_value(firsts, ends.openings, ["(?!)", *ends.last, *passed]))
+    finals = [end._replace(partial="") for end in (*ends.last, *passed)]
+    search_later(state, "find", lambda: over_value(firsts, begun, [*ends.whole, *passed]))
+    search_later(state, "find_final", lambda: over_value(firsts, (), finals))
 
 
 class _EndsOfValue(NamedTuple):
-    """Expressions of the markers that end a value: alone, as far as one has begun, as far as what must follow it has
-    come, with what must follow, the same at the end of the output; and those that end it if something else follows."""
+    """Expressions of the markers that end a value: as far as one has begun, with what must follow it, the same at the
+    end of the output; and those that end it if something else follows."""
 
-    openings: list[str]
     begun: list[str]
-    partials: list[str]
-    whole: list[str]
-    last: list[str]
-    passed: list[tuple[str, Symbol]]
+    whole: list[End]
+    last: list[End]
+    passed: list[tuple[End, Symbol]]
 
 
 _LINE_END = "\n?"
@@ -451,30 +447,28 @@ def _ends_of_value(
     belongs to the marker; `brackets` may stand before one that closes a call."""
     literals = [text for text, _ in symbols]
     again = _closers_of_value(state, symbols)
-    ends = _EndsOfValue([], [], [], [], [], [])
+    ends = _EndsOfValue([], [], [], [])
     for text, symbol in symbols:
         move = state.row[symbol.trigger]
         after = move.dest
         foreign = "unclosed_value" in move.actions
         lines = foreign and not {"\n", f"\n{text}"} & {*literals} and not text.startswith("\n")
-        opening = brackets or (line_end if lines else "")
-        opening += re.escape(text)
+        marker = brackets or (line_end if lines else "")
+        marker += re.escape(text)
         begun = partial_pattern([text, *([f"\n{text}"] if lines and line_end else [])])
-        ends.openings.append(opening)
         ends.begun.append(f"{brackets}(?:{begun})?" if brackets else begun)
         next_argument = after.meaning == "argument_key" and foreign
         if next_argument or (move.repair and "end_call" in move.actions):
             ahead = look_ahead_for_value(spec, after) if next_argument else look_ahead(spec, after)
-            ends.passed.append((opening, Symbol(symbol.trigger, PASSED, symbol.special)))
+            ends.passed.append((End(marker, "", marker), Symbol(symbol.trigger, PASSED, symbol.special)))
         elif after.meaning in ("content", "reasoning") or state.echo or not _takes_terminals(spec, after):
-            ends.whole.append(opening)
-            ends.last.append(opening)
+            ends.whole.append(End(marker, "", marker))
+            ends.last.append(End(marker, "", marker))
             continue
         else:
             ahead = look_ahead_for_argument(spec, after, again)
-        ends.partials.append(opening + ahead.partial)
-        ends.whole.append(f"{opening}(?={ahead.whole})")
-        ends.last.append(f"{opening}(?={ahead.final})")
+        ends.whole.append(End(marker, marker + ahead.partial, f"{marker}(?={ahead.whole})"))
+        ends.last.append(End(marker, "", f"{marker}(?={ahead.final})"))
         if ahead.names is not None:
             state.looks[symbol.trigger] = ahead.names
     return ends
@@ -501,7 +495,8 @@ def _takes_terminals(spec: Spec, state: StateProgram) -> bool:
 def value_ends(spec: Spec, program: Program, name: str) -> list[str]:
     """Expressions of what ends a value in a state, at the end of an output: what a grammar's VALUE excludes."""
     state = program.states[name]
-    return _ends_of_value(spec, state, list(zip(state.literals, state.symbols, strict=False))).last
+    ends = _ends_of_value(spec, state, list(zip(state.literals, state.symbols, strict=False)))
+    return [end.whole for end in ends.last]
 
 
 def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:

@@ -2,7 +2,8 @@
 
 Strategy: a machine has many states, and an output comes through few of them.  What ends a value is long to write, for
 each way on from a closing marker is part of it.  So the search for it has two steps: a short expression goes over the
-text up to where a marker stands or has begun, and the long one says at that place whether the marker counts.
+text up to where a marker stands or has begun, and another says at that place whether the marker counts.  That one is
+made of the ways on from the markers that stand there, when these stand somewhere for the first time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from toolgram.compile import StateProgram
@@ -20,13 +21,18 @@ NOWHERE: FindMatch = re.compile(r"(?!)").search
 
 
 class Expression:
-    """A regular expression that is compiled by the first match."""
+    """A regular expression that is written and compiled by the first match."""
 
-    __slots__ = ("match", "pattern")
+    __slots__ = ("_write", "match")
 
-    def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
+    def __init__(self, write: Callable[[], str]) -> None:
+        self._write = write
         self.match: FindMatch = self._first_match
+
+    @property
+    def pattern(self) -> str:
+        """The text of the expression. Written anew each time."""
+        return self._write()
 
     def _first_match(self, text: str, pos: int = 0) -> re.Match[str] | None:
         self.match = re.compile(self.pattern).match
@@ -39,10 +45,30 @@ def over_text(firsts: str, ends: Sequence[str]) -> str:
     return rf"(?:[^{re.escape(firsts)}]++|(?!{found})[\s\S])*+(?:{groups})?+"
 
 
-def over_value(firsts: str, openings: Sequence[str], ends: Sequence[str]) -> FindMatch:
-    """The same for text in which what begins like an end (`openings`) seldom is none: two expressions."""
-    over = re.compile(rf"(?:[^{re.escape(firsts)}]++|(?!{'|'.join(openings)})[\s\S])*+").match
-    end_at = re.compile(f"(?:{'|'.join(f'({end})' for end in ends)})?+").match
+class End(NamedTuple):
+    """What may end a value: a marker, as far as what must follow it has come (nothing where nothing must), and with
+    what must follow."""
+
+    marker: str
+    partial: str
+    whole: str
+
+
+def over_value(firsts: str, begun: Sequence[str], ends: Sequence[End]) -> FindMatch:
+    """The same for a value: group 1 is a marker that has `begun`, or waits for what follows; the others are `ends`."""
+    markers = list(dict.fromkeys(end.marker for end in ends))
+    started = [rf"(?:{'|'.join(begun)})\Z"] if begun else []
+    over = re.compile(rf"(?:[^{re.escape(firsts)}]++|(?!{'|'.join([*markers, *started])})[\s\S])*+").match
+    standing_at = re.compile("".join(f"(?=({marker})?+)" for marker in markers)).match
+    known: dict[tuple[bool, ...], FindMatch] = {}  # by the markers that stand at a place
+
+    def end_among(standing: tuple[bool, ...]) -> FindMatch:
+        there = {marker for marker, stands in zip(markers, standing, strict=True) if stands}
+        waits = [*begun, *(end.partial for end in ends if end.partial and end.marker in there)]
+        wholes = [end.whole if end.marker in there else "(?!)" for end in ends]
+        groups = [rf"(?:{'|'.join(waits)})\Z" if waits else "(?!)", *wholes]
+        known[standing] = match = re.compile(f"(?:{'|'.join(f'({group})' for group in groups)})?+").match
+        return match
 
     def find(text: str, pos: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
         end = min(end, len(text))
@@ -50,7 +76,10 @@ def over_value(firsts: str, openings: Sequence[str], ends: Sequence[str]) -> Fin
             passed = over(text, pos, end)
             assert passed is not None
             pos = passed.end()
-            found = end_at(text, pos, end)
+            place = standing_at(text, pos, end)
+            assert place is not None
+            standing = tuple([marker is not None for marker in place.groups()])
+            found = (known.get(standing) or end_among(standing))(text, pos, end)
             assert found is not None
             if found.lastindex or pos == end:
                 return found

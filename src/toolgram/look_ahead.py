@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolgram.errors import ToolgramError
@@ -74,7 +75,8 @@ def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str
     if not repeated:
         return ahead
     partial = f"{repeated}(?:{ahead.partial}|{_SPACE_AHEAD}(?:{begun or _NEVER}))"
-    names = ahead.names and Expression(repeated + ahead.names.pattern)
+    alone = ahead.names
+    names = alone and Expression(lambda: repeated + alone.pattern)
     return Ahead(repeated + ahead.whole, repeated + ahead.final, partial, names)
 
 
@@ -109,8 +111,9 @@ def name_ahead(spec: Spec, state: StateProgram) -> Way | None:
 
 def _written(spec: Spec, follow: Callable[[_Ways], Way]) -> Ahead:
     """The same ways twice: with names that are matched as a whole, and with names that are groups."""
-    way, named = follow(_Ways(spec, _ATOMIC)), follow(_Ways(spec, _GROUP)).final
-    return Ahead(*way, Expression(named) if named != way.final else None)
+    ways = _Ways(spec, _ATOMIC)
+    way = follow(ways)
+    return Ahead(*way, Expression(lambda: follow(_Ways(spec, _GROUP)).final) if ways.named else None)
 
 
 class _Branches:
@@ -152,6 +155,7 @@ class _Ways:
     def __init__(self, spec: Spec, name: str) -> None:
         self._spec = spec
         self._name = name  # what is put around the expression of a name or a key
+        self.named = False  # whether there was one
         self._left = _MOST_STEPS
 
     def _rows(self, state: StateProgram) -> Iterator[tuple[Any, Move]]:
@@ -202,7 +206,7 @@ class _Ways:
                 branches.marker(shape.text, self.to_value(dest, (*seen, state.name)))
             elif isinstance(shape, Run) and "argument_key" in move.actions:
                 found = self.to_value(dest, (*seen, state.name))
-                whole = self._name.format(shape.pattern) + found.whole
+                whole = self._named(shape) + found.whole
                 branches.runs.append((whole, f"(?>{shape.pattern}){found.partial}"))
         branches.texts += _marks(self._spec, state)
         return branches.way(_between(self._spec, state))
@@ -215,13 +219,17 @@ class _Ways:
             if isinstance(shape, Run) and "name" in move.actions:
                 behind = "|".join(_firsts(self._spec, dest))
                 if behind:
-                    whole = f"{self._name.format(shape.pattern)}(?={behind})"
+                    whole = f"{self._named(shape)}(?={behind})"
                     branches.runs.append((whole, f"(?>{shape.pattern})"))
             elif isinstance(shape, Literal) and (dest.held or _is_header(dest)) and dest.name not in seen:
                 found = self.opening(dest, (*seen, state.name))
                 if found is not None:
                     branches.marker(shape.text, found)
         return branches.way(_SPACE_AHEAD if "WS" in state.row or not state.held else "") if branches else None
+
+    def _named(self, shape: Run) -> str:
+        self.named = True
+        return self._name.format(shape.pattern)
 
     def _behind(self, state: StateProgram, move: Move, seen: tuple[str, ...]) -> Way | None:
         """What follows a marker: nothing need follow one that ends the turn; None where it leads nowhere."""
@@ -278,6 +286,7 @@ def partial_pattern(literals: Iterable[str]) -> str:
 _FEW = 16  # prefixes that are listed
 
 
+@lru_cache(maxsize=512)
 def _prefixes(text: str) -> str:
     """The proper prefixes of a text, the longest first: those beyond its first half, then those within it."""
     if len(text) <= _FEW:
