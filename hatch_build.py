@@ -33,5 +33,5 @@ def keep_specs(root: Path) -> list[str]:
     kept = []
     for name in format_names():
         spec = read_spec(grammars / f"{name}.lark", machines / f"{name}.yaml", (str(grammars),))
-        kept.append(keep_spec(spec).relative_to(root).as_posix())
+        kept.append(Path(keep_spec(spec)).relative_to(root).as_posix())
     return kept

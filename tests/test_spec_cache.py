@@ -19,6 +19,7 @@ import toolgram
 from tests.properties.selection import every_format
 from toolgram import spec_cache
 from toolgram.derive import deriving
+from toolgram.spec import Spec
 from toolgram.spec_cache import keep_spec, kept_spec
 from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
 from toolgram.spec_files import read_spec
@@ -30,18 +31,23 @@ ROOT = Path(__file__).parents[1]
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for folder in ("grammars", "machines"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    monkeypatch.setattr(spec_cache, "_HOME", tmp_path / "specs")
+    monkeypatch.setattr(spec_cache, "_HOME", str(tmp_path / "specs"))
     return tmp_path
 
 
-def _paths(files: Path, name: str) -> tuple[Path, Path]:
-    return files / "grammars" / f"{name}.lark", files / "machines" / f"{name}.yaml"
+def _paths(files: Path, name: str) -> tuple[str, str]:
+    return str(files / "grammars" / f"{name}.lark"), str(files / "machines" / f"{name}.yaml")
+
+
+def _spec(files: Path, name: str) -> Spec:
+    grammar, machine = _paths(files, name)
+    return read_spec(Path(grammar), Path(machine), (str(files / "grammars"),))
 
 
 @every_format
 def test_what_was_kept_is_what_the_files_say(name: str, files: Path) -> None:
     paths = _paths(files, name)
-    spec = read_spec(*paths, (str(files / "grammars"),))
+    spec = _spec(files, name)
     assert kept_spec(name, *paths) is None
     keep_spec(spec)
     assert kept_spec(name, *paths) == spec
@@ -52,7 +58,7 @@ def test_what_was_kept_is_what_the_files_say(name: str, files: Path) -> None:
 )
 def test_an_edited_file_is_read_again(edited: str, files: Path) -> None:
     paths = _paths(files, "mistral_v11")
-    keep_spec(read_spec(*paths, (str(files / "grammars"),)))
+    keep_spec(_spec(files, "mistral_v11"))
     with (files / edited).open("a") as file:
         file.write("\n")
     assert kept_spec("mistral_v11", *paths) is None
@@ -61,19 +67,18 @@ def test_an_edited_file_is_read_again(edited: str, files: Path) -> None:
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"hash": "0"}', "null"])
 def test_damaged_leftovers_are_no_specification(damage: str, files: Path) -> None:
     paths = _paths(files, "mistral_v11")
-    keep_spec(read_spec(*paths, (str(files / "grammars"),))).write_text(damage)
+    Path(keep_spec(_spec(files, "mistral_v11"))).write_text(damage)
     assert kept_spec("mistral_v11", *paths) is None
 
 
 def _printed(program: str, files: Path) -> str:
     """What a fresh process prints that gets `mistral_v11` from a build's specification."""
-    keep_spec(read_spec(*_paths(files, "mistral_v11"), (str(files / "grammars"),)))
+    keep_spec(_spec(files, "mistral_v11"))
     begin = f"""
 import sys
-from pathlib import Path
 from toolgram import formats, spec_cache
-spec_cache._HOME = Path({str(files / "specs")!r})
-formats._home = lambda: Path({str(files)!r})
+spec_cache._HOME = {str(files / "specs")!r}
+formats._home = lambda: {str(files)!r}
 import toolgram
 fmt = toolgram.get_format("mistral_v11")
 """

@@ -7,10 +7,10 @@ no file is read by a library; the parser and the compiler are imported with the 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolgram.call_ids import CallIds, random_call_ids
@@ -21,6 +21,8 @@ from toolgram.spec_cache import kept_spec
 from toolgram.spec_data import dump_spec, load_spec
 
 if TYPE_CHECKING:
+    from pathlib import Path  # its import takes as long as that of the parser
+
     from lark import Lark
 
     from toolgram.compile import Program
@@ -35,10 +37,10 @@ if TYPE_CHECKING:
     from toolgram.runtime.stream import Trace
 
 
-def _home() -> Path:
+def _home() -> str:
     """Where `grammars/` and `machines/` are: in the installed package, or at the top of a checkout."""
-    package = Path(__file__).resolve().parent
-    return package if (package / "machines").is_dir() else package.parents[1]
+    package = os.path.dirname(os.path.realpath(__file__))
+    return package if os.path.isdir(os.path.join(package, "machines")) else os.path.dirname(os.path.dirname(package))
 
 
 class Format:
@@ -118,7 +120,8 @@ class Format:
     def machine_text(self) -> str:
         """The machine file, as it stands."""
         if self._machine_text is None:
-            self.__dict__["_machine_text"] = Path(self.spec.machine_path).read_text(encoding="utf-8")
+            with open(self.spec.machine_path, encoding="utf-8") as file:
+                self.__dict__["_machine_text"] = file.read()
         return self._machine_text or ""
 
     @property
@@ -385,12 +388,15 @@ def _unpickled_derived(data: str, machine_text: str, report: DeriveReport) -> Fo
 
 def grammar_home() -> Path:
     """The directory of the shipped grammars, in which the common ones are that others import."""
-    return _home() / "grammars"
+    from pathlib import Path
+
+    return Path(_home(), "grammars")
 
 
 def format_names() -> list[str]:
     """The names of the shipped formats, sorted."""
-    return sorted(path.stem for path in (_home() / "machines").glob("*.yaml"))
+    files = map(os.path.splitext, os.listdir(os.path.join(_home(), "machines")))
+    return sorted(name for name, ending in files if ending == ".yaml")
 
 
 @lru_cache(maxsize=256)
@@ -413,7 +419,7 @@ def get_format(name: str) -> Format:
 @lru_cache(maxsize=256)
 def _shipped(name: str) -> Format:
     home = _home()
-    grammar, machine = home / "grammars" / f"{name}.lark", home / "machines" / f"{name}.yaml"
+    grammar, machine = os.path.join(home, "grammars", f"{name}.lark"), os.path.join(home, "machines", f"{name}.yaml")
     kept = kept_spec(name, grammar, machine)
     return Format(kept) if kept is not None else _load(grammar, machine)
 
@@ -422,7 +428,7 @@ def load_format(grammar: str | Path, machine: str | Path) -> Format:
     """A format from two files of your own. Raises FormatError, which says file, line and remedy."""
     from toolgram.look_ahead import TooManyWays
 
-    fmt = _load(Path(grammar), Path(machine))
+    fmt = _load(grammar, machine)
     try:
         _ = fmt.program  # compiled now, so that it is refused now
     except TooManyWays as error:
@@ -431,7 +437,9 @@ def load_format(grammar: str | Path, machine: str | Path) -> Format:
     return fmt
 
 
-def _load(grammar: Path, machine: Path) -> Format:
+def _load(grammar: str | Path, machine: str | Path) -> Format:
+    from pathlib import Path
+
     from toolgram.spec_files import read_spec
 
-    return Format(read_spec(grammar, machine, (str(_home() / "grammars"),)))
+    return Format(read_spec(Path(grammar), Path(machine), (os.path.join(_home(), "grammars"),)))

@@ -9,54 +9,67 @@ hash does not fit (somebody edited a grammar) is not used, and the files are rea
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cache
-from pathlib import Path
 
 from toolgram.spec import Spec
 from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = os.path.dirname(os.path.realpath(__file__))
 _READERS = (
     "call_flow.py", "call_ids.py", "composition.py", "faults.py", "grammar_file.py", "grammar_size.py",
     "machine_checks.py", "machine_file.py", "spec.py", "spec_building.py", "spec_data.py", "spec_files.py",
     "vocabulary.py",
 )  # fmt: skip
-_HOME = _PACKAGE / "specs"
+_HOME = os.path.join(_PACKAGE, "specs")
 _FROM_FILES = ("grammar_path", "grammar_text", "machine_path", "import_paths")  # what is known without reading
 
 
-def kept_spec(name: str, grammar: Path, machine: Path) -> Spec | None:
+def kept_spec(name: str, grammar: str, machine: str) -> Spec | None:
     """The specification of a shipped format as the build left it, or None if there is none for these very files."""
     try:
-        data = unsealed((_HOME / f"{name}.json").read_text(encoding="utf-8"))
+        data = unsealed(_bytes_of(os.path.join(_HOME, f"{name}.json")).decode())
         if data["hash"] != _hash(grammar, machine):
             return None
-        paths = {"grammar_path": str(grammar), "machine_path": str(machine), "import_paths": [str(grammar.parent)]}
-        return load_spec({**data["spec"], **paths, "grammar_text": grammar.read_text(encoding="utf-8")})
+        paths = {"grammar_path": grammar, "machine_path": machine, "import_paths": [os.path.dirname(grammar)]}
+        with open(grammar, encoding="utf-8") as file:
+            text = file.read()
+        return load_spec({**data["spec"], **paths, "grammar_text": text})
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
-def keep_spec(spec: Spec) -> Path:
+def keep_spec(spec: Spec) -> str:
     """Write the specification of a shipped format for `kept_spec`. Returns where."""
     data = dump_spec(spec)
     for name in _FROM_FILES:
         del data[name]
-    _HOME.mkdir(exist_ok=True)
-    path = _HOME / f"{spec.name}.json"
-    content = {"hash": _hash(Path(spec.grammar_path), Path(spec.machine_path)), "spec": data}
-    path.write_text(sealed(content), encoding="utf-8")
+    os.makedirs(_HOME, exist_ok=True)
+    path = os.path.join(_HOME, f"{spec.name}.json")
+    content = {"hash": _hash(spec.grammar_path, spec.machine_path), "spec": data}
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(sealed(content))
     return path
 
 
-def _hash(grammar: Path, machine: Path) -> str:
+def _hash(grammar: str, machine: str) -> str:
     """Of everything that the specification of a shipped format comes from."""
-    common = [*sorted((grammar.parent / "common").glob("*.lark")), *sorted((machine.parent / "common").glob("*.yaml"))]
     digest = hashlib.sha256(readers_hash().encode())
-    for path in (grammar, machine, *common):
-        content = path.read_bytes()
-        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    for path in (grammar, machine, *_common(grammar, ".lark"), *_common(machine, ".yaml")):
+        content = _bytes_of(path)
+        digest.update(f"{os.path.basename(path)} {len(content)}\n".encode() + content)
     return digest.hexdigest()
+
+
+def _common(path: str, ending: str) -> list[str]:
+    """The files of this kind that those beside `path` import, sorted."""
+    folder = os.path.join(os.path.dirname(path), "common")
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(ending))
+
+
+def _bytes_of(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
 
 
 @cache
@@ -64,5 +77,5 @@ def readers_hash() -> str:
     """Of the code that reads and checks files."""
     digest = hashlib.sha256()
     for name in _READERS:
-        digest.update((_PACKAGE / name).read_bytes())
+        digest.update(_bytes_of(os.path.join(_PACKAGE, name)))
     return digest.hexdigest()
