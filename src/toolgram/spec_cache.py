@@ -8,12 +8,11 @@ hash does not fit (somebody edited a grammar) is not used, and the files are rea
 
 from __future__ import annotations
 
-import hashlib
 import os
 from functools import cache
 
 from toolgram.spec import Spec
-from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
+from toolgram.spec_data import checksum, dump_spec, load_spec, sealed, unsealed
 
 _PACKAGE = os.path.dirname(os.path.realpath(__file__))
 _READERS = (
@@ -54,11 +53,9 @@ def keep_spec(spec: Spec) -> str:
 
 def _hash(grammar: str, machine: str) -> str:
     """Of everything that the specification of a shipped format comes from."""
-    digest = hashlib.sha256(readers_hash().encode())
-    for path in (grammar, machine, *_common(grammar, ".lark"), *_common(machine, ".yaml")):
-        content = _bytes_of(path)
-        digest.update(f"{os.path.basename(path)} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
+    paths = (grammar, machine, *_common(grammar, ".lark"), *_common(machine, ".yaml"))
+    named = (piece for path in paths for piece in (os.path.basename(path).encode(), _bytes_of(path)))
+    return checksum((readers_hash().encode(), *named))
 
 
 def _common(path: str, ending: str) -> list[str]:
@@ -75,7 +72,4 @@ def _bytes_of(path: str) -> bytes:
 @cache
 def readers_hash() -> str:
     """Of the code that reads and checks files."""
-    digest = hashlib.sha256()
-    for name in _READERS:
-        digest.update(_bytes_of(os.path.join(_PACKAGE, name)))
-    return digest.hexdigest()
+    return checksum(_bytes_of(os.path.join(_PACKAGE, name)) for name in _READERS)
