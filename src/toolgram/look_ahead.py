@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolgram.errors import ToolgramError
@@ -280,10 +282,33 @@ def partial_pattern(literals: Iterable[str]) -> str:
 
     Its size is n log n in the length of each; empty when no literal is longer than one character.
     """
-    return "|".join(filter(None, map(_prefixes, sorted(set(literals), reverse=True))))
+    return _prefixes_of_any(tuple(sorted({*literals})), _DEEPEST)
 
 
-_FEW = 16  # prefixes that are listed
+_DEEPEST = 32  # nested beginnings that several literals share
+_FEW = 6  # prefixes that are listed
+
+
+@lru_cache(maxsize=1024)
+def _prefixes_of_any(texts: tuple[str, ...], depth: int) -> str:
+    """The proper prefixes of several texts, in order; what some of them begin with alike is written once."""
+    if depth == 0:
+        return "|".join(filter(None, map(_prefixes, texts)))
+    parts = []
+    for _, group in groupby(texts, key=itemgetter(slice(1))):
+        alike = [*group]
+        shared = _beginning_of_both(alike[0], alike[-1])  # of all, since they are sorted
+        rests = tuple(text[len(shared) :] for text in alike if len(text) > len(shared))
+        if rests:
+            more = _prefixes_of_any(rests, depth - 1)
+            parts.append(re.escape(shared) + (f"(?:{more})?" if more else ""))
+        parts.append(_prefixes(shared))
+    return "|".join(filter(None, parts))
+
+
+def _beginning_of_both(first: str, last: str) -> str:
+    size = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), None)
+    return min(first, last, key=len) if size is None else first[:size]
 
 
 @lru_cache(maxsize=512)
