@@ -48,6 +48,42 @@ def test_one_reading(name: str, row: str) -> None:
         check(name, prefix, example, example.replace(ARGUMENTS, written, 1), arguments, kinds)
 
 
+ENCODED = {
+    **CROSSED,
+    "nothing closed": ('{"city": [{"a": 1', {"city": [{"a": 1}]}),
+    "nothing closed behind text": ('{"city": ["Paris"', {"city": ["Paris"]}),
+    "closed too often": ('{"city": "Paris"}]}', PARIS),
+}
+
+
+@pytest.mark.parametrize("row", ENCODED)
+@pytest.mark.parametrize("name", [name for name in ENVELOPES if name not in BARE])
+def test_in_a_string(name: str, row: str) -> None:
+    """Arguments that are written as a string: its end closes what is open in them."""
+    written, arguments = ENCODED[row]
+    for prefix, example in examples(name):
+        for text in (json.dumps(written), json.dumps(written + " \n")):
+            check(name, prefix, example, example.replace(ARGUMENTS, text, 1), arguments, {"repaired_json"})
+
+
+@pytest.mark.parametrize(
+    "written",
+    ['{"city": ["Paris"}, "days": 2}', '{"city": [1}}, "days": 2}', '{"city": [1}x', '{"city": tru', '{"city":'],
+)
+@pytest.mark.parametrize("name", [name for name in ENVELOPES if name not in BARE])
+def test_several_readings_in_a_string(name: str, written: str) -> None:
+    for prefix, example in examples(name):
+        message = read(name, prefix, example.replace(ARGUMENTS, json.dumps(written), 1))
+        assert "get_weather" not in [call.name for call in message.tool_calls]
+        assert [call.name for call in message.malformed] == ["get_weather"]
+
+
+def test_a_quote_in_a_string_that_is_part_of_it() -> None:
+    message = read("hermes", "", '<tool_call>{"name": "f", "arguments": "{\\"a\\": 1 "b\\"}"}</tool_call>')
+    assert not message.tool_calls
+    assert [call.name for call in message.malformed] == ["f"]
+
+
 @pytest.mark.parametrize(
     "written", ['{"city": ["Paris"}, "days": 2}', '{"city": {"a": 1], "days": 2}}', '{"city": [[1}, 2]}']
 )

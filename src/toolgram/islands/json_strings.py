@@ -5,7 +5,9 @@ checks the decoded text.  Only an unfinished escape waits.  Escaped surrogates s
 the outer one: a pair needs no second look, and half of one no character that cannot be encoded.
 
 Where deviations may be repaired, the decoded text passes the repairer of JSON, and what that has not decided waits as
-well.  A code fence around the object is left out, and an empty string is an empty object.
+well.  A code fence around the object is left out, and an empty string is an empty object.  The end of the string closes
+what is open behind a whole value.  Closing brackets of which the first closes another bracket than the innermost one
+wait for it, and are left out with what is missing.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 
 from toolgram.islands import OpenBrackets, checked
 from toolgram.islands.json_repairs import JsonRepairer
-from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, JsonScanner
+from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, MOST_BLANKS, JsonScanner
 
 _PIECE = re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]').match
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").match
@@ -24,6 +26,9 @@ _BLANKS = " \t\r\n"
 _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
 _FENCES = ("```json", "```")
 _NOTHING_AROUND = ("", *_FENCES)
+_OPENERS = {"}": "{", "]": "["}
+_CLOSERS = "]}" + _BLANKS
+_BEHIND = ",]}" + _BLANKS  # what may follow a string
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
 
 
@@ -32,10 +37,24 @@ class JsonStringScanner:
 
     `out` is the decoded JSON of the last `read`, `started` says that an object has certainly begun, `done` that the
     closing quote was read after a whole object, `broken` that the character at the returned position does not fit.
-    With `repairs`, a read ends behind a repair, and `note` is what was repaired.
+    With `repairs`, a read ends behind a repair, and `note` is what was repaired; a quote that ends the string before
+    its object is whole `waits` for what follows it.
     """
 
-    __slots__ = ("_around", "_repairer", "broken", "done", "held", "inner", "mark", "note", "out", "started")
+    __slots__ = (
+        "_around",
+        "_closers",
+        "_repairer",
+        "broken",
+        "done",
+        "held",
+        "inner",
+        "mark",
+        "note",
+        "out",
+        "started",
+        "waits",
+    )
 
     def __init__(self, repairs: bool = False) -> None:
         self.inner = JsonScanner()
@@ -43,18 +62,21 @@ class JsonStringScanner:
         self.note = ""
         self._repairer = JsonRepairer() if repairs else None
         self._around = ""  # of a code fence, before the object or behind it
+        self._closers = ""  # closing brackets that do not fit, and blanks
         self.held = ""  # source of an unfinished escape
         self.out = ""
         self.mark = 0  # after the last character that produced some of `out`; before `pos` if all of them were held
         self.started = False
         self.done = False
         self.broken = False
+        self.waits = False
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on from `pos`; returns the new position. Characters of an unfinished escape count as read."""
         base = pos - len(self.held)
         text = self.held + text[pos:]
         self.held = self.note = ""
+        self.waits = False
         at = produced = 0
         pieces: list[str] = []
         while at < len(text) and not (self.note or self.broken):
@@ -62,6 +84,12 @@ class JsonStringScanner:
                 if self._repairer is not None and not (self.inner.stack or self.inner.done or self._around):
                     self._write("{}", pieces)
                     self.note, produced = text[at], at + 1
+                elif self._repairer is not None and self.inner.stack:
+                    self.waits = at + 1 == len(text) and not final
+                    if self.waits:
+                        break
+                    if text[at + 1 : at + 2] in _BEHIND and self._close(pieces):
+                        produced = at + 1
                 self.done = self.inner.done and self._around in _NOTHING_AROUND
                 self.broken = not self.done
                 at += 1 if self.done else 0
@@ -132,6 +160,12 @@ class JsonStringScanner:
             return self._take(decoded, pieces)
         at = 0
         while at < len(decoded) and not self.note:
+            if self._closers or (decoded[at] in _OPENERS and self._crosses(decoded[at])):
+                if decoded[at] not in _CLOSERS or len(self._closers) == MOST_BLANKS:
+                    return at, productive
+                self._closers += decoded[at]
+                at += 1
+                continue
             if inner.done or (not inner.stack and decoded[at] != "{"):
                 if not self._beside(decoded[at]):
                     return at, productive
@@ -161,11 +195,35 @@ class JsonStringScanner:
         self.started |= inner.state not in (FIRST_KEY, BROKEN) and (bool(inner.stack) or inner.done)
         return inner.out != ""
 
+    def _crosses(self, closer: str) -> bool:
+        """Whether a closing bracket comes behind a value, and closes another bracket than the innermost one."""
+        inner, repairer = self.inner, self._repairer
+        assert repairer is not None
+        behind = bool(inner.stack) and repairer.idle and inner.is_behind_value
+        return behind and inner.stack[-1] != _OPENERS[closer]
+
+    def _close(self, pieces: list[str]) -> bool:
+        """The string ends: what is open behind a whole value is closed. Whether that is so."""
+        inner, repairer = self.inner, self._repairer
+        assert repairer is not None
+        if inner.stack and repairer.at_quote:
+            repairer.end_string()
+            self._write(repairer.out, pieces)
+        if not (inner.stack and repairer.idle and inner.is_behind_value):
+            return False
+        closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(inner.stack))
+        self.note, self._closers = self._closers.strip() or '"', ""
+        return self._write(closers, pieces)
+
     def _beside(self, character: str) -> bool:
-        """A character before or behind the object: a blank, or part of a code fence. Whether it may stand there."""
+        """A character before or behind the object: a blank, part of a code fence, or a closing bracket too many behind
+        it. Whether it may stand there."""
         if character in _BLANKS:
             return self._around in _NOTHING_AROUND
         behind = self.inner.done
+        if behind and character in _OPENERS and not self._around:
+            self.note = character  # it closes nothing
+            return True
         self._around += character
         if not any(fence.startswith(self._around) for fence in _FENCES[behind:]):
             return False
@@ -180,19 +238,21 @@ class JsonStringScanner:
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
         repairer = self._repairer.dump() if self._repairer is not None else None
-        return [self.inner.dump(), self.held, self.started, self._around, repairer]
+        return [self.inner.dump(), self.held, self.started, self._around, self._closers, repairer]
 
     @classmethod
     def load(cls, data: Any) -> JsonStringScanner:
         """The inverse of `dump`. Raises ValueError for what is none."""
         scanner = cls()
-        inner, scanner.held, scanner.started, scanner._around, repairer = checked(
-            data, list, str, bool, str, (list, None)
+        inner, scanner.held, scanner.started, scanner._around, scanner._closers, repairer = checked(
+            data, list, str, bool, str, str, (list, None)
         )
         scanner.inner = JsonScanner.load(inner)
         scanner._repairer = JsonRepairer.load(repairer) if repairer is not None else None
         if not any(fence.startswith(scanner._around) for fence in _FENCES):
             raise ValueError("no code fence")
+        if scanner._closers.strip(_CLOSERS) or len(scanner._closers) > MOST_BLANKS:
+            raise ValueError("no closing brackets")
         if scanner.held and not _UNFINISHED(scanner.held):
             raise ValueError("no unfinished escape")
         return scanner

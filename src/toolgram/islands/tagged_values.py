@@ -153,6 +153,16 @@ class TaggedValue:
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on from `pos`; `out` is the JSON that this makes certain. Returns where it breaks, or the end."""
+        at = self.read_to_repair(text, pos, final)
+        while at < len(text) and not self.broken:
+            out, tail, begin = self.out, self.tail, at
+            at = self.read_to_repair(text, begin, final)
+            self.tail = self.tail if self.out else tail + at - begin
+            self.out = out + self.out
+        return at
+
+    def read_to_repair(self, text: str, pos: int, final: bool) -> int:
+        """The same, no further than to a place where the value is repaired."""
         piece, self.tail = text[pos:], 0
         if self._mode == BEGIN and not self._fenced:
             bare = piece.lstrip(_BLANKS)
@@ -215,8 +225,7 @@ class TaggedValue:
             self._held.clear()
             self._begin(bare[match.end()])
             self.repairs.append(REPAIRED)
-            begin = len(piece) - len(bare) + match.end()
-            return begin + self._stream(piece[begin:])
+            return len(piece) - len(bare) + match.end()  # the rest is read behind the repair
         if match is not None or not _FENCE_BEGUN(bare):
             self._fenced = False
             self.out = self._as_text()
@@ -255,6 +264,8 @@ class TaggedValue:
                 self._escapes = "\\" if text[begin] == "\\" else ""
                 if self._escapes:
                     self.repairs.append(REPAIRED)
+                    self.out, self.tail = "", 0
+                    return self._scan(text[:begin]) if begin else 0
         if not self._escapes.startswith("\\"):
             return self._scan(text)
         begin = min(begin, self._scan(text[:begin])) if begin else 0
@@ -295,6 +306,7 @@ class TaggedValue:
                 return end
             if REPAIRED not in self.repairs:
                 self.repairs.append(REPAIRED)
+                return end
             return self._repair(rest, text, end, [self.out], end - self.tail)
         return end
 

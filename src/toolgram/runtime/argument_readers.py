@@ -245,7 +245,7 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     assert isinstance(envelope, Envelope)
     string = envelope.string
     assert string is not None
-    end = string.read(text, pos, final)
+    end = string.read(text, pos, final or source.transcoding is not None)
     source.hold_converted(string.out, text, pos, string.mark, end)
     if source.unconfirmed and string.started:
         opening = envelope.source + source.confirm()
@@ -256,6 +256,9 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
         _say_converted(stream)
     if string.note:
         stream.events.note("repaired_json", string.note)
+    if string.waits:
+        stream.buffer = text[end:]
+        return WAIT
     if string.broken:
         stream.unexpected_input()
     elif string.done:
@@ -284,6 +287,9 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
         _say_converted(stream)
     if string.note:
         stream.events.note("repaired_json", string.note)
+    if string.waits:
+        stream.buffer = text[end:]
+        return WAIT
     if string.broken:
         stream.unexpected_input()
     elif string.done:

@@ -23,7 +23,7 @@ from toolgram.runtime.source import Source
 from toolgram.runtime.stream import RejectedValue, Stream, reader_of
 from toolgram.spec import TEXT
 
-VERSION = 8
+VERSION = 9
 _COUNT = range(2**31)
 _STATUSES = ("complete", "truncated", "malformed")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -184,8 +185,30 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
 
 
 def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bool = False) -> int:
-    """Hand a piece of `text` to the island, and pass on what that makes certain."""
-    end = value.read(text, pos, final) if end == len(text) else pos + value.read(text[pos:end], 0, final)
+    """Hand a piece of `text` to the island, and pass on what that makes certain. Returns where it breaks or ends."""
+    if type(value) is not TaggedValue:
+        return _pass_on(stream, value, text, pos, _read_piece(value.read, text, pos, end, final))
+    while True:
+        known = len(value.repairs)
+        pos = _pass_on(stream, value, text, pos, _read_piece(value.read_to_repair, text, pos, end, final))
+        if len(value.repairs) == known:
+            return pos
+        _note_repairs(stream, value.repairs[known:])
+        if pos == end or value.broken:
+            return pos
+
+
+def _read_piece(read: Callable[[str, int, bool], int], text: str, pos: int, end: int, final: bool) -> int:
+    return read(text, pos, final) if end == len(text) else pos + read(text[pos:end], 0, final)
+
+
+def _note_repairs(stream: Stream, kinds: Iterable[str]) -> None:
+    for kind in () if stream.program.strict else kinds:
+        stream.events.note(kind, stream.calls.key)
+
+
+def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int:
+    """What follows from a run of the island from `pos` to `end`."""
     tail = getattr(value, "tail", 0)
     pieces = stream.source.pieces
     if value.out and tail > end - pos:  # some of what waits has been taken before
@@ -246,11 +269,11 @@ def end_value(stream: Stream) -> bool:
 
 def finish_value(stream: Stream, value: MarkedValue) -> bool:
     """Pass on the rest of a value that is over. Whether it is whole."""
+    known = len(value.repairs) if type(value) is TaggedValue else 0
     written = value.finish()
     if value.broken or (value.repairs and stream.program.strict):
         return False
-    for kind in value.repairs:
-        stream.events.note(kind, stream.calls.key)
+    _note_repairs(stream, value.repairs[known:])
     if value.odd and stream.calls.wrapper is None:
         stream.events.note("unexpected_type", stream.calls.key)
     if written:
