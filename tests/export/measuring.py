@@ -114,7 +114,7 @@ def measure(
 ) -> Figures:
     """Ask everything of one export. Without a `prefix` it is what the format's generation prompt always ends with."""
     request.setdefault("prefix", PROMPTS.get(fmt.name))
-    made = fmt.export(target, tools, **request)
+    made = exported(fmt, target, tools, **request)
     prefix = request.pop("prefix", None)
     root, _ = expression(fmt, export_request(tools, **request), prefix, lambda words: None)
     begins = made.triggers or tuple(sorted(names_of(root, tools)))
@@ -124,6 +124,14 @@ def measure(
     _written(fmt, engine, root, samples, tools, prefix or "", rng, figures)
     _sampled(fmt, engine, begins, samples, tools, prefix or "", rng, figures)
     return figures
+
+
+def exported(fmt: toolgram.Format, target: str, tools: Sequence[dict[str, Any]], **request: Any) -> Any:
+    """The export; with limits on lengths where it does not count an id, because a random walk never ends one."""
+    made = fmt.export(target, tools, **request)
+    if any("does not count the characters of an id" in note for note in made.notes):
+        return fmt.export(target, tools, length_limits=True, **request)
+    return made
 
 
 def names_of(root: Any, tools: Sequence[dict[str, Any]]) -> set[str]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import toolgram
 from tests.export.engines import Engines, sample
-from tests.export.measuring import SAMPLES, TOOLS, measure, problem_of, required_of, tool, words_of
+from tests.export.measuring import SAMPLES, TOOLS, exported, measure, problem_of, required_of, tool, words_of
 from tests.export.writing import random_output
 from tests.properties.selection import every_format
 from toolgram.export import TARGETS, export_request, expression
@@ -315,7 +315,7 @@ def test_any_tools(name: str, tools: list[dict[str, Any]], seed: int) -> None:
     engines = Engines(words_of(fmt, tools, triggers))
     outputs = [random_output(root, rng) for _ in range(3)]
     for target in TARGETS:
-        engine = engines.load(target, fmt.export(target, tools).text)
+        engine = engines.load(target, exported(fmt, target, tools).text)
         for text in outputs:
             assert engine.accepts(text), (target, text)
         # A random walk may stay in arguments that go on; where the grammar has no way out, every walk does.

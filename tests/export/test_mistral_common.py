@@ -103,7 +103,9 @@ def test_agrees(choice: str, parallel: bool) -> None:
     engine = Llguidance(vocabulary())
     # Without parallel calls theirs lets no text stand before a call of any tool but the first: `text? (a) | (b)`.
     tools = TOOLS if parallel else TOOLS[:1]
-    made = fmt.export("llguidance", tools, choice, parallel, special_tokens=IDS, text_before_calls=True)
+    made = fmt.export(
+        "llguidance", tools, choice, parallel, special_tokens=IDS, text_before_calls=True, length_limits=True
+    )
     assert "<[256]>" in made.text or choice == "none"
     ours, other = engine.compile(made.text), engine.compile(theirs(choice, parallel, tools))
 

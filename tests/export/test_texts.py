@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import toolgram
 from tests.export.engines import Engines
 from tests.export.measuring import TOOLS, tool
-from toolgram.export import TARGETS
-from toolgram.export.expressions import Forbidden, Step
-from toolgram.export.texts import (
-    BLANKS,
-    excluded_words,
-    fixed_words,
-    joined_names,
-    literal_pattern,
-    reaches_into,
-    text_automaton,
-)
+from toolgram.export import TARGETS, export_request, expression
+from toolgram.export.dispatches import Dispatch, dispatch_of, fixed_words
+from toolgram.export.expressions import Forbidden, Step, Text, children
+from toolgram.export.texts import BLANKS, literal_pattern, reaches_into, text_automaton
 
 for package in ("llguidance", "tvm_ffi", "numpy"):
     pytest.importorskip(package, reason="the engines are not here: make test installs them")
@@ -50,32 +46,102 @@ def test_a_word_at_the_beginning() -> None:
 def test_words_say_what_patterns_do() -> None:
     blank = (BLANKS,)
     marked = (*literal_pattern("<calls>"), *blank, *literal_pattern("["))
-    prose = (*literal_pattern("functools"), *blank, *literal_pattern("["))
     known = (*literal_pattern("to="), Step(frozenset(" "), True, True), *literal_pattern("<|message|>"))
     message = literal_pattern("<|message|>")
+    phrases = tuple(map(literal_pattern, ("Here is my thought process:", "Here's my thought process:")))
     assert fixed_words(Forbidden((message,))) == ("<|message|>",)
     assert fixed_words(Forbidden((message,), (message,))) is None
-    assert excluded_words(Forbidden((marked, message))) == (("<|message|>", "<calls>"), ("<calls>",))
-    assert excluded_words(Forbidden((prose,))) is None  # a word of prose is not taken away
-    assert excluded_words(Forbidden((known, message))) == (("<|message|>",), ())  # it holds what is excluded
-    assert excluded_words(Forbidden((literal_pattern("\nf("),), (literal_pattern("f("),))) == (("f(",), ())
+    for forbidden, words in (
+        (Forbidden((marked, literal_pattern("<end>"))), ("<end>", "<calls>")),
+        (Forbidden((known, message)), ("<|mes",)),  # it holds what is excluded
+        (Forbidden((literal_pattern("\nf("),), (literal_pattern("f("),)), ("f(",)),
+        (Forbidden(phrases), ("thought process:",)),
+    ):
+        found = dispatch_of(forbidden)
+        assert found is not None
+        assert found.words == words
+        assert not found.states
+        assert len(found.notes) == 1
 
 
-def test_names_that_must_not_begin_a_line_are_one_pattern() -> None:
-    called = tuple(literal_pattern(f"{name}(") for name in ("get_page", "get_time", "search", "sum"))
-    lines = tuple((*literal_pattern("\n"), *each) for each in called)
-    marked = literal_pattern("<x>")
-    joined = joined_names(Forbidden((marked, *lines), called))
-    assert (len(joined.patterns), len(joined.beginnings)) == (2, 1)
-    assert len(text_automaton(joined, "")) < 12 < len(text_automaton(Forbidden((marked, *lines), called), ""))
-    for text in ("get_page(", "a\nget_time(1)", "sum(", "a\n\nsearch(", "<x>", "a\nget_<x>"):
-        assert not taken(joined, text), text
-    for text in ("get_page", "see get_page(1)", "print(1)", "a\nprint(1)\nlen(2)", "get (", "a\nsumming up (1)", "f("):
-        assert taken(joined, text), text
-    assert joined_names(Forbidden(lines)) == Forbidden(lines)
-    assert joined_names(Forbidden((marked,), called)) == Forbidden((marked,), called)
-    few = Forbidden(lines[3:], called[3:])
-    assert joined_names(few) == few
+def test_prose_is_followed_only_behind_the_head_of_a_pattern() -> None:
+    listed = (*literal_pattern("functools"), BLANKS, *literal_pattern("["))
+    found = dispatch_of(Forbidden((listed, literal_pattern("<|end|>"))))
+    assert found is not None
+    assert found.words == ("|end",)
+    assert found.heads == (("functools", 0),)
+    for text in ("functools", "import functools", "functools.wraps", "functools is [1]", "[1]", "a < b"):
+        assert dispatch_takes(found, text), text
+    for text in ("functools [", "functools\n\n[", "x <|end", "functools <|end|>", "functools<|end|>"):
+        assert not dispatch_takes(found, text), text
+    assert dispatch_of(Forbidden(((BLANKS, *literal_pattern("[")),))) is None  # no head
+    assert dispatch_of(Forbidden((listed, literal_pattern("ols(")))) is None  # which may begin inside of the head
+
+
+def dispatch_takes(found: Dispatch, text: str) -> bool:
+    """Whether a dispatch takes a text, as the engine reads it."""
+    state, read = (0 if found.begins else None), ""
+    for char in text:
+        if state is None:
+            read += char
+            if read.endswith(found.words):
+                return False
+            state = next((at for head, at in found.heads if read.endswith(head)), None)
+            continue
+        move = next((each for each in found.states[state] if (char in each.characters) != each.negated), None)
+        if move is None:
+            return False
+        state, read = move.dest, ""
+    return True
+
+
+@lru_cache(maxsize=1)
+def texts_of_formats() -> list[Forbidden]:
+    """What the texts of all shipped formats must not contain."""
+    found: dict[Forbidden, None] = {}
+    for name in toolgram.format_names():
+        try:
+            root, _ = expression(toolgram.get_format(name), export_request(TOOLS, "auto"), None, lambda words: None)
+        except toolgram.ToolgramError:
+            continue
+        pending, seen = [root], set()
+        while pending:
+            here = pending.pop()
+            if here not in seen:
+                seen.add(here)
+                pending += children(here)
+                if isinstance(here, Text):
+                    found[here.forbidden] = None
+    return list(found)
+
+
+PIECES = (
+    *" \n\"'{}[]<>|`(:fnTx\u00e9",
+    '{"',
+    ">>>",
+    "functools",
+    "[TOOL",
+    "_CALLS]",
+    "``",
+    "json",
+    "get_weather",
+    "f1",
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_a_dispatch_takes_nothing_that_is_forbidden(data: st.DataObject) -> None:
+    """It may exclude more, and says so; what it takes, the automaton takes."""
+    forbidden = data.draw(st.sampled_from(texts_of_formats()))
+    found = dispatch_of(forbidden)
+    assert found is not None  # every shipped format compiles fast
+    words = [word[:at] for word in found.words for at in (1, 2, len(word))]
+    text = "".join(data.draw(st.lists(st.sampled_from([*PIECES, *words]), max_size=10)))
+    if dispatch_takes(found, text):
+        assert taken(forbidden, text)
+    elif taken(forbidden, text):
+        assert found.notes
 
 
 def test_a_pattern_may_be_complete_in_the_closer() -> None:

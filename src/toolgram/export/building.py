@@ -34,6 +34,7 @@ from toolgram.export.expressions import (
     choice,
     joined_ranges,
     seq,
+    with_tokens,
 )
 from toolgram.export.notations import PYTHON, WORDS
 from toolgram.export.observed_paths import BEGIN, Edge, ObservedPaths, stop_tokens
@@ -318,10 +319,11 @@ class Builder:
         return self._marker(edge), edge.dest, via
 
     def _marker(self, edge: Edge) -> Expr:
-        """The text of a transition, or its special token."""
-        if edge.trigger in self.spec.special_tokens and edge.text in self.request.tokens:
-            return Token(edge.text, self.request.tokens[edge.text])
-        return Lit(edge.text)
+        """The text of a transition, or its special token; one inside of the text is a token as well."""
+        tokens = self.request.tokens
+        if edge.trigger in self.spec.special_tokens and edge.text in tokens:
+            return Token(edge.text, tokens[edge.text])
+        return Lit(edge.text) if edge.trigger in self.spec.special_tokens else with_tokens(edge.text, tokens)
 
     def _is_name(self, trigger: str) -> bool:
         return any(each.trigger == trigger and "name" in each.actions for each in self.spec.transitions)

@@ -8,10 +8,11 @@ without any compilation: there, free text is its automaton, and every count is w
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
+from toolgram.export.dispatches import Dispatch, dispatch_of, fixed_words
 from toolgram.export.expressions import (
+    Chars,
     Choice,
     Class,
     Expr,
@@ -32,11 +33,12 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.regexes import regular
-from toolgram.export.texts import excluded_words, fixed_words, joined_names, reaches_into
+from toolgram.export.texts import reaches_into
 from toolgram.export.writing import Note, RuleWriter, ranges, written_ranges
 
 _MOST_COUNTED = 2000  # in llama.cpp
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
+_MOST_CHARACTERS = 8  # of an id, each of which takes 3 ms to compile
 _WIDE = 2000  # characters of a set, of which the engine has many tokens
 
 
@@ -68,6 +70,15 @@ class EbnfWriter(RuleWriter):
     def token(self, expr: Token) -> str:
         """A token by its id."""
         return f"Token({expr.id})"
+
+    def characters(self, expr: Chars) -> str:
+        """A run of characters, which is only counted where that is cheap, or asked for."""
+        if expr.but or expr.most <= _MOST_CHARACTERS or self.length_limits:
+            return super().characters(expr)
+        self.note(
+            "xgrammar does not count the characters of an id, because that is slow; `length_limits=True` counts them"
+        )
+        return f"{self.char_class(expr.first)} {self.char_class(expr.rest)}*"
 
     def spell(self, name: str) -> str:
         """Names have underscores, as in xgrammar."""
@@ -169,25 +180,41 @@ class EbnfWriter(RuleWriter):
         return name
 
     def text(self, expr: Text) -> str:
-        """Free text as the engine's dispatch, where words say what must not stand in it."""
-        excluded = dispatched(expr, self.note)
-        if excluded is None:
-            return self.text_and_closer(self._with_joined_names(expr))
-        listed = ", ".join(map(self.literal, excluded)) + ("," if len(excluded) == 1 else "")
-        body = f"TagDispatch(loop_after_dispatch=false, excludes=({listed}))" if excluded else "[^\\x00]*"
-        name = self.rule(("text", frozenset(excluded)), "text", lambda: body)
-        return f"({name} {self.literal(expr.closer)})" if expr.closer else name
+        """Free text as the engine's dispatch, where words and a few rules say what must not stand in it."""
+        found = dispatched(expr, self.note)
+        if found is None:
+            return self.text_and_closer(expr)
+        words = found.excluded(expr.closer)
+        key = ("text", found, frozenset(words))
+        if key not in self.names:
+            self.names[key] = self._dispatch(found, words, self._may_end(expr, found))
+        return f"({self.names[key]} {self.literal(expr.closer)})" if expr.closer else self.names[key]
 
-    def _with_joined_names(self, expr: Text) -> Text:
-        """A text whose automaton has few states, because each of them takes time to compile."""
-        joined = joined_names(expr.forbidden)
-        if joined == expr.forbidden:
-            return expr
-        self.note(
-            "no line of text begins with what looks like the name of a function with a parenthesis behind it, because "
-            "a call that stands alone on a line is read as one"
-        )
-        return replace(expr, forbidden=joined)
+    def _may_end(self, expr: Text, found: Dispatch) -> bool:
+        """Whether text may end behind a head; all texts of a place are alike, so that they are compiled once."""
+        closers = [each.closer for each in self.kept if isinstance(each, Text) and each.forbidden == expr.forbidden]
+        if found.may_end_behind_a_head(closers):
+            return True
+        self.note(f"text does not end behind {' or '.join(repr(head) for head, _ in found.heads)}")
+        return False
+
+    def _dispatch(self, found: Dispatch, words: tuple[str, ...], ends: bool) -> str:
+        """The rules of a dispatch; the name of the one that text begins with."""
+        base = self.new("text")
+        names = [f"{base}_{at}" for at in range(1, len(found.states) + 1)]
+        parts = [f"({self.literal(head)}, {names[at]})" for head, at in found.heads]
+        parts.append("loop_after_dispatch=false")
+        if words:
+            parts.append(f"excludes=({', '.join(map(self.literal, words))}{',' if len(words) == 1 else ''})")
+        body = f"TagDispatch({', '.join(parts)})" if words or found.heads else "[^\\x00]*"
+        self.rules.append((base, body))
+        for name, moves in zip(names, found.states, strict=True):
+            options = [self.empty] if ends else []
+            for move in moves:
+                rest = base if move.dest is None else names[move.dest]
+                options.append(f"{self.char_class(move.characters, move.negated)} {rest}")
+            self.rules.append((name, " | ".join(options)))
+        return names[0] if found.begins else base
 
     def text_and_closer(self, expr: Text) -> str:
         """Free text by its automaton, which texts with different closers share, and the closer behind it.
@@ -204,6 +231,10 @@ class GbnfWriter(EbnfWriter):
     """GBNF for llama.cpp."""
 
     most_counted, most_required = RuleWriter.most_counted, RuleWriter.most_required
+
+    def characters(self, expr: Chars) -> str:
+        """A counted run."""
+        return RuleWriter.characters(self, expr)
 
     def pattern(self, expr: Expr) -> str:
         """A text of some form."""
@@ -241,20 +272,12 @@ class GbnfWriter(EbnfWriter):
         return seq(Lit('"'), _other_than(tuple(dict.fromkeys(map(_inside_quotes, expr.but))), ""))
 
 
-def dispatched(expr: Text, note: Note) -> tuple[str, ...] | None:
-    """The words that a dispatch excludes from a text; None where words cannot say what must not stand in it."""
-    found = excluded_words(expr.forbidden)
-    if found is None:
-        return None
-    words, wider = found
-    for word in wider:
-        note(f"text holds no {word!r}, with a call behind it or without")
-    if expr.forbidden.beginnings:
-        note(
-            "text holds no name of a function with a parenthesis behind it, because a call that stands alone on a line "
-            "is read as one"
-        )
-    return words if not expr.closer or any(word in expr.closer for word in words) else (*words, expr.closer)
+def dispatched(expr: Text, note: Note) -> Dispatch | None:
+    """The dispatch of a text; None where it cannot say what must not stand in it."""
+    found = dispatch_of(expr.forbidden)
+    for each in found.notes if found else ():
+        note(each)
+    return found
 
 
 def _inside_quotes(name: str) -> str:

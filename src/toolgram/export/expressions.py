@@ -8,7 +8,8 @@ that no text matches: alternatives without an end disappear.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeAlias
@@ -277,6 +278,15 @@ def choice(*options: Expr) -> Expr:
             rests = [seq(*each.parts[1:]) if isinstance(each, Seq) else EMPTY for each in members]
             result.append(seq(head, choice(*rests)))
     return result[0] if len(result) == 1 else Choice(tuple(result))
+
+
+def with_tokens(text: str, tokens: Mapping[str, int | None]) -> Expr:
+    """A fixed text, in which the texts of tokens are tokens."""
+    inside = sorted((token for token in tokens if token in text), key=len, reverse=True)
+    if not inside:
+        return Lit(text)
+    parts = re.split(f"({'|'.join(map(re.escape, inside))})", text)
+    return seq(*(Token(part, tokens[part]) if part in tokens else Lit(part) for part in parts))
 
 
 def star(body: Expr) -> Expr:

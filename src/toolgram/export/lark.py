@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from toolgram.export.arguments import in_braces, json_members
 from toolgram.export.ebnf import EbnfWriter
 from toolgram.export.engines import fitted
 from toolgram.export.expressions import (
+    EMPTY,
     Blanks,
     Break,
     Chars,
@@ -33,13 +33,14 @@ from toolgram.export.expressions import (
     Text,
     Token,
     children,
-    choice,
+    joined_ranges,
     members_in_turn,
     seq,
     star,
 )
+from toolgram.export.pieces import changed, in_pieces
 from toolgram.export.regexes import JSON_STRING, regex, regex_class, regex_count, regex_ranges, regular
-from toolgram.export.writing import RuleWriter, is_length
+from toolgram.export.writing import Note, RuleWriter, is_length
 
 _MOST_BITS = 60
 _LONGEST_RAW = 16  # a limit on the length of a raw value: with a larger one llguidance may not find its end
@@ -132,10 +133,15 @@ class XgrammarWriter(LarkWriter, EbnfWriter):
 class LlguidanceWriter(LarkWriter):
     """Lark as llguidance reads it: terminals are upper case, and the longest match wins."""
 
+    def __init__(self, note: Note, length_limits: bool = False) -> None:
+        super().__init__(note)
+        self.length_limits = length_limits
+
     def write(self, root: Expr) -> str:
         """The whole grammar. Where one of two texts may stand, neither begins with the other: a lexer would take the
         longer one and could not go back.
         """
+        root = in_pieces(root)
         while cuts := cuts_of(root):
             root = cut(root, cuts)
         return super().write(root)
@@ -172,7 +178,27 @@ class LlguidanceWriter(LarkWriter):
         return self._regular(expr) or super().item(expr)
 
     def _part(self, expr: Expr) -> str:
+        if isinstance(expr, Seq) and not self.length_limits:
+            expr = Seq(tuple(map(self._before, expr.parts, (*expr.parts[1:], EMPTY))))
         return self._regular(expr) or super()._part(expr)
+
+    def _before(self, expr: Expr, following: Expr) -> Expr:
+        """An id that a token ends, without a count: a lexer has one state for it, and each state costs 0.3 ms."""
+        if not isinstance(following, Token):
+            return expr
+        if isinstance(expr, Chars) and expr.most > 1 and not expr.but:
+            first, rest = (
+                Class(joined_ranges((ord(char), ord(char)) for char in each)) for each in (expr.first, expr.rest)
+            )
+        elif isinstance(expr, Repeat) and isinstance(expr.body, Class) and expr.low == expr.high:
+            first = rest = expr.body
+        else:
+            return expr
+        self.note(
+            "llguidance does not count the characters of an id that a token ends, because that is slow; "
+            "`length_limits=True` counts them"
+        )
+        return seq(first, star(rest))
 
     def _regular(self, expr: Expr) -> str:
         """The terminal of an expression with sets of characters that is regular as a whole; "" for any other."""
@@ -374,30 +400,12 @@ class _Places:
 
 def cut(root: Expr, cuts: Mapping[str, int]) -> Expr:
     """The expression with some texts in two pieces; equal first pieces are shared."""
-    known: dict[int, Expr] = {}
 
-    def made(expr: Expr) -> Expr:
-        if id(expr) not in known:
-            known[id(expr)] = _made(expr)
-        return known[id(expr)]
+    def leaf(expr: Expr) -> Expr:
+        at = cuts.get(expr.text) if isinstance(expr, Lit) else None
+        return seq(Lit(expr.text[:at]), Break(), Lit(expr.text[at:])) if isinstance(expr, Lit) and at else expr
 
-    def _made(expr: Expr) -> Expr:
-        match expr:
-            case Lit():
-                at = cuts.get(expr.text)
-                return seq(Lit(expr.text[:at]), Break(), Lit(expr.text[at:])) if at else expr
-            case Seq():
-                return seq(*map(made, expr.parts))
-            case Choice():
-                return choice(*map(made, expr.options))
-            case Star():
-                return star(made(expr.body))
-            case Members():
-                found = (replace(each, first=made(each.first), later=made(each.later)) for each in expr.members)
-                return Members(tuple(found), expr.any_order)
-        return expr
-
-    return made(root)
+    return changed(root, leaf)
 
 
 def _pattern(pattern: tuple[Step, ...]) -> str:

@@ -95,10 +95,10 @@ class _Formats:
 
     def _text(self, expr: Text) -> dict[str, Any]:
         """Text by its excluded words, where these are fixed words with the closer among them; else EBNF rules."""
-        words = dispatched(expr, self.note) if expr.within is None else None
-        if words is None:
+        found = dispatched(expr, self.note) if expr.within is None else None
+        if found is None or found.states:
             return self.embedded(expr)
-        text: dict[str, Any] = {"type": "any_text", "excludes": list(words)}
+        text: dict[str, Any] = {"type": "any_text", "excludes": list(found.excluded(expr.closer))}
         if not expr.closer:
             return text
         return {"type": "sequence", "elements": [text, {"type": "const_string", "value": expr.closer}]}

@@ -34,7 +34,7 @@ class ExportTarget:
 
 TARGETS: dict[str, ExportTarget] = {
     "llguidance": ExportTarget(
-        lambda root, note, lengths: LlguidanceWriter(note).write(root),
+        lambda root, note, lengths: LlguidanceWriter(note, lengths).write(root),
         _in_angle_brackets,
         tokens_as_text=False,
         note_on_escaped_json="this template writes JSON with \\u escapes, which llguidance does not allow in a string",

@@ -9,9 +9,10 @@ automaton of Aho and Corasick, so it also finds a marker that begins inside the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 from toolgram.export.expressions import Forbidden, Step
 from toolgram.spec import TEXT, Literal, Run, Spec, Transition, is_json_trigger
@@ -22,7 +23,8 @@ _QUOTES = frozenset("\"'")
 _ASCII = [chr(code) for code in range(9, 127)]
 
 Pattern = tuple[Step, ...]
-_Items = frozenset[tuple[int, int]]
+Items = frozenset[tuple[int, int]]
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 @lru_cache(maxsize=512)
@@ -31,83 +33,19 @@ def literal_pattern(text: str) -> Pattern:
     return tuple(Step(frozenset(char)) for char in text)
 
 
-@lru_cache(maxsize=512)
-def fixed_words(forbidden: Forbidden) -> tuple[str, ...] | None:
-    """The words that must not stand in a text; None where one of the patterns is no word."""
-    if forbidden.beginnings:
-        return None
-    found = []
-    for pattern in forbidden.patterns:
-        if not all(map(_is_character, pattern)):
-            return None
-        found.append("".join(map(_character, pattern)))
-    return tuple(dict.fromkeys(found))
-
-
-_IS_MARKER = re.compile(r"(?=.*[^\W\d_]).*[<>\[\]{}|◁▷].{3,}|.{3,}[<>\[\]{}|◁▷].*", re.DOTALL).fullmatch
-
-
-@lru_cache(maxsize=512)
-def excluded_words(forbidden: Forbidden) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Words without which a text has nothing forbidden, and those of them that say more than the patterns do.
-
-    A pattern that begins with a marker is excluded by that marker. None where one begins with what prose may hold.
-    """
-    words = ["".join(map(_character, each)) for each in forbidden.patterns if all(map(_is_character, each))]
-    wider = []
-    for pattern in forbidden.patterns:
-        inside = "".join(_character(step) if _is_character(step) else "\0" for step in pattern)
-        if any(word in inside for word in words):
-            continue
-        word = inside.partition("\0")[0]
-        if not _IS_MARKER(word):
-            return None
-        words.append(word)
-        if not pattern[-1].negated:  # else the marker goes on in another way than it does
-            wider.append(word)
-    first = fixed_words(Forbidden(forbidden.beginnings))
-    if first is None:  # a word with which a text must not begin is excluded everywhere
-        return None
-    found = dict.fromkeys([*first, *words])
-    kept = tuple(word for word in found if not any(each != word and each in word for each in found))
-    return kept, tuple(word for word in dict.fromkeys(wider) if word in kept)
-
-
-@lru_cache(maxsize=512)
-def joined_names(forbidden: Forbidden) -> Forbidden:
-    """The same with one pattern for all names that must not begin a line: a few states, however many names there are.
-
-    It excludes more: what begins with such characters as the names begin with, and goes on with theirs.
-    """
-    lines = [each for each in forbidden.patterns if _is_call_on_a_line(each)]
-    names = [each[1:-1] for each in lines]
-    if sum(map(len, names)) <= _JOINED + 1 or not all(each[1:] in forbidden.beginnings for each in lines):
-        return forbidden
-    fixed = min(_JOINED, *map(len, names))
-    head = tuple(Step(frozenset(_character(each[at]) for each in names)) for at in range(fixed))
-    rest = frozenset(_character(step) for each in names for step in each[fixed:])
-    body = (*head, *([Step(rest, repeated=True)] if rest else []), *literal_pattern("("))
-    called = {each[1:] for each in lines}
-    return Forbidden(
-        (*(each for each in forbidden.patterns if each not in lines), (*literal_pattern("\n"), *body)),
-        (*(each for each in forbidden.beginnings if each not in called), body),
-    )
-
-
-_JOINED = 4  # characters at the beginning of names that are told apart
-
-
-def _is_call_on_a_line(pattern: Pattern) -> bool:
-    ends = [_character(step) for step in (pattern[0], pattern[-1]) if _is_character(step)]
-    return len(pattern) > 2 and ends == ["\n", "("] and all(map(_is_character, pattern))
-
-
-def _character(step: Step) -> str:
+def character(step: Step) -> str:
+    """The character of a step that is one."""
     return next(iter(step.characters))
 
 
-def _is_character(step: Step) -> bool:
+def is_character(step: Step) -> bool:
+    """Whether a step is one fixed character."""
     return len(step.characters) == 1 and not step.repeated and not step.negated
+
+
+def spelled(pattern: Pattern) -> str:
+    """A pattern as text; what is no fixed character is "\\0"."""
+    return "".join(character(step) if is_character(step) else "\0" for step in pattern)
 
 
 def class_step(pattern: str, repeated: bool = False) -> Step:
@@ -227,7 +165,8 @@ def _named(spec: Spec, rows: dict[str, dict[str, Transition]], name: Run, state:
 # --- the automaton ------------------------------------------------------------------------------------------------
 
 
-def _closed(patterns: tuple[Pattern, ...], items: Iterable[tuple[int, int]]) -> _Items:
+def closed(patterns: tuple[Pattern, ...], items: Iterable[tuple[int, int]]) -> Items:
+    """The items with those behind a step that may be absent."""
     found: set[tuple[int, int]] = set()
     for which, at in items:
         found.add((which, at))
@@ -237,7 +176,7 @@ def _closed(patterns: tuple[Pattern, ...], items: Iterable[tuple[int, int]]) -> 
     return frozenset(found)
 
 
-def _advance(patterns: tuple[Pattern, ...], anywhere: int, items: _Items, char: str) -> tuple[_Items, frozenset[int]]:
+def advance(patterns: tuple[Pattern, ...], anywhere: int, items: Items, char: str) -> tuple[Items, frozenset[int]]:
     """The items after a character ("" for any that no pattern names), and the patterns that are complete there.
 
     The first patterns, so many as `anywhere` says, may begin at every character, the others began with the text.
@@ -249,16 +188,16 @@ def _advance(patterns: tuple[Pattern, ...], anywhere: int, items: _Items, char: 
         step = patterns[which][at]
         if (char in step.characters) != step.negated if char else step.negated:
             moved.append((which, at if step.repeated else at + 1))
-    after = _closed(patterns, [*moved, *((which, 0) for which in range(anywhere))])
+    after = closed(patterns, [*moved, *((which, 0) for which in range(anywhere))])
     return after, frozenset(which for which, at in after if at == len(patterns[which]))
 
 
 def first_completion(forbidden: Forbidden, text: str) -> int:
     """After how many characters of `text` a forbidden pattern is complete; 0 where none is."""
     patterns = forbidden.patterns
-    items = _closed(patterns, ((which, 0) for which in range(len(patterns))))
+    items = closed(patterns, ((which, 0) for which in range(len(patterns))))
     for at, char in enumerate(text, 1):
-        items, complete = _advance(patterns, len(patterns), items, char)
+        items, complete = advance(patterns, len(patterns), items, char)
         if complete:
             return at
     return 0
@@ -268,9 +207,9 @@ def first_completion(forbidden: Forbidden, text: str) -> int:
 def reaches_into(forbidden: Forbidden, closer: str) -> bool:
     """Whether a pattern that began in a text may be complete in the closer behind it."""
     patterns = forbidden.patterns
-    items = _closed(patterns, ((which, at) for which, each in enumerate(patterns) for at in range(1, len(each))))
+    items = closed(patterns, ((which, at) for which, each in enumerate(patterns) for at in range(1, len(each))))
     for char in closer:
-        items, complete = _advance(patterns, 0, items, char)
+        items, complete = advance(patterns, 0, items, char)
         if complete:
             return True
     return False
@@ -300,19 +239,19 @@ def text_automaton(forbidden: Forbidden, closer: str) -> tuple[TextState, ...]:
     mark = len(patterns)
     if closer:
         patterns = (*patterns, literal_pattern(closer))
-        items = _closed(patterns, ((which, 0) for which in range(len(patterns))))
+        items = closed(patterns, ((which, 0) for which in range(len(patterns))))
         for char in closer:
-            items, own = _advance(patterns, len(patterns), items, char)
+            items, own = advance(patterns, len(patterns), items, char)
     anywhere, patterns = len(patterns), (*patterns, *forbidden.beginnings)
-    kinds = _kinds(patterns)
-    start = _closed(patterns, ((which, 0) for which in range(len(patterns))))
+    kinds = kinds_of(patterns)
+    start = closed(patterns, ((which, 0) for which in range(len(patterns))))
     numbers, pending = {start: 0}, [start]
     states: list[TextState] = []
     while len(states) < len(pending):
         items = pending[len(states)]
-        groups: dict[_Items | None, list[str]] = {}
+        groups: dict[Items | None, list[str]] = {}
         for chars in kinds:
-            after, complete = _advance(patterns, anywhere, items, chars[:1])
+            after, complete = advance(patterns, anywhere, items, chars[:1])
             if complete and not (mark in complete and complete <= own):
                 continue
             dest = None if complete else after
@@ -320,11 +259,11 @@ def text_automaton(forbidden: Forbidden, closer: str) -> tuple[TextState, ...]:
                 numbers[dest] = len(numbers)
                 pending.append(dest)
             groups.setdefault(dest, []).append(chars)
-        states.append(TextState(tuple(_moves(groups, numbers, kinds))))
+        states.append(TextState(tuple(moves_of(groups, numbers, kinds))))
     return tuple(states)
 
 
-def _kinds(patterns: tuple[Pattern, ...]) -> list[str]:
+def kinds_of(patterns: tuple[Pattern, ...]) -> list[str]:
     """The characters that patterns name, in groups that no pattern separates; "" is all that no pattern names."""
     sets = list(dict.fromkeys(step.characters for pattern in patterns for step in pattern))
     alike: dict[tuple[bool, ...], list[str]] = {}
@@ -333,7 +272,7 @@ def _kinds(patterns: tuple[Pattern, ...]) -> list[str]:
     return ["", *("".join(chars) for chars in alike.values())]
 
 
-def _moves(groups: dict[_Items | None, list[str]], numbers: dict[_Items, int], kinds: list[str]) -> Iterator[Move]:
+def moves_of(groups: Mapping[_Key | None, list[str]], numbers: Mapping[_Key, int], kinds: list[str]) -> Iterator[Move]:
     """The moves of a state: a destination with its characters, or with those that go elsewhere."""
     for dest, chars in groups.items():
         number = None if dest is None else numbers[dest]
