@@ -9,6 +9,7 @@ without any compilation: there, free text is its automaton, and every count is w
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import ClassVar
 
 from toolgram.export.dispatches import Dispatch, dispatch_of, fixed_words
 from toolgram.export.expressions import (
@@ -39,6 +40,7 @@ from toolgram.export.writing import Note, RuleWriter, ranges, written_ranges
 _MOST_COUNTED = 2000  # in llama.cpp
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
 _MOST_CHARACTERS = 8  # of an id, each of which takes 3 ms to compile
+_MOST_BLANKS = 32
 _WIDE = 2000  # characters of a set, of which the engine has many tokens
 
 
@@ -88,12 +90,16 @@ class EbnfWriter(RuleWriter):
         """A rule that all languages share; what follows a string inside of an object or a list is told beforehand."""
         known = ("base", name) in self.names
         found = super().base(name)
-        if name == "json_rest" and not known:
+        if name in self.behind_strings and not known:
             at = next(at for at, (rule, _) in enumerate(self.rules) if rule == found)
-            self.rules[at] = (found, f"({self.rules[at][1]}){self.behind_string}")
+            self.rules[at] = (found, f"({self.rules[at][1]}) (=([ \\n\\r\\t]* [{self.behind_strings[name]}]))")
         return found
 
-    behind_string = r" (=([ \n\r\t]* [,}\]:]))"
+    def blanks(self) -> str:
+        """Blanks where JSON allows them, uncounted: every state of a count is compiled, and looked at for each mask."""
+        return super().blanks() if not self.length_limits else self.run(" \n\t\r", _MOST_BLANKS)
+
+    behind_strings: ClassVar = {"json_rest": ",}\\]:", "python_double": ",)}\\]:<", "python_single": ",)}\\]:<"}
 
     def starred(self, expr: Star) -> str:
         """A rule that calls itself, unless it is one character."""
@@ -232,6 +238,10 @@ class GbnfWriter(EbnfWriter):
 
     most_counted, most_required = RuleWriter.most_counted, RuleWriter.most_required
 
+    def blanks(self) -> str:
+        """Blanks where JSON allows them: a rule, which is written out only once."""
+        return self.rule("blanks", "blanks", lambda: self.run(" \n\t\r", _MOST_BLANKS))
+
     def characters(self, expr: Chars) -> str:
         """A counted run."""
         return RuleWriter.characters(self, expr)
@@ -240,7 +250,7 @@ class GbnfWriter(EbnfWriter):
         """A text of some form."""
         return self.body(expr)
 
-    behind_string = ""
+    behind_strings: ClassVar = {}
 
     def token(self, expr: Token) -> str:
         """A token by its id or its name."""

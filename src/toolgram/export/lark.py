@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from toolgram.export.arguments import in_braces, json_members
 from toolgram.export.ebnf import EbnfWriter
@@ -103,7 +104,7 @@ class LarkWriter(RuleWriter):
 class XgrammarWriter(LarkWriter, EbnfWriter):
     """Lark as xgrammar reads it: every rule is matched character by character."""
 
-    behind_string = ""
+    behind_strings: ClassVar = {}
 
     def blanks(self) -> str:
         """Blanks where JSON allows them."""

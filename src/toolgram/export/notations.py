@@ -125,8 +125,9 @@ def _escapes(written: Sequence[str]) -> list[Expr]:
 
 _JSON_SPECIAL = (*_CONTROL, 34, 92)
 JSON_CHARACTER = choice(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_escape"))
+_PYTHON_ESCAPE = seq(Lit("\\"), Ref("python_escaped"))
 _PYTHON_ANY = {
-    quote: choice(Class(complement((code, code) for code in (*_CONTROL, ord(quote), 92))), Ref("python_escape"))
+    quote: choice(Class(complement((code, code) for code in (*_CONTROL, ord(quote), 92))), _PYTHON_ESCAPE)
     for quote in "\"'"
 }
 
@@ -265,18 +266,15 @@ BASE |= {
     "python_string": choice(seq(Lit('"'), Ref("python_double")), seq(Lit("'"), Ref("python_single"))),
     "words_string": Ref("python_string"),
     # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
-    "python_escape": seq(
-        Lit("\\"),
-        choice(
-            Class(complement([*((code, code) for code in _CONTROL), (48, 55), *((ord(c), ord(c)) for c in "xuUN")])),
-            seq(Lit("x"), Repeat(_HEX, 2, 2)),
-            _NO_SURROGATE,
-        ),
+    "python_escaped": choice(
+        Class(complement([*((code, code) for code in _CONTROL), (48, 55), *((ord(c), ord(c)) for c in "xuUN")])),
+        seq(Lit("x"), Repeat(_HEX, 2, 2)),
+        _NO_SURROGATE,
     ),
 }  # fmt: skip
 for _name, _quote in (("double", '"'), ("single", "'")):
     BASE[f"python_{_name}"] = choice(
         Lit(_quote),
         seq(_PYTHON_ANY[_quote].options[0], Ref(f"python_{_name}")),  # type: ignore[union-attr]
-        seq(Ref("python_escape"), Ref(f"python_{_name}")),
+        seq(Lit("\\"), Ref("python_escaped"), Ref(f"python_{_name}")),
     )
