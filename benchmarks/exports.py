@@ -389,7 +389,7 @@ def cases(formats: Sequence[str], whole: Sequence[str], vocabularies: Sequence[s
 def quick() -> list[Row]:
     """What `make bench-check` measures: a few formats with eight tools."""
     bench = Bench()
-    return [bench.row(Case("tekken", name, 8, "auto")) for name in ("hermes", "qwen3_coder", "llama3_json", "mistral_v11")]
+    return [bench.row(Case("tekken", name, 8, "auto")) for name in WHOLE]
 
 
 def main() -> None:
