@@ -52,6 +52,9 @@ FORMS = [
     ("qwen3_coder", "<function=f><parameter=a>1</parameter></function></tool_call>", None, [CALL], 1),
     ("lfm2", f"<|tool_call_start|>[{F}, {F}]<|tool_call_end|>ok", "ok", [CALL, CALL], 2),
     ("lfm2", f"<|tool_call_start|>[f(a=1), {F},]<|tool_call_end|>", None, [CALL, CALL], 1),
+    ("lfm2", f"<|tool_call_start|>{F}<|tool_call_end|>ok", "ok", [CALL], 1),
+    ("lfm2", f"<|tool_call_start|> {F}\n{F} <|tool_call_end|>", None, [CALL, CALL], 2),
+    ("lfm2", f"<|tool_call_start|>{F}, f(a=1)]<|tool_call_end|>", None, [CALL, CALL], 1),
 ]
 
 
