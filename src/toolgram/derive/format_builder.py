@@ -94,6 +94,31 @@ class FormatBuilder:
         self.terminals[name] = Literal(name, text)
         return name
 
+    def close_also(self, printed: str, official: str) -> None:
+        """Where the marker `printed` closes something, `official` closes it too."""
+        if self.has(official):
+            return
+        same = [
+            shape for shape in self.terminals.values() if isinstance(shape, Literal) and shape.text.strip() == printed
+        ]
+        for shape in same:
+            closing = [source for source, trigger in self.rows if trigger == shape.name and source not in TEXTS]
+            begins = any((text, shape.name) in self.rows for text in ("content", START))
+            if begins and not closing:
+                continue
+            name = self.literal(f"{shape.name}_MEANT", shape.text.replace(printed, official))
+            for source in closing:
+                self.rows[source, name] = self.rows[source, shape.name]
+            if begins:
+                self.to(name, "malformed", self.rows[closing[0], name][0])
+            elif ("malformed", shape.name) in self.rows:
+                self.rows["malformed", name] = self.rows["malformed", shape.name]
+            for entry in [] if begins else self.fragments:
+                if shape.name in names_in(_load()(entry["fragment"]), _load()):
+                    entry.setdefault(shape.name, shape.name)
+                entry |= {key: f"{value} {name}" for key, value in entry.items() if value == shape.name}
+            self.rules = [_also(rule, shape.name, name, begins) for rule in self.rules]
+
     def has(self, text: str) -> bool:
         """Whether there is a terminal that is `text`."""
         return any(isinstance(shape, Literal) and shape.text == text for shape in self.terminals.values())
@@ -305,3 +330,11 @@ def slashed(pattern: str) -> str:
     """A regular expression as it stands between slashes in a Lark file."""
     pattern = re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern)
     return re.sub(r"\\?([\n\t\r])", lambda match: _SHORT[match.group(1)], pattern)
+
+
+def _also(rule: str, name: str, other: str, begins: bool) -> str:
+    """A rule in which `other` may stand for `name`: at its first place not, where the name `begins` the rule too."""
+    places = list(re.finditer(rf"\b{name}\b", rule))
+    for place in reversed(places[1:] if begins else places):
+        rule = f"{rule[: place.start()]}({name} | {other}){rule[place.end() :]}"
+    return rule

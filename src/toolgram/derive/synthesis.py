@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from toolgram.derive.closers import wrong_closers
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.json_skeleton import add_json_calls
 from toolgram.derive.python_skeleton import add_python_calls, is_python
@@ -38,6 +39,8 @@ def synthesise(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatB
     if result.calls is not None:
         add = next(add for fits, add in SKELETONS if fits(result, result.calls))
         leaving = add(builder, result, result.calls)
+        for printed, official in wrong_closers(result.calls).items():
+            builder.close_also(printed, official)
     _describe(builder, result, tokens, text.finish(leaving, calls=result.calls is not None), calls=True)
     return builder
 
