@@ -92,6 +92,11 @@ class Place:
         return self.types is None or "string" in self.types
 
     @property
+    def has_no_parts(self) -> bool:
+        """What is declared is neither an object nor a list."""
+        return self.named and bool(self.types) and not self.types & {"array", "object"}  # type: ignore[operator]
+
+    @property
     def container(self) -> str:
         """What is declared for what has parts: "array", "object", or "" for either."""
         found = (self.types or frozenset()) & {"array", "object"} if self._schema is not None else frozenset()

@@ -150,10 +150,12 @@ class ElementsScanner:
         elif frame.kind == LEAF:
             if not self._is_plain or self._is_open(name):
                 frame.inside.append(name)
+            self.odd |= frame.place.is_text and not self._is_plain
             self._in_leaf(frame, tag)
         else:
             if frame.kind == BEGUN:
                 frame.kind = frame.place.container or EITHER
+                self.odd |= frame.place.has_no_parts
             self._broken = frame.kind == ARRAY and bool("".join(frame.beside).strip(_BLANKS))
             if self._broken:
                 return
