@@ -287,7 +287,8 @@ class _TagSkeleton:
             return f"arguments {self._rest(0)}"
         held = list(path.states)
         closers = [str(item) for item in self.after[:1]]
-        body = self.arguments.build(path, closers)
+        begins = [item for item in self.before[:1] if isinstance(item, str)]  # no key begins as the next call does
+        body = self.arguments.build(path, [*closers, *begins])
         first = builder.literal("CALL_END", closers[0])
         dest = self._stop(1)
         builder.to(first, held, dest, "start_call", "no_arguments", "end_call")
