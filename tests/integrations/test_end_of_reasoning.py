@@ -204,3 +204,13 @@ def test_what_a_prompt_has_begun_needs_no_ids(name: str, vllm: Any) -> None:
         calls = [(call.name, call.arguments, call.status) for call in meant.tool_calls]
         assert [(call.name, call.arguments, call.status) for call in parser.message.tool_calls] == calls, probe.output
         assert (parser.message.content, parser.message.reasoning) == (meant.content, meant.reasoning)
+
+
+def test_what_ends_a_thought_by_mistake_only_spells_no_end() -> None:
+    """Granite thinks in words at times, which is a repair. Where its markers are tokens, one token tells the end."""
+    tokens = ["<|tool_call|>", "<|end_of_text|>", "<think>", "</think>"]
+    served = Served(Pieces(tokens), "granite_3")
+    assert served.spelled_closing
+    assert not served.spells_its_closing
+    assert Served(Pieces(tokens[:3]), "granite_3").spells_its_closing
+    assert Served(Pieces(["<tool_calls>"]), "apriel").spells_its_closing

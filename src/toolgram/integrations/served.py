@@ -87,6 +87,8 @@ class Served:
         self.ends = tuple(sorted(ends))
         self.closing_ids = frozenset(self.tokens[text] for text in self.end_texts if text in self.tokens)
         self.spelled_closing = tuple(sorted(text for text in self.end_texts if text not in self.tokens))
+        meant = {literals[trigger] for trigger in _crossing(states, inwards=False, repairs=False) & literals.keys()}
+        self.spells_its_closing = not meant.isdisjoint(self.spelled_closing)  # and not by mistake only
         self.counts_by_id = bool(self.marks) and all(text in self.tokens for text in self.marks)
         # A prompt is read from the last special token on that ends a turn or a message: one that the format does not
         # know, or that takes it back to its beginning. Markers of reasoning, of calls and of headers are walked past.
@@ -563,13 +565,13 @@ def _is_content(state: StateProgram) -> bool:
     return state.meaning == "content"
 
 
-def _crossing(states: list[StateProgram], inwards: bool) -> set[str]:
-    """The triggers on which a machine goes into reasoning, or out of it."""
+def _crossing(states: list[StateProgram], inwards: bool, repairs: bool = True) -> set[str]:
+    """The triggers on which a machine goes into reasoning, or out of it; with those of its repairs, or without."""
     return {
         trigger
         for state in states
         for trigger, move in state.row.items()
-        if _is_reasoning(state) != inwards and _is_reasoning(move.dest) == inwards
+        if _is_reasoning(state) != inwards and _is_reasoning(move.dest) == inwards and (repairs or not move.repair)
     }
 
 

@@ -60,7 +60,7 @@ def where_the_grammar_begins(served: Served, partner: Any, session: Session, req
         and not partner.prompt_closes_reasoning
     )
     if waits and can_hold_from_the_first_token(request):
-        waits = not served.spelled_closing and (partner.prompt_opens_reasoning or not is_forced(request))
+        waits = not served.spells_its_closing and (partner.prompt_opens_reasoning or not is_forced(request))
     return {"prefix": "", "reasoning": False} if waits else {"prefix": session.prefix, "reasoning": None}
 
 
