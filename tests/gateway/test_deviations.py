@@ -11,6 +11,7 @@ import pytest
 import toolgram
 from tests.adapters import clients
 from tests.gateway.servers import TEMPLATE, Script, gateway_to, open_stream, post
+from toolgram.anomalies import KINDS
 from toolgram.gateway.loading import TemplateFiles
 
 TOOLS = [
@@ -24,15 +25,19 @@ OUTPUTS = {
     "text around calls": (f"One {CALL} two {CALL} three", "stop"),
     "unclosed_envelope": ('<tool_call>\n{"name": "f", "arguments": {"a": 1}}', "stop"),
     "unclosed_envelope and a second call": (f'<tool_call>\n{{"name": "f", "arguments": {{}}}}\n{CALL}', "stop"),
-    "unclosed_arguments": ('<tool_call>\n{"name": "f", "arguments": {"a": {"b": 1}\n</tool_call>', "stop"),
+    "malformed, since a derived format closes no arguments": (
+        '<tool_call>\n{"name": "f", "arguments": {"a": {"b": 1}\n</tool_call>',
+        "stop",
+    ),
     "surplus_closer": (CALL.replace("}}", "}}}") + "</tool_call>", "stop"),
     "unfinished_marker": (CALL[:-4], "stop"),
     "repaired_json": ('<tool_call>\n{"name": "f", "arguments": {\'a\': True, "b": 1,}}\n</tool_call>', "stop"),
     "repeated_argument": (CALL.replace('"a": 1', '"a": 1, "a": 2'), "stop"),
     "malformed": (f"See {CALL.replace('1', ']')} then", "stop"),
     "malformed beside a call": (CALL + CALL.replace("1", "]"), "stop"),
-    "truncated": (CALL[:50], "length"),
-    "truncated after a call": (CALL + CALL[:50], "length"),
+    "unclosed_envelope, cut off": (CALL[:50], "length"),
+    "truncated": (CALL[:45], "length"),
+    "truncated after a call": (CALL + CALL[:45], "length"),
     "rejected": ('<tool_call>\n{"nam": 3}\n</tool_call>', "stop"),
     "unopened_reasoning": (f"thought\n</think>\n\n{CALL}", "stop"),
     "reasoning that does not end": ("<think>\nso and so", "length"),
@@ -59,6 +64,15 @@ def streamed(address: str, api: str) -> list[dict[str, Any]]:
     with open_stream("POST", address + PATHS[api], json={**ASKS[api], "stream": True}, timeout=60) as response:
         lines = [line[6:] for line in response.iter_lines() if line.startswith("data: {")]
     return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_each_case_is_what_it_is_called(served: tuple[str, toolgram.Format], case: str) -> None:
+    text, reason = OUTPUTS[case]
+    message = served[1].parse(text, tools=TOOLS, prefix="", finish_reason=reason)
+    kind = case.split(",")[0].split()[0]
+    if kind in KINDS:
+        assert kind in {anomaly.kind for anomaly in message.anomalies}
 
 
 @pytest.mark.parametrize("size", [1, 7, 1_000])

@@ -71,11 +71,8 @@ class Served:
         ends_of = _crossing(states, inwards=False) & literals.keys()
         starts, ends = {literals[trigger] for trigger in starts_of}, {literals[trigger] for trigger in ends_of}
         # A marker of reasoning and of nothing else, such as <think>; harmony's <|message|> is none.
-        only = {
-            literals[trigger]
-            for trigger in literals
-            if _only_about_reasoning(trigger, states, program.initial if program else None)
-        }
+        initial = program.initial if program else None
+        only = {literals[trigger] for trigger in literals if _only_about_reasoning(trigger, states, initial)}
         self.start_texts, self.end_texts = frozenset(starts & only), frozenset(ends & only)
         self.marks = self.start_texts | self.end_texts
         # One marker on both sides of a thought. It ends reasoning only where it is told which of the two it is.
@@ -92,7 +89,6 @@ class Served:
         self.counts_by_id = bool(self.marks) and all(text in self.tokens for text in self.marks)
         # A prompt is read from the last special token on that ends a turn or a message: one that the format does not
         # know, or that takes it back to its beginning. Markers of reasoning, of calls and of headers are walked past.
-        initial = program.initial if program else None
         beginnings = [initial, initial.row[TEXT].dest if initial and TEXT in initial.row else initial]
         begun_by = {trigger for state in states for trigger, move in state.row.items() if move.dest in beginnings}
         inner = {text for trigger, text in literals.items() if trigger not in begun_by}
