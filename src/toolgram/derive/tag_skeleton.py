@@ -327,7 +327,7 @@ class _TagSkeleton:
             if isinstance(item, str) and at + 1 in self._stops() and not self._begins(item):
                 trigger = builder.literal("CALL_END", item)
                 names = {"CALL_END": trigger, "CALL_COMPLETE": self._stop(at + 1)}
-                builder.use("unclosed_values", names)
+                builder.use("unclosed_text" if self.arguments.text_alone else "unclosed_values", names)
                 if at:
                     builder.use("unclosed_call", names)
                 kind = "repair_unclosed_call" if at else "repair_unclosed"

@@ -76,6 +76,7 @@ class Arguments:
         self.values: list[str] = []  # the states of values that nothing of their own ends
         self.opened = ""  # the state behind what begins an argument
         self.open = self.several = ""  # rules of an argument without its closing marker, and of closed ones
+        self.text_alone = False  # only text, in the first state of values, has a closing marker
         self.unclosed = ""  # the rule of arguments of which the last has no closing marker; "" where it always has one
         self.on_lines = "\n" in form.separator or any(after[len(after.rstrip()) :].count("\n") for after in last)
 
@@ -189,7 +190,9 @@ class Arguments:
             raise NotExpressible("a word stands right behind the key of an argument")
         others = "" if self.prefix else "".join(text[0] for text in [*closers, self.separator] if text)
         others = "".join(char for char in others if not char.isalnum())
-        return self.builder.run("KEY", class_of(excluded + others), class_of(excluded, blanks=not spaced), 256)
+        ends = "" if self.prefix else "".join(each.after.strip()[:1] for each in self.frames) + others
+        within = excluded + "".join(char for char in ends if not char.isalnum())  # a quote that is missing makes no key
+        return self.builder.run("KEY", class_of(excluded + others), class_of(within, blanks=not spaced), 256)
 
     def _values(self, key: str, key_done: str, waiting: str, symbols: list[str], opened: str) -> None:
         builder = self.builder
@@ -219,6 +222,10 @@ class Arguments:
                 self.names["NEXT_ARGUMENT"] = following
                 unclosed.append(f"{key}{spaces} {body} {following} {between}")
         closable = not any(frame.alone or frame.open or frame.echo is not None for frame in self.frames)
+        self.text_alone = (
+            not closable and self.frames[0].raw and not any(frame.open or frame.echo for frame in self.frames)
+        )
+        opened_values = opened_values[:1] if self.text_alone else opened_values
         opened_value = f"{key}{spaces} ({' | '.join(opened_values)})"
         repairs = []
         if closable and self.prefix and _is_marker(self.prefix[0]):
@@ -230,7 +237,7 @@ class Arguments:
         before = f"({' | '.join(unclosed)})* " if unclosed else ""
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
         self.rules = [f"argument: {' '.join(symbols)} {before}{key}{spaces} {frames}", *repairs]
-        if closable:
+        if closable or self.text_alone:
             self.open = f"{' '.join(symbols)} {before}{opened_value}"
         rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule not in _SHARED_RULES)
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]

@@ -1,0 +1,43 @@
+"""Text in quotes of its own kind whose closing quote is missing, in derived formats."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolgram
+from tests.derive.test_shapes import calls_of, derived
+from tests.streams import assert_same_however_split
+
+MARKERS = {
+    "own_quotes": ("<|call>", '<|"|>', "<call|>"),
+    "own_nesting": ("<|tool_call>call:", '<|"|>', "<tool_call|>"),
+    "notated_call": ("<|tool_call>call:", "<|q|>", "<tool_call|>"),
+}
+
+
+def written(name: str, arguments: str, function: str = "f") -> str:
+    opening, quote, closing = MARKERS[name]
+    return f"{opening}{function}{{{arguments}}}{closing}".replace("\1", quote)
+
+
+@pytest.mark.parametrize("name", MARKERS)
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [("city:\1x", {"city": "x"}), ("n:2,city:\1x", {"n": 2, "city": "x"}), ("a:\1x\1,b:\1y", {"a": "x", "b": "y"})],
+)
+def test_the_end_of_the_call_ends_the_text(name: str, arguments: str, meant: dict[str, object]) -> None:
+    fmt, text, other = derived(name), written(name, arguments), written(name, "city:\1z\1", "g")
+    for whole, calls in ((text, [("f", meant)]), (text + other, [("f", meant), ("g", {"city": "z"})])):
+        message = assert_same_however_split(fmt, whole)
+        assert (calls_of(message), message.content) == (calls, None)
+        assert [each.kind for each in message.anomalies] == ["unclosed_value"]
+        assert "complete" not in [call.status for call in fmt.parse(text, strict=True).tool_calls]
+
+
+@pytest.mark.parametrize("name", MARKERS)
+@pytest.mark.parametrize("arguments", ["a:\1x,b:\1y\1", "a:\1x,b:\1y\1,n:2", "a:\1x\1,b:y\1,n:2"])
+def test_a_quote_that_is_missing_before_the_next_argument_makes_no_other_key(name: str, arguments: str) -> None:
+    fmt: toolgram.Format = derived(name)
+    for behind in ("", written(name, "city:\1z\1", "g")):
+        message = assert_same_however_split(fmt, written(name, arguments) + behind)
+        assert not any(call.name == "f" and call.status == "complete" for call in message.tool_calls)
