@@ -89,9 +89,13 @@ def judged(name: str) -> tuple[list[str], list[str]]:
     return list(fitting), list(others)
 
 
-def told(notes: tuple[str, ...]) -> bool:
-    """Whether the notes say that more or less than the schema is allowed."""
-    return any(CLOSED not in note and ORDER not in note for note in notes)
+PLAIN = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+
+
+def told(fmt: toolgram.Format, target: str, notes: tuple[str, ...]) -> bool:
+    """Whether the notes say that more or less than the schema is allowed; what is said of any schema does not count."""
+    always = fmt.export(target, PLAIN, "required", reasoning=False).notes
+    return any(CLOSED not in note and ORDER not in note and note not in always for note in notes)
 
 
 def figures(name: str, target: str, samples: int = 1) -> Counter[str]:
@@ -106,7 +110,7 @@ def figures(name: str, target: str, samples: int = 1) -> Counter[str]:
     begin = '<tool_call>\n{"name": "f", "arguments": '
     engine = Engines([begin, "}\n</tool_call>", *(f'"{each}":' for each in names)]).load(target, made.text)
     found["compiled"] += 1
-    in_notes = told(made.notes)
+    in_notes = told(fmt, target, made.notes)
 
     def accepts(arguments: str) -> bool:
         return engine.accepts(f"{begin}{arguments}}}\n</tool_call>")
@@ -205,7 +209,7 @@ def figures_of_format(name: str, target: str, samples: int = 2) -> Counter[str]:
         found.update(one.counts)
         problems = [each for each in one.problems if each not in refused]
         problems = [each for each in problems if not each.startswith(("written, and", "not finished"))]
-        if problems and not told(notes):
+        if problems and not told(fmt, target, notes):
             found["silent"] += 1
             print(name, target, schema, problems[:1], file=sys.stderr)
     return found

@@ -140,6 +140,11 @@ def _shortest(words: Iterable[str]) -> tuple[str, ...]:
     for word in words:
         begun, ended = _SPECIAL.match(word), _PHRASE.fullmatch(word)
         found[begun[0] if begun else ended[1] if ended else word] = None
+    return _without_longer(found)
+
+
+def _without_longer(words: Iterable[str]) -> tuple[str, ...]:
+    found = dict.fromkeys(words)
     return tuple(word for word in found if not any(each != word and each in word for each in found))
 
 
@@ -222,7 +227,7 @@ class _Following:
             shown = " or ".join(map(repr, self.left_out))
             where = " or ".join(map(repr, self.heads)) or "the blanks, the name or the line with which it begins"
             self.notes.append(f"text holds no {shown} behind {where}")
-        words = tuple(dict.fromkeys(rest for rest in self.rests.values() if rest))
+        words = _without_longer(rest for rest in self.rests.values() if rest)
         return Dispatch(words, heads, tuple(states), bool(self.begun))
 
     # --- words that may begin inside of the rules ------------------------------------------------------------------

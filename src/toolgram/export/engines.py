@@ -33,7 +33,8 @@ def fitted(schema: Any, note: Note) -> Any:
         elif key in ("items", "prefixItems", "anyOf", "additionalProperties"):
             made[key] = fitted(value, note)
         elif key == "propertyNames":
-            note("llguidance does not enforce propertyNames")
+            if not _are_by_pattern(schema):
+                note("llguidance does not enforce propertyNames")
         elif key == "pattern" and pattern_text(value) is None:
             note(f"llguidance does not enforce the pattern {value!r}")
         elif key == "format" and value not in _FORMATS:
@@ -45,9 +46,22 @@ def fitted(schema: Any, note: Note) -> Any:
             note(f"llguidance does not enforce the bound {value}")
         else:
             made[key] = value
+    if _are_by_pattern(schema):
+        made["patternProperties"] = {schema["propertyNames"]["pattern"]: made.get("additionalProperties", {})}
+        made["additionalProperties"] = False
     if made.get("type") == "object" and len(made.get("properties", ())) > 1:
         note("objects inside arguments are written in the order of their schema")
     return made
+
+
+def _are_by_pattern(schema: Mapping[str, Any]) -> bool:
+    """Whether all that is said of the names of an object is one pattern, which the engine knows as a kind of names."""
+    said = schema.get("propertyNames")
+    if not isinstance(said, Mapping) or "pattern" not in said or not set(said) <= {"type", "pattern"}:
+        return False
+    if schema.get("properties") or schema.get("patternProperties") or schema.get("additionalProperties") is False:
+        return False
+    return pattern_text(said["pattern"]) is not None
 
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
