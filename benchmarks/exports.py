@@ -63,7 +63,6 @@ CHOICES = ("auto", "required", "named")
 WHOLE = ("hermes", "qwen3_coder", "llama3_json", "mistral_v11")
 WITHOUT_BUILT_IN = (
     "functionary_v3_2",
-    "gemma4",
     "glm4",
     "granite_3",
     "lfm2",
