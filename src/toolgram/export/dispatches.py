@@ -129,8 +129,7 @@ def _divided(patterns: tuple[Pattern, ...]) -> tuple[list[str], list[Pattern], l
             opened.append(pattern)
             continue
         words.append(word)
-        if not pattern[-1].negated:  # else the marker goes on in another way than it does
-            wider.append(word)
+        wider.append(word)
     return words, opened, wider
 
 
