@@ -16,14 +16,11 @@ from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import DiffAnalysisResult, Report
 
 TEMPLATES = Path(__file__).parent / "templates"
+# Derived and read, and exported; but vLLM is not told where their thoughts end.
+UNTOLD_ENDS = frozenset({"action_lines", "addressed_parts", "thought_message"})
 # Derived and read; but a prompt ends inside a marker, one header begins thoughts, answers and calls alike, or only the
 # next argument ends a value. Some exports are refused, and vLLM is not told where their thoughts end.
-READ_ONLY = frozenset(
-    {
-        "action_lines", "addressed_parts", "header_per_part", "open_values", "python_in_fence", "recipient_in_prompt",
-        "role_per_call", "thought_message",
-    }
-)  # fmt: skip
+READ_ONLY = frozenset({"header_per_part", "open_values", "python_in_fence", "recipient_in_prompt", "role_per_call"})
 SHARED = Path(__file__).parents[2].parent / "shared"
 EXACT, WRONG, NOT_EXPRESSIBLE, REFUSED = "exact", "wrong", "not expressible", "refused"
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.derive.turns import READ_ONLY
+from tests.derive.turns import READ_ONLY, UNTOLD_ENDS
 from tests.integrations import stand_in
 from tests.integrations.cases import TOOLS
 from tests.integrations.test_vllm_plugin import GROUPS, hear
@@ -27,7 +27,7 @@ from toolgram.integrations.served import Served
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
 FORMATS = toolgram.format_names()
-DERIVED = sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY)
+DERIVED = sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY | UNTOLD_ENDS)
 # Channels: the marker that ends a thought ends every other message as well, so no marker is about reasoning alone.
 # Between equal delimiters, it begins a thought as well. The line at the start says of each that its end is not told.
 SHARED_MARKERS = {"beam", "equal_delimiters", "gpt_oss", "inkling", "lanes", "muse", "muse_glimmer"}
