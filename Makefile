@@ -159,6 +159,9 @@ bench: $(READY) ## measure against peers and write benchmarks/RESULTS.md; QUICK=
 bench-vllm: $(VLLM_ENV)/.installed ## measure the plug-in inside vLLM's serving layer, against a parser that does nothing
 	@VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m benchmarks.vllm_layer $(if $(QUICK),--quick)
 
+bench-logs: $(RAY)/.ready ## measure whole logs with one process, two and Ray, and write docs/bulk.md; ARGS='--megabytes 100'
+	$(RAY)/bin/python -m benchmarks.logs --write $(ARGS)
+
 bench-check: $(READY) ## fail if anything is slower than benchmarks/baseline.json
 	$(BIN)/python -m benchmarks.check
 
