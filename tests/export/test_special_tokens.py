@@ -12,6 +12,7 @@ import toolgram
 from tests.export.engines import Engines
 from tests.export.measuring import TOOLS
 from tests.export.writing import random_output
+from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import formats_of
 from toolgram.errors import ToolgramError
 from toolgram.export import export_request, expression
@@ -71,9 +72,13 @@ def test_text_may_spell_out_a_token_where_the_engine_tells_them_apart(name: str)
     special = special_of(fmt)
     ids = {text: 256 + at for at, text in enumerate(special)}
     spelled = f"The marker is {special[0]}, as a text."
+    header = WRITERS[name](Turn("", content="text")).partition("text")[0]  # of a message of its own, where that has one
+    ways = [[*tokens_of(before, ids), *spelled.encode()] for before in {"", header}]
     for choice, expected in (("auto", True), ("required", False)):
-        made = fmt.export("llguidance", TOOLS, choice, special_tokens=ids)
-        assert Engines(special=special).load("llguidance", made.text).accepts(list(spelled.encode())) is expected
+        engine = Engines(special=special).load(
+            "llguidance", fmt.export("llguidance", TOOLS, choice, special_tokens=ids).text
+        )
+        assert any(engine.accepts(way) for way in ways) is expected
 
 
 @pytest.mark.parametrize("target", BY_ID)
