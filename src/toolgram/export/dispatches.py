@@ -301,6 +301,9 @@ class _Following:
         after, complete = self._advance(items, char)
         if complete:
             return None
+        if char in self.whole:  # a word of one character
+            self.left_out[char] = None
+            return None
         going = frozenset(word for word in self.whole if word[0] == char and not self._is_covered(items, word))
         if any(word[1] == char for word in begun):
             self.left_out[min(begun)[0] + char] = None

@@ -16,6 +16,7 @@ from toolgram.export.ebnf import EbnfWriter
 from toolgram.export.engines import fitted
 from toolgram.export.expressions import (
     EMPTY,
+    NOTHING,
     Blanks,
     Break,
     Chars,
@@ -34,6 +35,7 @@ from toolgram.export.expressions import (
     Text,
     Token,
     children,
+    choice,
     joined_ranges,
     members_in_turn,
     seq,
@@ -277,21 +279,23 @@ class LlguidanceWriter(LarkWriter):
             return self.item(self.ordered_in_turn(expr))
         if expr in self.names:
             return self.names[expr]
+        if all(member.later == NOTHING for member in expr.members):  # one argument at most
+            needed_alone = [member.first for member in named if member.required]
+            return self.item(choice(*(needed_alone or (member.first for member in expr.members))))
         first, later = self.new("first"), self.new("later")
         self.names[expr] = f"{first}::0x0"
         firsts, laters = [], []
         bit = 0
         needed = []
         for member in expr.members:
+            then, where = f"{later}::_", ""
             if member.name:
-                firsts.append(f"{self.item(member.first)} {later}::set_bit({bit})")
-                laters.append(f"{self.item(member.later)} {later}::set_bit({bit}) %if bit_clear({bit})")
+                then, where = f"{later}::set_bit({bit})", f" %if bit_clear({bit})"
                 if member.required:
                     needed.append(f"bit_set({bit})")
                 bit += 1
-            else:
-                firsts.append(f"{self.item(member.first)} {later}::_")
-                laters.append(f"{self.item(member.later)} {later}::_")
+            firsts += [f"{self.item(each)} {then}" for each in (member.first,) if each != NOTHING]
+            laters += [f"{self.item(each)} {then}{where}" for each in (member.later,) if each != NOTHING]
         condition = ""
         for each in needed:
             condition = f"and({condition}, {each})" if condition else each
