@@ -117,7 +117,8 @@ def test_the_machine_is_made_of_fragments_and_says_nothing_that_follows(name: st
     triggers = {row["trigger"] for row in source_of_machine.get("transitions", ()) if isinstance(row["trigger"], str)}
     assert not triggers & {"recovered", "malformed"}
     if report_of(fmt).analysis.tool_format is ToolFormat.JSON_NATIVE and fragments & JSON_FRAGMENTS:
-        assert len(fmt.machine_text.splitlines()) <= 30
+        said = [line for line in fmt.machine_text.splitlines() if not line.startswith("#")]
+        assert len(said) <= 30
         assert "envelope:" not in fmt.grammar_text
         assert "envelope (call_list, envelope" in fmt.grammar_text
 

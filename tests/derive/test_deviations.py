@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import toolgram
@@ -117,3 +119,28 @@ def test_arguments_that_are_wrong_in_one_place(name: str) -> None:
         if "'" not in written:  # Python's quotes are what such formats have
             strict = derived(name).parse(text, strict=True)
             assert "complete" not in [call.status for call in strict.tool_calls]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_closing_marker_closes_arguments_that_lack_brackets(name: str) -> None:
+    fmt = synthesised(name)
+    imports = fmt.machine_dict["machine"].get("import", ())
+    for fragment in (each for each in imports if each["fragment"] == "unclosed_json"):
+        closer = fmt.program.literals[fragment["CALL_END"]]
+        for example in examples(fmt.program):
+            before, found, behind = example.rpartition(closer)
+            meant = [(call.name, json.loads(call.arguments)) for call in fmt.parse(example).tool_calls]
+            cut = before.rstrip("}] \n")
+            if not found or not meant or not before.rstrip().endswith("}") or cut.endswith(("{", "[")):
+                continue
+            message = fmt.parse(cut + closer + behind)
+            assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == meant, cut
+            assert all(call.status == "complete" for call in message.tool_calls)
+            assert "unclosed_arguments" in kinds(fmt, cut + closer + behind, "stop")
+
+
+def test_there_are_formats_whose_marker_closes_arguments() -> None:
+    found = [
+        name for name in NAMES if "unclosed_json" in derived(name).machine_text and not report_of(derived(name)).shipped
+    ]
+    assert len(found) > 10, found

@@ -25,7 +25,7 @@ OUTPUTS = {
     "text around calls": (f"One {CALL} two {CALL} three", "stop"),
     "unclosed_envelope": ('<tool_call>\n{"name": "f", "arguments": {"a": 1}}', "stop"),
     "unclosed_envelope and a second call": (f'<tool_call>\n{{"name": "f", "arguments": {{}}}}\n{CALL}', "stop"),
-    "malformed, since a derived format closes no arguments": (
+    "unclosed_arguments": (
         '<tool_call>\n{"name": "f", "arguments": {"a": {"b": 1}\n</tool_call>',
         "stop",
     ),

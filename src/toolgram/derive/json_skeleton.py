@@ -61,9 +61,24 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     leaving = [DONE]
     both = ([*closers, *pieces(section_end)], alone_end)
     closing = [add_closers(builder, "TOOL_CALL_END", texts, [DONE], leaving) for texts in both if texts]
+    for texts in both:
+        _close_arguments(builder, texts[:1])
     rule += closing if len(closing) < 2 else [f"({' | '.join(closing)})"]
     builder.rules.insert(0, f"calls.3: {' '.join(rule)}")
     return leaving
+
+
+def _close_arguments(builder: FormatBuilder, closers: Sequence[str]) -> None:
+    """The marker behind a call closes brackets that its arguments lack; one that JSON may have does not tell."""
+    for name in builder.literals("TOOL_CALL_END", [text for text in closers if text[0] not in ']},:"']):
+        dest, _ = builder.rows[DONE, name]
+        if (name, dest) not in _closed(builder):
+            builder.use("unclosed_json", {"CALL_END": name, "CALL_COMPLETE": dest})
+
+
+def _closed(builder: FormatBuilder) -> list[tuple[str, str]]:
+    known = [each for each in builder.fragments if each["fragment"] == "unclosed_json"]
+    return [(each["CALL_END"], each["CALL_COMPLETE"]) for each in known]
 
 
 def _opening(
