@@ -79,6 +79,12 @@ def field(results: Results, cell: Cell) -> str:
     return number(value) + ("" if figure.right else " †")
 
 
+MISSED = """What the time goes into where a target is missed, and the next step for each:
+[0014](../docs/decisions/0014-speed-targets-missed.md). `python -m benchmarks.where` prints the profile, delta by delta.
+Short outputs read whole are in [SHORT.md](SHORT.md), whole logs and a Ray cluster in [docs/bulk.md](../docs/bulk.md),
+the plug-in inside vLLM in [docs/vllm.md](../docs/vllm.md)."""
+
+
 def machine() -> str:
     """Cores, processor, system, Python."""
     cpu = platform.processor() or platform.machine()
@@ -247,5 +253,5 @@ def write(results: Results, rounds: int, minutes: float) -> None:
     if results.further is not None:
         parts += [parsers_section(results.further).markdown(), further_text(results.further)]
         parts += [whole_section(results.further).markdown()]
-    parts += ["## Contenders and notes", "\n".join(notes(results)), targets_section(results).markdown()]
+    parts += ["## Contenders and notes", "\n".join(notes(results)), targets_section(results).markdown(), MISSED]
     RESULTS.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
