@@ -96,7 +96,7 @@ CONTENDERS: dict[str, Entry] = {
         "toolgram",
         "benchmarks.contenders.ours",
         ("toolgram", "lark", "ijson"),
-        _same("mistral_v11", "mistral_v3", "llama3_json", "llama4_pythonic"),
+        _same("mistral_v11", "mistral_v3", "llama3_json", "llama4_pythonic", "qwen3_coder"),
         peer=False,
     ),
     "transformers": Entry(
