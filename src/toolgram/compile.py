@@ -262,23 +262,22 @@ def _find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Coll
         and examples and all(text in example for example in examples)
     }  # fmt: skip
     closed: list[StateProgram] = []
+    sure = [(opened, move) for opened in begins.values() for move in opened.row.values() if not move.repair]
+    ways = {(move.trigger, move.dest.name) for opened, move in sure if move.dest is not opened}
     for state in _behind_calls(states, triggers):
         owed = {trigger for trigger in triggers & state.row.keys() if state.row[trigger].dest is not state}
         if not owed or state.loops or UNCLOSED in state.row:
             continue
-        inner = {
-            trigger
-            for opened in begins.values()
-            for trigger, move in opened.row.items()
-            if not move.repair
-            and move.dest is not opened
-            and trigger in state.row
-            and state.row[trigger].dest is move.dest
-        }
+        inner = {trigger for trigger, move in state.row.items() if (trigger, move.dest.name) in ways}
         inner |= {  # what the examples have more often than what closes all of it
             name
             for name in texts_of.keys() & state.row.keys()
             if any(text.count(texts_of[name]) > max(text.count(texts_of[each]) for each in owed) for text in examples)
+        }
+        inner |= {  # what separates calls: behind it the next one begins as the first one does behind the marker
+            trigger
+            for trigger, move in state.row.items()
+            if not move.repair and trigger not in initial.row and _ways(move.dest) and _ways(move.dest) <= ways
         }
         others = {trigger for trigger, move in state.row.items() if move.dest is not state}
         others -= {name for name, text in texts_of.items() if text in closers}
@@ -290,6 +289,11 @@ def _find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Coll
         state.closed = not state.unclosed and state.name not in entered
     inside = {trigger for opened in begins.values() for trigger, move in opened.row.items() if move.dest is not opened}
     return frozenset(inside & initial.row.keys() - {TEXT, END, *(spec.stop or ())})
+
+
+def _ways(state: StateProgram) -> set[tuple[str, str]]:
+    """The triggers that leave a state, and where to."""
+    return {(trigger, move.dest.name) for trigger, move in state.row.items() if move.dest is not state}
 
 
 def _behind_calls(states: Mapping[str, StateProgram], closing: Collection[str]) -> list[StateProgram]:

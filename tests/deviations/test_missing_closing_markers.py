@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import toolgram
+from tests.derive.turns import TEMPLATES
 from toolgram.formats import format_names
 from toolgram.runtime.path_examples import examples
 
@@ -40,6 +43,17 @@ def test_examples_miss_nothing(name: str) -> None:
     fmt = toolgram.get_format(name)
     for text in examples(fmt.program):
         assert "unclosed_envelope" not in kinds(fmt, text, "stop")
+
+
+@pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.jinja")), ids=lambda path: path.stem)
+def test_what_a_template_writes_misses_nothing(path: Path) -> None:
+    """Also not before what separates calls inside one pair of markers."""
+    fmt = toolgram.derive_format(path.read_text(encoding="utf-8"), eos_token="</s>")
+    assert fmt.report is not None
+    read = [probe for probe in fmt.report.probes if not probe.problem]
+    assert read
+    for probe in read:
+        assert "unclosed_envelope" not in kinds(fmt, probe.output, "stop"), probe.output
 
 
 @pytest.mark.parametrize("name", MISSED)
