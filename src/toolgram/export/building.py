@@ -36,6 +36,7 @@ from toolgram.export.expressions import (
     seq,
     with_tokens,
 )
+from toolgram.export.markers import Tokens
 from toolgram.export.notations import PYTHON, WORDS
 from toolgram.export.observed_paths import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.export.requests import ExportRequest
@@ -90,10 +91,9 @@ class Builder:
         self.concerned = self._concerned()
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, Forbidden] = {}
-        self.ends: dict[
-            str, dict[str, None]
-        ] = {}  # words that end the text of a state, in addition to what it must not contain
-        self.tagged = TaggedArguments(spec, paths, self._marker, note, frozenset(self._token_texts()))
+        self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, beside what is forbidden
+        tokens = Tokens(tuple(request.tokens.items()), request.tokens_as_text)
+        self.tagged = TaggedArguments(spec, paths, self._marker, note, tokens)
         self.alike: dict[str, str] = {}
         self.representatives: dict[Any, str] = {}
 

@@ -70,7 +70,12 @@ class EbnfWriter(RuleWriter):
         return _ranged(expr.ranges)
 
     def token(self, expr: Token) -> str:
-        """A token by its id."""
+        """A token by its id. Rules have no other name for it: without one it is text, which is read as well."""
+        if expr.id is None:
+            self.note(
+                f"inside of lists and objects {expr.text} is written as text, because rules know tokens by their ids"
+            )
+            return self.literal(expr.text)
         return f"Token({expr.id})"
 
     def characters(self, expr: Chars) -> str:

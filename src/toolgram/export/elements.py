@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolgram.export.arguments import schema_text
-from toolgram.export.expressions import EMPTY, NOTHING, Expr, Forbidden, Json, Lit, Step, Text, choice, optional, seq
+from toolgram.export.expressions import EMPTY, NOTHING, Expr, Json, Lit, Step, choice, optional, seq
+from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.texts import literal_pattern
 from toolgram.export.values import alternatives, text_of_schema, times
 
@@ -26,7 +27,14 @@ _ENFORCED = {
 class Elements:
     """Writes values in the tags of one format. `definitions` are those that references point into."""
 
-    def __init__(self, notation: Sequence[str], definitions: Mapping[str, Any], note: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        notation: Sequence[str],
+        definitions: Mapping[str, Any],
+        note: Callable[[str], object],
+        tokens: Tokens = NO_TOKENS,
+    ) -> None:
+        self._tokens = tokens
         self._opening, self._closing, self._item = notation[:3]
         self._own = notation[3] if len(notation) > 3 else ""
         self._definitions = definitions
@@ -41,7 +49,7 @@ class Elements:
         return choice(*(self._one(names, each) for each in alternatives(schema, self._definitions)))
 
     def _one(self, names: tuple[str, ...], schema: Mapping[str, Any]) -> Expr:
-        closer = Lit(f"{self._closing}{names[-1]}>")
+        closer = self._tokens.written(f"{self._closing}{names[-1]}>")
         if "enum" in schema:
             return seq(choice(*(self._constant(each) for each in schema["enum"])), closer)
         kind = schema.get("type")
@@ -69,14 +77,14 @@ class Elements:
         for size in range(len(self._opening), len(closer) if self._opening != "<" else 0):
             patterns.append((*literal_pattern(closer[:size]), Step(frozenset(closer[size]), True)))
         within = text_of_schema(schema, self._note) if schema.get("type") == "string" else None
-        return Text(Forbidden(tuple(patterns)), closer, within)
+        return self._tokens.text_until(closer, patterns, within)
 
     def _constant(self, value: Any) -> Expr:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return NOTHING if self._opening in text else Lit(text)
 
     def _element(self, names: tuple[str, ...], name: str, schema: Any) -> Expr:
-        return seq(Lit(f"{self._opening}{name}>"), self._value((*names, name), schema))
+        return seq(self._tokens.written(f"{self._opening}{name}>"), self._value((*names, name), schema))
 
     def _items(self, names: tuple[str, ...], schema: Mapping[str, Any]) -> Expr:
         item = self._element(names, self._item, schema.get("items", {}))

@@ -13,28 +13,30 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from toolgram.export.expressions import EMPTY, NOTHING, Class, Expr, Forbidden, Lit, Ref, Text, choice, seq
+from toolgram.export.expressions import EMPTY, NOTHING, Class, Expr, Lit, Ref, choice, seq
+from toolgram.export.markers import NO_TOKENS, Tokens, fixed
 from toolgram.export.notations import Notation, kinds_of, listed
-from toolgram.export.texts import literal_pattern
 
 _BARE = Class(((45, 46), (48, 57), (65, 90), (95, 95), (97, 122)))  # of names without quotes
 _fits_bare = re.compile(r"[^:,{}\[\]\"'\s<]+").fullmatch
 
 
 @lru_cache(maxsize=64)
-def notated(opening: str, closing: str, markers: tuple[str, ...] = ()) -> Notation:
+def notated(opening: str, closing: str, markers: tuple[str, ...] = (), tokens: Tokens = NO_TOKENS) -> Notation:
     """The notation of a format with quotes of its own: texts have no escapes, and names stand without quotes.
 
     `markers` close a call in which the quote of a text is missing, so no text has one in it.
     """
-    marks = tuple(dict.fromkeys((opening, closing, *markers)))
-    forbidden = Forbidden(tuple(map(literal_pattern, marks)))
+    marks = (opening, closing, *markers)
+    patterns = fixed(*filter(tokens.is_text, marks))
 
     def text(within: Expr | None) -> Expr:
-        return seq(Lit(opening), Text(forbidden, closing, within))
+        return seq(tokens.written(opening), tokens.text_until(closing, patterns, within))
 
     def quoted(value: str) -> Expr:
-        return NOTHING if any(mark in value for mark in marks) else Lit(opening + value + closing)
+        if any(mark in value for mark in marks):
+            return NOTHING
+        return seq(tokens.written(opening), Lit(value), tokens.written(closing))
 
     def name(value: str) -> Expr:
         return Lit(value) if _fits_bare(value) else quoted(value)

@@ -30,6 +30,7 @@ from toolgram.export.expressions import (
     choice,
     seq,
 )
+from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.notations import PYTHON
 from toolgram.export.observed_paths import Edge, ObservedPaths
 from toolgram.export.own_notation import notated
@@ -53,10 +54,7 @@ class _Place(NamedTuple):
 
 
 class TaggedArguments:
-    """Writes the tagged arguments of a format for one request. `marker` is the text or token of a transition.
-
-    `tokens` are the markers that are tokens and nothing else.
-    """
+    """Writes the tagged arguments of a format for one request. `marker` is the text or token of a transition."""
 
     def __init__(
         self,
@@ -64,7 +62,7 @@ class TaggedArguments:
         paths: ObservedPaths,
         marker: Callable[[Edge], Expr],
         note: Callable[[str], object],
-        tokens: frozenset[str] = frozenset(),
+        tokens: Tokens = NO_TOKENS,
     ) -> None:
         self.tokens = tokens
         self.spec, self.paths, self.marker, self.note = spec, paths, marker, note
@@ -200,7 +198,7 @@ class TaggedArguments:
         """A value with elements inside, to the tag that closes it."""
         if not isinstance(key, str) and len(self.spec.notation) < 4:
             return NOTHING  # that tag has a key that is not known
-        elements = Elements(self.spec.notation, tool.schema.get("$defs", {}), noting(tool, self.note))
+        elements = Elements(self.spec.notation, tool.schema.get("$defs", {}), noting(tool, self.note), self.tokens)
         return elements.argument(str(key), declared)
 
     def notated(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
@@ -209,7 +207,7 @@ class TaggedArguments:
         ends = {each.trigger for each in self.spec.transitions if "unclosed_value" in each.actions}
         shapes = [self.spec.terminals.get(trigger) for trigger in sorted(ends)]
         markers = tuple(shape.text for shape in shapes if isinstance(shape, Literal))
-        values = Values(tool.schema, noting(tool, self.note), notated(opening, closing, markers))
+        values = Values(tool.schema, noting(tool, self.note), notated(opening, closing, markers, self.tokens))
         return values.alone_or_rules(values.value(declared))
 
     def _has_text_frame(self) -> bool:
@@ -247,7 +245,7 @@ class TaggedArguments:
         found = []
         for trigger in self.rows[edge.source]:
             shape = self.spec.terminals.get(trigger)
-            if isinstance(shape, Literal) and shape.text not in self.tokens:
+            if isinstance(shape, Literal) and self.tokens.is_text(shape.text):
                 found.append(literal_pattern(shape.text + echoed))
         forbidden = Forbidden(tuple(dict.fromkeys(found)))
         marker = self.marker(edge)
