@@ -95,12 +95,14 @@ class Note:
     """Something to know about the text at this place, for no characters. Parsers use it and do not emit it.
 
     `kind` is that of an anomaly; `opens` where what follows is the markup of a call (`text`: "inside" where the call
-    stands in the same brackets as another), `model_id` where the model wrote the id of a call too late.
+    stands in the same brackets as another), `model_id` where the model wrote the id of a call too late. `ahead` is how
+    many characters are before its place that no event has accounted for yet; less than 0 for a place that is behind.
     """
 
     kind: str
     text: str
     source: str = ""
+    ahead: int = 0
     type: Literal["note"] = "note"
 
 

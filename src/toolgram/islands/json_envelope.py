@@ -283,7 +283,7 @@ class Envelope:
         fits = "".join(scanner.stack).startswith(outer) or (scanner.state == START and not self.parents)
         fits &= bool(self.member) == bool(self.outside)
         fits &= self.string is None or isinstance(self.string, JsonStringScanner)
-        fits &= self.python is None or (type(self.python).__name__ == "PythonScanner" and not self.python.alone)
+        fits &= self.python is None or type(self.python).__name__ in ("PythonScanner", "LiteralScanner")
         if self.token and self.in_token:  # that of a member that belongs to no call is dropped as it comes
             part = _PART_OF_STRING if scanner.in_string else _PART_OF_SCALAR
             fits &= part(self.token) is not None

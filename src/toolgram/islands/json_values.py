@@ -345,12 +345,12 @@ class JsonScanner:
         """From here on nothing is repaired, and nothing waits."""
         self.repairs, self._cache, self.repairer = False, _CACHE, None
 
-    def repair(self) -> JsonRepairer:
+    def repair(self, repairer: JsonRepairer | None = None) -> JsonRepairer:
         """Go on from where a run broke: what the repairer writes is what is read from here on."""
         if self.state == BROKEN:
             self.state = self.was
         self.exact()
-        self.repairer = _repairer_class()()
+        self.repairer = repairer or _repairer_class()()
         return self.repairer
 
     def _restack(self, tail: list[str], instead: list[str], floor: int) -> bool:

@@ -20,7 +20,10 @@ from typing import Any
 from toolgram.islands import checked
 from toolgram.islands.json_repairs import JsonRepairer
 from toolgram.islands.json_values import (
+    AFTER_ITEM,
+    AFTER_MEMBER,
     COLON,
+    DONE,
     FIRST_ITEM,
     FIRST_KEY,
     ITEM,
@@ -99,17 +102,14 @@ class LiteralScanner(PythonScanner):
             self.broken = True
         return pos
 
-    def rest(self, fence: int) -> RepairedLiteral | None:
-        """Behind the place where the literal has broken: what reads on there, and has read what was not decided. None
-        where JSON has no such place. `fence` is how many backticks may stand behind the literal."""
-        frames, is_key = self._stack[1:], self._then == "colon"
+    def place(self) -> tuple[str, int, str] | None:
+        """Where it has broken: the open brackets, the state in which a scanner of JSON is there, and what is not
+        decided. None where JSON has no such place."""
+        frames, is_key = self._stack.removeprefix("k"), self._then == "colon"
         if frames.strip("{["):
             return None
         in_map, state, held = frames[-1:] == "{", self._state, self._held
-        scanner = JsonScanner()
-        scanner.accept_controls()
-        scanner.stack = list(frames)
-        after = scanner.after_value()
+        after = (AFTER_MEMBER if in_map else AFTER_ITEM) if frames else DONE
         if state == "item":
             held = "," if self._lead == ", " else ""
             place = after if held else FIRST_KEY if in_map else FIRST_ITEM
@@ -121,8 +121,23 @@ class LiteralScanner(PythonScanner):
             place, held = _PLACES[state] or after, ""
         else:
             return None
-        scanner.state = place
-        rest = RepairedLiteral(scanner, JsonRepairer(self._quote[:1] or '"'), fence)
+        return frames, place, held
+
+    def repairer(self) -> JsonRepairer:
+        """What repairs JSON from there on."""
+        return JsonRepairer(self._quote[:1] or '"')
+
+    def rest(self, fence: int) -> RepairedLiteral | None:
+        """Behind the place where the literal has broken: what reads on there, and has read what was not decided. None
+        where JSON has no such place. `fence` is how many backticks may stand behind the literal."""
+        found = self.place()
+        if found is None:
+            return None
+        frames, place, held = found
+        scanner = JsonScanner()
+        scanner.accept_controls()
+        scanner.stack, scanner.state = list(frames), place
+        rest = RepairedLiteral(scanner, self.repairer(), fence)
         written = []
         for character in held:
             rest.read(character)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from toolgram.islands import checked
@@ -45,8 +46,15 @@ _BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not"})  # words tha
 _PARTNERS = {")": "(", "]": "[", "}": "{"}
 _OPENS_STRING = re.compile(r"(?:\A|[^\w\s])\s*(?:[rbfuRBFU]|[rR][bfBF]|[bfBF][rR])?\Z").search
 
-_plain_source = re.compile(r"[^,:=()\[\]{}'\"\\]+").match
 _in_string = {quote: re.compile(rf"[^{quote}\\]+").match for quote in "'\""}
+
+
+@cache
+def _plain_source(stops: str) -> re.Pattern[str]:
+    """Source in which no character matters, and none stands that a marker begins with."""
+    return re.compile(rf"[^,:=()\[\]{{}}'\"\\{re.escape(stops)}]+")
+
+
 _DIGITS = r"[0-9]+(?:_[0-9]+)*+"
 _number = re.compile(
     rf"(?P<sign>[+-]?)(?P<whole>{_DIGITS})?(?P<point>\.(?P<fraction>{_DIGITS})?)?(?P<power>[eE][+-]?{_DIGITS})?"
@@ -61,16 +69,22 @@ _after_a_quote = re.compile(rf"[{BLANKS}]*\w*[{BLANKS}]*").match
 class RepairingPythonScanner(PythonScanner):
     """Reads keyword arguments as `PythonScanner` does, and repairs them; `notes` is what was repaired so far.
 
+    `stops` are characters that a marker begins with: in source, the scanner breaks at one, and `pass_stop` goes on.
+
     What every delta takes calls that class by its name: `super()` costs a tenth of a delta, each time.
     """
 
-    __slots__ = ("_first", "_nested", "_source", "notes")
+    __slots__ = ("_first", "_nested", "_passed", "_source", "_stops", "at_stop", "back", "notes")
 
-    def __init__(self, keywords: bool = True, max_depth: int = 256) -> None:
+    def __init__(self, keywords: bool = True, max_depth: int = 256, stops: str = "") -> None:
         super().__init__(keywords, max_depth)
+        self._stops = stops
+        self.at_stop = False  # it has broken at what may begin a marker
+        self._passed = False  # the next character is no marker
         self.notes: list[str] = []
+        self.back = 0  # how many characters the last of them begins before what is read next
         self._readers = _READERS
-        self._cache = _CACHE
+        self._cache = _CACHES.setdefault(stops, {})
         self._source: list[str] = []  # of the value that is read
         self._nested = ""  # the brackets that are open in it
         self._first: list[str] | None = None  # JSON of the first item behind a brace, of a dict or of a set
@@ -131,6 +145,43 @@ class RepairingPythonScanner(PythonScanner):
         self.out = "".join(parts)
         return pos
 
+    @property
+    def inside(self) -> str | None:
+        """Behind a value: the brackets that are open inside the arguments. None elsewhere."""
+        state = self._state
+        behind = state == "after" or (state == "item" and self._lead == ", ")
+        behind |= self.at_stop or (state == "closed" and len(self._quote) == 1)
+        return self._stack.removeprefix("k") if behind and self._then == "after" and self._stack[0] != "d" else None
+
+    def pass_stop(self) -> None:
+        """There is no marker: read on."""
+        self.broken, self.at_stop, self._passed = False, False, True
+
+    def end_value(self) -> None:
+        """A marker ends source, or shows that a quote ends its string. `out` is the JSON of that."""
+        self.broken = False
+        self._parts.clear()
+        if self.at_stop:
+            self.at_stop = False
+            self._end_source(")")
+        elif self._state == "closed":
+            self._parts.append('"')
+            self._state = "after"
+        self.out = "".join(self._parts)
+
+    def close_inside(self) -> None:
+        """Close these brackets: the next argument may follow. `out` is the JSON of that."""
+        self.broken = False
+        self._parts.clear()
+        while self._stack.removeprefix("k"):
+            self._close()
+        self.out = "".join(self._parts)
+
+    def close_all(self) -> None:
+        """The same, and the arguments are over."""
+        self.close_inside()
+        self.out, self.done = self.out + "}", True
+
     # --- where a value begins -------------------------------------------------------------------------------------
 
     def _value(self, text: str, pos: int) -> int:
@@ -177,7 +228,7 @@ class RepairingPythonScanner(PythonScanner):
                 add_piece(self._source, "==")
                 pos += 1
                 continue
-            inside = _in_string[self._quote] if self._quote else _plain_source
+            inside = _in_string[self._quote] if self._quote else _plain_source(self._stops).match
             match = None if self._held else inside(text, pos)
             end = match.end() if match else pos + 1
             if match is None and not self._character(text[pos]):
@@ -194,6 +245,10 @@ class RepairingPythonScanner(PythonScanner):
 
     def _character(self, char: str) -> bool:
         """A character that matters. False where the source is over before it, or it is to be looked at again."""
+        if char in self._stops and not (self._quote or self._nested or self._held or self._passed):
+            self.broken = self.at_stop = True
+            return False
+        self._passed = False
         if self._held == "\\":
             self._held = ""
         elif char == "\\":
@@ -217,8 +272,8 @@ class RepairingPythonScanner(PythonScanner):
             if "".join(self._source[-1:])[-1:] not in tuple("!<>:="):
                 self._held = "="  # the next character says whether it compares
                 return True
-        elif char == ":" and self._then == "after" and self._stack[-1] not in KEYED:
-            pass  # of a lambda
+        elif char in self._stops or (char == ":" and self._then == "after" and self._stack[-1] not in KEYED):
+            pass  # no marker, or the colon of a lambda
         else:
             self._end_source(char)
             return False
@@ -228,14 +283,16 @@ class RepairingPythonScanner(PythonScanner):
         return True
 
     def _end_source(self, char: str) -> None:
-        source = take_pieces(self._source).rstrip(BLANKS)
-        if char == ":" and self._then != "colon":
+        taken = take_pieces(self._source)
+        source, self.back = taken.rstrip(BLANKS), len(taken)
+        if (char == ":") != (self._then == "colon") and self._first is None:
             self.broken = True
-        elif self._then == "colon" and char == ":":
+        elif char == ":":
             self._write_key(source)
         else:
             self._write_value(source)
-        self._state = self._then
+        if not self.broken:
+            self._state = self._then
 
     def _write_key(self, source: str) -> None:
         written = _number_as_json(source) if _number(source) else WORDS.get(source)
@@ -275,12 +332,13 @@ class RepairingPythonScanner(PythonScanner):
             self.broken = True
             return pos
         self._write_value(match["value"])
-        self._add_comma(match["name"])
+        self._add_comma(match["name"], 1 + len(source) - match.start("name"))
         self._state = "value"
         return pos
 
-    def _add_comma(self, name: str) -> None:
+    def _add_comma(self, name: str, back: int) -> None:
         self.notes.append(name)
+        self.back = back
         self._lead = ", "
         self._name_pieces.append(name)
 
@@ -297,6 +355,7 @@ class RepairingPythonScanner(PythonScanner):
         end = match.end()
         if self._first is not None and end < len(text) and match.lastgroup is None and text[end] in ",}":
             self.notes.append("{")
+            self.back = 0
             self._parts += ["[", *self._first]
             self._stack, self._first, self._state = self._stack[:-1] + "s", None, "after"
             return end
@@ -343,6 +402,7 @@ class RepairingPythonScanner(PythonScanner):
     def _goes_on(self, at: int) -> int:
         """The quote was part of the string."""
         self.notes.append(self._quote)
+        self.back = len(self._quote + self._held)
         self._parts.append(json_text(self._quote + self._held))
         self._state, self._held = "body", ""
         return at
@@ -365,7 +425,7 @@ class RepairingPythonScanner(PythonScanner):
         if text[end] != "=" or self._stack != "k":
             return self._goes_on(end)
         self._parts.append('"')
-        self._add_comma(word)
+        self._add_comma(word, len(self._held.lstrip(BLANKS)))
         self._state, self._held = "equals", ""
         return end
 
@@ -374,13 +434,16 @@ class RepairingPythonScanner(PythonScanner):
     def dump(self) -> list[Any]:
         """All that the next `read` depends on, as JSON-able values."""
         first = None if self._first is None else "".join(self._first)
-        return [super().dump(), first, "".join(self._source), self._nested, [*self.notes]]
+        return [super().dump(), first, "".join(self._source), self._nested, [*self.notes], self._stops, self._passed]
 
     @classmethod
     def load(cls, data: Any) -> RepairingPythonScanner:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        literal, first, source, nested, notes = checked(data, list, (str, None), str, str, list)
-        self = cls()
+        literal, first, source, nested, notes, stops, passed = checked(
+            data, list, (str, None), str, str, list, str, bool
+        )
+        self = cls(stops=stops)
+        self._passed = passed
         self._set(literal)
         self._first = None if first is None else [first]
         self._source, self._nested = [source] if source else [], nested
@@ -404,7 +467,7 @@ def _number_as_json(source: str) -> str:
     return f"{number['sign'].strip('+')}{whole}{fraction}{(number['power'] or '').replace('_', '')}"
 
 
-_CACHE: dict[Any, Any] = {}
+_CACHES: dict[str, dict[Any, Any]] = {}  # by the characters that markers begin with
 _READERS: dict[str, Callable[[Any, str, int], int]] = {
     **READERS,
     "value": RepairingPythonScanner._value,

@@ -55,7 +55,7 @@ class AnomalyLog:
         for event in events:
             if isinstance(event, Note):
                 if event.kind in KINDS:
-                    self.add(event.kind, event.text)
+                    self.add(event.kind, event.text, ahead=event.ahead)
                 if event.kind == "repeated_argument":
                     self._repeated.add(event.text)
                 continue
@@ -79,9 +79,9 @@ class AnomalyLog:
             self.offset += len(event.source)
         return emitted
 
-    def add(self, kind: str, text: str, why: str = "") -> None:
-        """An anomaly at the present place."""
-        self._append(Anomaly(kind, self.offset, text, self._call, why or KINDS[kind]))
+    def add(self, kind: str, text: str, why: str = "", ahead: int = 0) -> None:
+        """An anomaly at the present place, or so many characters behind it."""
+        self._append(Anomaly(kind, self.offset + ahead, text, self._call, why or KINDS[kind]))
 
     def _add_repeated(self, index: int, repeated: Iterable[tuple[int, str]]) -> None:
         """Keys that are there twice, unless they were noted where they stand."""

@@ -14,6 +14,7 @@ from toolgram.runtime.stream import WAIT, Stream, symbol_why
 if TYPE_CHECKING:
     from toolgram.islands.json_strings import JsonStringScanner
     from toolgram.islands.python_literals import PythonScanner
+    from toolgram.islands.python_repairs import RepairingPythonScanner
 
 REPAIRABLE = "'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
 JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
@@ -230,7 +231,7 @@ def transcode(stream: Stream, envelope: Envelope, state: int, character: str) ->
     scanner.state = state
     outer = [MEMBER_VALUE if bracket == "{" else FIRST_ITEM for bracket in scanner.stack[:-1]]
     known, written = zip(*(_READ_SO_FAR[place] for place in [*outer, state]), strict=True)
-    envelope.python = island_class("python")(keywords=False)
+    envelope.python = island_class("literal" if envelope.repairs else "python")(keywords=False)
     envelope.python.read("".join(known), 0)
     envelope.skip = len("".join(written)) - len(envelope.python.out)
     envelope.inner = stream.reader
@@ -301,10 +302,10 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
 def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Python keyword arguments: transcoded to JSON while they arrive."""
     python = cast("PythonScanner", stream.island)
-    return took_python(stream, python, text, pos, python.read(text, pos))
+    return took_python(stream, python, text, pos, python.read(text, pos), final)
 
 
-def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end: int) -> int:
+def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end: int, final: bool = False) -> int:
     """What follows from a run of the scanner from `pos` to `end`: a fragment, and perhaps the end of the arguments."""
     source = stream.source
     source.hold_converted(python.out, text, pos, python.mark, end)
@@ -321,6 +322,12 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
     if not source.unconfirmed:
         _say_converted(stream)
     _note_repairs(stream, python)
+    if python.broken and hasattr(python, "close_inside"):
+        from toolgram.runtime.python_closers import SEVERAL, read_closers
+
+        behind = read_closers(stream, cast("RepairingPythonScanner", python), text, end, final)
+        if behind != SEVERAL:
+            return behind
     if python.broken:
         stream.unexpected_input()
     elif python.done:
@@ -332,7 +339,7 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
 def _note_repairs(stream: Stream, python: PythonScanner) -> None:
     notes: list[str] = getattr(python, "notes", [])
     for note in notes:
-        stream.events.note("repaired_python", note)
+        stream.events.note("repaired_python", note, stream.source.waiting - getattr(python, "back", 0))
     notes.clear()
 
 

@@ -170,9 +170,9 @@ class EventBuffer:
         if text:
             self.put(Dropped(text, why, text))
 
-    def note(self, kind: str, text: str) -> None:
+    def note(self, kind: str, text: str, ahead: int = 0) -> None:
         """An anomaly of this kind (see `anomalies.KINDS`), at this place. In a held region it is held as well."""
-        note = Note(kind, text)
+        note = Note(kind, text, ahead=ahead)
         if self.held is not None:
             self.held.put(note)
         else:

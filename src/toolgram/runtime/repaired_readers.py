@@ -23,6 +23,7 @@ from toolgram.islands.json_values import (
     SCALARS,
     JsonScanner,
 )
+from toolgram.islands.literal_repairs import LiteralScanner
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.stream import WAIT, Stream
@@ -51,18 +52,39 @@ def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     if not skipped:
         add_piece(source.transcoding, character)
     if envelope.python.read(character, 0) == 0:
-        stream.reader = envelope.inner
-        stream.unexpected_input()
-        return pos if source.read_again else pos + 1
-    written = envelope.python.out
-    if envelope.skip:
-        at = min(envelope.skip, len(written))
-        envelope.skip -= at
-        written = written[at:]
+        place = envelope.python.place() if isinstance(envelope.python, LiteralScanner) else None
+        if place is None or skipped:
+            stream.reader = envelope.inner
+            stream.unexpected_input()
+            return pos if source.read_again else pos + 1
+        source.transcoding[-1] = source.transcoding[-1][:-1]
+        _repair_transcoded(stream, envelope, place[2])
+        return pos
+    written = _unskipped(envelope, envelope.python.out)
     if _read_written(stream, envelope, envelope.inner, written):
         stream.reader = "transcoded"
         return pos + 1
     return pos if source.read_again else pos + 1
+
+
+def _unskipped(envelope: Envelope, written: str) -> str:
+    """What is written of what is not known yet."""
+    at = min(envelope.skip, len(written))
+    envelope.skip -= at
+    return written[at:]
+
+
+def _repair_transcoded(stream: Stream, envelope: Envelope, held: str) -> None:
+    """Where Python's spelling does not fit, JSON is repaired from there on; `held` is what was not decided."""
+    python, inner, scanner = envelope.python, envelope.inner, envelope.scanner
+    assert isinstance(python, LiteralScanner)
+    stream.reader = inner
+    written = _unskipped(envelope, python.out)
+    if _read_written(stream, envelope, inner, written):
+        repairer = scanner.repair(python.repairer())
+        for character in held:
+            repairer.read(character, scanner)
+        stream.reader = "repaired"
 
 
 def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -84,7 +106,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
             return behind
     follows = 0
     if repairer.at_quote:
-        follows = _fence_follows(text, pos, final) if reader == "encoded" else _marker_follows(stream, text, pos, final)
+        follows = _fence_follows(text, pos, final) if reader == "encoded" else stream.marker_at(text, pos, final)
     if follows == WAIT:
         stream.buffer = text[pos:]
         return WAIT
@@ -185,7 +207,7 @@ def _first_closed(
         if _next_item(text, at) is None:  # what may not stand in the arguments
             return WAIT if _next_item_begun(text, at) is not None and not final else None
         return 1 if len(stack) - 2 <= count < len(stack) else None
-    follows = _marker_follows(stream, text, at, final) if at < len(text) else 1
+    follows = stream.marker_at(text, at, final) if at < len(text) else 1
     if follows == WAIT:
         return WAIT
     if not (follows or text[at] not in _GOES_ON) or count < len(stack) - depth - 1:
@@ -209,16 +231,6 @@ def _may_be_key(stream: Stream, begun: str) -> bool:
     if not begun or stream.source.unconfirmed or not isinstance(island, Envelope) or state.any_key:
         return True  # or the object is not known to be one yet
     return f"{island.parents[-1]}.{begun}" in state.key_prefixes
-
-
-def _marker_follows(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
-    markers = stream.program.markers
-    if text.startswith(markers, pos):
-        return 1
-    rest = text[pos : pos + max(map(len, markers), default=0)]
-    may_begin = not final and pos + len(rest) == len(text) and any(marker.startswith(rest) for marker in markers)
-    return WAIT if may_begin else 0
 
 
 def _fence_follows(text: str, pos: int, final: bool) -> int:

@@ -125,7 +125,7 @@ def _loaded_event(data: Any) -> BufferedEvent:
         raise ValueError("no event")
     event = event_from_dict(data)
     for name in event.__match_args__:
-        kind = _COUNT if name == "index" else _STATUSES if name == "status" else str
+        kind = _COUNT if name == "index" else _STATUSES if name == "status" else int if name == "ahead" else str
         checked([getattr(event, name)], kind)
     return event
 

@@ -89,6 +89,11 @@ class Source:
             + (being_read[:-1] if being_read and self.read_again else being_read)
         )
 
+    @property
+    def waiting(self) -> int:
+        """How many characters were taken and have produced nothing yet."""
+        return sum(map(len, self.pieces))
+
     def forget(self) -> None:
         """A prefix has written what is held: no event accounts for it."""
         self.opening, self.json_source = "", None if self.json is None else []

@@ -19,7 +19,7 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from toolgram.call_ids import CallIds
@@ -432,6 +432,18 @@ class Stream:
             self.unmatched_ids[symbol.trigger] = left - 1
         return left > 0
 
+    def marker_at(self, text: str, pos: int, final: bool) -> int:
+        """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
+        return _stands_at(self.program.markers, text, pos, final)
+
+    def closer_at(self, text: str, pos: int, final: bool) -> int:
+        """The same for a marker that closes a call, and that was emitted as a token where ids are known."""
+        markers, ids = self.program.closing, self.unmatched_ids
+        if ids is not None:
+            missing = {text for trigger, text in self.program.special.items() if ids.get(trigger) == 0}
+            markers = markers - missing
+        return _stands_at([marker for marker in markers if marker in self.program.markers], text, pos, final)
+
     def note_ids(self, token_ids: Sequence[int], triggers: Mapping[int, str]) -> None:
         """Note the special tokens among the ids of a delta. Those of a prompt are not told: what its end has in the
         buffer, because it may go on, are tokens."""
@@ -449,6 +461,15 @@ def reader_of(state: StateProgram) -> str:
     if state.meaning in _READ_ALONE:
         return state.meaning
     return "text" if state.loops else "token"
+
+
+def _stands_at(markers: Collection[str], text: str, pos: int, final: bool) -> int:
+    """Whether one of these markers stands at `pos`: 1, or 0, or WAIT where one may have begun."""
+    if text.startswith(tuple(markers), pos):
+        return 1
+    rest = text[pos : pos + max(map(len, markers), default=0)]
+    may_begin = not final and pos + len(rest) == len(text) and any(marker.startswith(rest) for marker in markers)
+    return WAIT if may_begin else 0
 
 
 def symbol_why(symbol: Symbol) -> str:

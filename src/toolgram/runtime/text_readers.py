@@ -195,6 +195,8 @@ def _python_arguments(stream: Stream) -> Island:
     island: Island
     if stream.program.loose_python and not stream.program.strict:
         island = island_class("loose_python")(stream.calls.declared(), stream.program.loose_python == "quoted")
+    elif stream.may_repair_call:
+        island = island_class("repaired_python")(stops=stream.program.closers_begin)
     else:
-        island = island_class("repaired_python" if stream.may_repair_call else "python")(keywords=True)
+        island = island_class("python")(keywords=True)
     return island

@@ -1,0 +1,146 @@
+"""Closing brackets of Python arguments that do not fit, and markers where such brackets are missing.
+
+Strategy: where the scanner breaks behind a whole value, the closing brackets that stand there are looked at together
+with what follows them.  Where nothing but such brackets follows in the arguments (`f(a=[1, {"b": 2])`), all readings
+give the same arguments.  What follows shows that: behind the parenthesis, text; a marker or the end; the next call; or
+the name of the next argument, which cannot stand inside a list or a dict.  Where another item or an operator follows
+there are several readings, and the call is malformed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolgram.islands.held_text import take_pieces
+from toolgram.islands.json_values import MOST_BLANKS
+from toolgram.islands.python_repairs import RepairingPythonScanner
+from toolgram.runtime.argument_readers import took_python
+from toolgram.runtime.stream import WAIT, Stream
+
+_run = re.compile(rf"[\]}}) \t\r\n\f]{{1,{MOST_BLANKS}}}").match
+_SPACE = r"[ \t\r\n\f]{0,64}+"
+_NAME = r"[^\W\d][\w.]{0,64}+"
+_next_call = re.compile(rf",{_SPACE}{_NAME}{_SPACE}\(").match
+_next_argument = re.compile(rf",{_SPACE}[^\W\d]\w{{0,64}}+{_SPACE}=(?=[^=])").match
+_next_begun = re.compile(rf",{_SPACE}(?:{_NAME}{_SPACE}=?)?").fullmatch
+_GOES_ON = frozenset(",:.=+-*/%<>&|^@!'\"[({0123456789")  # what may follow a bracket in an expression
+SEVERAL = -2
+_ARGUMENT, _CALL, _TEXT, _MARKER, _END = "argument", "call", "text", "marker", "end"
+
+
+def read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, final: bool) -> int:
+    """Behind a value, where the character at `pos` does not fit: read on behind the closing brackets that stand there,
+    or where a marker closes the call. The new position, or WAIT. SEVERAL where there is no single reading."""
+    if pos == len(text):
+        return SEVERAL
+    closer = stream.closer_at(text, pos, final)
+    if closer == WAIT:
+        return _wait(stream, python, text, pos)
+    if python.at_stop and not closer:
+        python.pass_stop()
+        return pos
+    inside = python.inside
+    if inside is None:
+        return SEVERAL
+    if closer:
+        return _close_at_marker(stream, python, text, pos, final)
+    if stream.source.unconfirmed:
+        return SEVERAL
+    run = _run(text, pos)
+    if run is None or text[pos] not in "]})":
+        return SEVERAL
+    at = run.end()
+    if at == len(text) and len(run.group()) < MOST_BLANKS and not final:
+        return _wait(stream, python, text, pos)
+    follows = _follows(stream, text, at, final)
+    if follows is None:
+        return _wait(stream, python, text, pos)
+    if follows == _END and not stream.stopped:
+        stream.source.hold(text, pos, at)  # what follows is cut off
+        return at
+    taken = _taken(run.group(), len(inside), follows)
+    if taken is None:
+        return SEVERAL
+    if follows == _ARGUMENT:
+        return _close_inside(stream, python, text, pos, at)
+    stream.events.note("repaired_python", text[pos], stream.source.waiting)
+    return _close(stream, python, text, pos, pos + taken, final)
+
+
+def _wait(stream: Stream, python: RepairingPythonScanner, text: str, pos: int) -> int:
+    python.broken = python.at_stop = False
+    stream.buffer = text[pos:]
+    return WAIT
+
+
+def _follows(stream: Stream, text: str, at: int, final: bool) -> str | None:
+    """What follows closing brackets: "" for what may go on with the value, None where that is not certain yet."""
+    if at == len(text):
+        return _END if final else ""
+    marker = stream.marker_at(text, at, final)
+    if marker:
+        return None if marker == WAIT else _MARKER
+    if text[at] != ",":
+        return "" if text[at] in _GOES_ON else _TEXT
+    if _next_call(text, at):
+        return _CALL
+    if _next_argument(text, at):
+        return _ARGUMENT
+    return None if not final and _next_begun(text, at) else ""
+
+
+def _taken(run: str, inside: int, follows: str) -> int | None:
+    """How much of a run of closing brackets belongs to arguments in which so many are open, parenthesis aside. None
+    where there are several readings."""
+    places = [at for at, character in enumerate(run) if character in "]})"]
+    count = len(places)
+    if follows == _ARGUMENT:
+        return len(run) if inside and inside - 1 <= count <= inside else None
+    if follows == _CALL:
+        return len(run) if inside <= count <= inside + 1 else None
+    if not follows:
+        return None
+    parenthesis = run.rfind(")")
+    if parenthesis >= 0:
+        return parenthesis + 1
+    if follows == _TEXT or count < inside:
+        return None
+    most = inside + (run[places[inside]] == "}" if count > inside else 0)
+    return places[most - 1] + 1 if most else 0
+
+
+def _say(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, end: int) -> None:
+    stream.source.hold_converted(python.out, text, pos, end, end)
+    if stream.source.json:
+        stream.calls.delta(*stream.source.take_json())
+
+
+def _close_inside(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, end: int) -> int:
+    """All brackets inside the arguments are closed, and the next argument follows."""
+    stream.events.note("repaired_python", text[pos], stream.source.waiting)
+    python.close_inside()
+    _say(stream, python, text, pos, end)
+    return end
+
+
+def _close_at_marker(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, final: bool) -> int:
+    """A marker ends the last value, and what is open."""
+    python.end_value()
+    if python.broken:
+        return SEVERAL
+    python.mark = pos
+    took_python(stream, python, text, pos, pos)
+    stream.events.note("unclosed_arguments", python.open_brackets().stack, stream.source.waiting)
+    return _close(stream, python, text, pos, pos, final)
+
+
+def _close(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, end: int, final: bool) -> int:
+    """The arguments are closed, with the brackets up to `end`."""
+    python.close_all()
+    _say(stream, python, text, pos, end)
+    stream.island = None
+    reason = stream.closing
+    stream.closing = "stop" if final else reason  # the model has closed the call
+    stream.fire("object_end", take_pieces(stream.source.pieces))
+    stream.closing = reason
+    return end
