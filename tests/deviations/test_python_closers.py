@@ -183,9 +183,9 @@ def test_a_dict_that_the_closing_marker_closes(name: str) -> None:
 
 
 def test_broken_lists_are_never_complete_without_an_anomaly() -> None:
-    """Brackets of valid arguments dropped, doubled, swapped or replaced: the arguments that were meant, or an anomaly."""
+    """Brackets of valid arguments dropped, doubled, swapped or replaced: what was meant, or an anomaly."""
     chosen = random.Random(14)
-    values = ['[1, {"b": 2}]', "{'x': [1, 2], 'y': (3, 4)}", "[[], [{}], [[1]]]", "'[(x)]'", "{'k': {'l': [None]}}"]
+    values = ['[1, {"b": 2}]', "{'x': [1, 2], 'y': (3, 4)}", "[[], [{}], [[1]]]", "{'k': {'l': [None]}}"]
     fmt = toolgram.get_format("lfm2")
     for _ in range(400):
         calls = ", ".join(f"{name}(a={chosen.choice(values)}, c={chosen.choice(values)})" for name in "fg")
@@ -203,4 +203,4 @@ def test_broken_lists_are_never_complete_without_an_anomaly() -> None:
         message = assert_same_however_split(fmt, broken, tools=TOOLS)
         found = [json.loads(call.arguments) for call in message.tool_calls if call.status == "complete"]
         if found != meant:
-            assert message.anomalies or broken.count("'[") or broken.count("]'"), broken
+            assert message.anomalies, broken
