@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import check_events, cut, run
+from tests.streams import assert_same_however_split, check_events, cut, run
 
 F, G = '{"name": "f", "arguments": {"a": 1}', '{"name": "g", "arguments": {"b": 2}'  # without their last brace
 P, Q = F.replace("arguments", "parameters"), G.replace("arguments", "parameters")
@@ -175,3 +175,19 @@ def test_a_bare_call_that_text_follows_is_none(rest: str) -> None:
     assert [call.name for call in message.malformed] == ["f"]
     assert message.tool_calls == []
     assert message.content == f"Hi {P}{rest}"
+
+
+@pytest.mark.parametrize("before", ["[ [", "({ (", "[```", "[ ```\n", "{``` ```a", "[[```[```json\n"])
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'),
+        ("mistral_v11", '[TOOL_CALLS]f[ARGS]{"a": 1}'),
+        ("lfm2", "<|tool_call_start|>[f(a=1)]<|tool_call_end|>"),
+    ],
+)
+def test_many_openers_before_a_call(name: str, call: str, before: str) -> None:
+    """Whatever brackets the text before a call ends in, what stands behind it is read."""
+    for behind in ("]", "```", ")]", "} ok"):
+        message = assert_same_however_split(toolgram.get_format(name), f"Look {before}{call}{behind}")
+        assert [each.arguments for each in message.tool_calls] == ['{"a": 1}']

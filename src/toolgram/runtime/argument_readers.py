@@ -13,8 +13,6 @@ from toolgram.runtime.stream import WAIT, Stream, symbol_why
 
 if TYPE_CHECKING:
     from toolgram.islands.json_strings import JsonStringScanner
-    from toolgram.islands.python_literals import PythonScanner
-    from toolgram.islands.python_repairs import RepairingPythonScanner
 
 REPAIRABLE = "'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
 JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
@@ -254,7 +252,7 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
         stream.fire(f"string {stream.same(envelope.path)}", opening)
         stream.reader = "encoded"
     if not source.unconfirmed:
-        _say_converted(stream)
+        say_converted(stream)
     if string.note:
         stream.events.note("repaired_json", string.note)
     if string.waits:
@@ -285,7 +283,7 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
         stream.fire("object_start", "")
         stream.reader = "string"
     if not source.unconfirmed:
-        _say_converted(stream)
+        say_converted(stream)
     if string.note:
         stream.events.note("repaired_json", string.note)
     if string.waits:
@@ -299,50 +297,7 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
     return end
 
 
-def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Python keyword arguments: transcoded to JSON while they arrive."""
-    python = cast("PythonScanner", stream.island)
-    return took_python(stream, python, text, pos, python.read(text, pos), final)
-
-
-def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end: int, final: bool = False) -> int:
-    """What follows from a run of the scanner from `pos` to `end`: a fragment, and perhaps the end of the arguments."""
-    source = stream.source
-    source.hold_converted(python.out, text, pos, python.mark, end)
-    if python.done and not python.started and "object_empty" in stream.state.row:
-        stream.island = None
-        opening = source.confirm()
-        _, held = source.take_json()
-        stream.fire("object_empty", opening + held + take_pieces(source.pieces))
-        return end
-    if source.unconfirmed and (python.started or python.done):
-        source.json_source = [source.confirm(), *(source.json_source or ())]
-        stream.fire("object_start", "")
-        stream.reader = "python"
-    if not source.unconfirmed:
-        _say_converted(stream)
-    _note_repairs(stream, python)
-    if python.broken and hasattr(python, "close_inside"):
-        from toolgram.runtime.python_closers import SEVERAL, read_closers
-
-        behind = read_closers(stream, cast("RepairingPythonScanner", python), text, end, final)
-        if behind != SEVERAL:
-            return behind
-    if python.broken:
-        stream.unexpected_input()
-    elif python.done:
-        stream.island = None
-        stream.fire("object_end", take_pieces(source.pieces))
-    return end
-
-
-def _note_repairs(stream: Stream, python: PythonScanner) -> None:
-    notes: list[str] = getattr(python, "notes", [])
-    for note in notes:
-        stream.events.note("repaired_python", note, stream.source.waiting - getattr(python, "back", 0))
-    notes.clear()
-
-
-def _say_converted(stream: Stream) -> None:
+def say_converted(stream: Stream) -> None:
+    """Send the JSON that is held."""
     if stream.source.json:
         stream.calls.delta(*stream.source.take_json())

@@ -28,8 +28,9 @@ from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
 from toolgram.iterating import Events
 from toolgram.message import Message, MessageBuilder
 from toolgram.runtime.anomaly_log import AnomalyLog
-from toolgram.runtime.argument_readers import arguments_scanner, took_arguments, took_python
+from toolgram.runtime.argument_readers import arguments_scanner, took_arguments
 from toolgram.runtime.event_buffer import REASONING, UNCLOSED_ENVELOPE
+from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.straight_paths import Key, Path, StraightPaths
 from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from toolgram.runtime.argument_readers import read_object, read_python, read_string, read_unclosed_arguments
+from toolgram.runtime.argument_readers import read_object, read_string, read_unclosed_arguments
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
+from toolgram.runtime.python_readers import read_python
 from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
 from toolgram.runtime.repaired_readers import read_repaired, read_transcoded
 from toolgram.runtime.stream import Stream

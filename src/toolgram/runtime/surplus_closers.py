@@ -25,7 +25,7 @@ _notated_member = re.compile(r",\s{0,64}+\w{1,64}+:").match
 _notated_begun = re.compile(r",\s{0,64}+\w{0,64}+\Z").match
 _MEMBER_WHY = "a member behind the arguments, which are closed"
 _OPENERS = {"}": "{", "]": "[", ")": "("}
-_OPEN_AT_END = re.compile(r"(?:([({\[])|(```)\w{0,16}|\s)*+\Z")
+_OPEN_AT_END = re.compile(r"(?:[({\[]|```\w{0,16}|\s)*+\Z")  # no groups: in such a repeat, `re` may raise for them
 
 
 def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int | None:

@@ -1,6 +1,9 @@
-"""Closing brackets of Python arguments that do not fit, and markers where such brackets are missing.
+"""Readers of Python keyword arguments: transcoded to JSON while they arrive.
 
-Strategy: where the scanner breaks behind a whole value, the closing brackets that stand there are looked at together
+Strategy: the island reads.  Here is what needs a look at what follows: closing brackets that do not fit, and markers
+where such brackets are missing.
+
+Where the scanner breaks behind a whole value, the closing brackets that stand there are looked at together
 with what follows them.  Where nothing but such brackets follows in the arguments (`f(a=[1, {"b": 2])`), all readings
 give the same arguments.  What follows shows that: behind the parenthesis, text; a marker or the end; the next call; or
 the name of the next argument, which cannot stand inside a list or a dict.  Where another item or an operator follows
@@ -10,12 +13,16 @@ there are several readings, and the call is malformed.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, cast
 
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_values import MOST_BLANKS
-from toolgram.islands.python_repairs import RepairingPythonScanner
-from toolgram.runtime.argument_readers import took_python
+from toolgram.runtime.argument_readers import say_converted
 from toolgram.runtime.stream import WAIT, Stream
+
+if TYPE_CHECKING:
+    from toolgram.islands.python_literals import PythonScanner
+    from toolgram.islands.python_repairs import RepairingPythonScanner
 
 _run = re.compile(rf"[\]}}) \t\r\n\f]{{1,{MOST_BLANKS}}}").match
 _SPACE = r"[ \t\r\n\f]{0,64}+"
@@ -28,7 +35,49 @@ SEVERAL = -2
 _ARGUMENT, _CALL, _TEXT, _MARKER, _END = "argument", "call", "text", "marker", "end"
 
 
-def read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, final: bool) -> int:
+def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Python keyword arguments: transcoded to JSON while they arrive."""
+    python = cast("PythonScanner", stream.island)
+    return took_python(stream, python, text, pos, python.read(text, pos), final)
+
+
+def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end: int, final: bool = False) -> int:
+    """What follows from a run of the scanner from `pos` to `end`: a fragment, and perhaps the end of the arguments."""
+    source = stream.source
+    source.hold_converted(python.out, text, pos, python.mark, end)
+    if python.done and not python.started and "object_empty" in stream.state.row:
+        stream.island = None
+        opening = source.confirm()
+        _, held = source.take_json()
+        stream.fire("object_empty", opening + held + take_pieces(source.pieces))
+        return end
+    if source.unconfirmed and (python.started or python.done):
+        source.json_source = [source.confirm(), *(source.json_source or ())]
+        stream.fire("object_start", "")
+        stream.reader = "python"
+    if not source.unconfirmed:
+        say_converted(stream)
+    _note_repairs(stream, python)
+    if python.broken and hasattr(python, "close_inside"):
+        behind = _read_closers(stream, cast("RepairingPythonScanner", python), text, end, final)
+        if behind != SEVERAL:
+            return behind
+    if python.broken:
+        stream.unexpected_input()
+    elif python.done:
+        stream.island = None
+        stream.fire("object_end", take_pieces(source.pieces))
+    return end
+
+
+def _note_repairs(stream: Stream, python: PythonScanner) -> None:
+    notes: list[str] = getattr(python, "notes", [])
+    for note in notes:
+        stream.events.note("repaired_python", note, stream.source.waiting - getattr(python, "back", 0))
+    notes.clear()
+
+
+def _read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, final: bool) -> int:
     """Behind a value, where the character at `pos` does not fit: read on behind the closing brackets that stand there,
     or where a marker closes the call. The new position, or WAIT. SEVERAL where there is no single reading."""
     if pos == len(text):
@@ -111,8 +160,7 @@ def _taken(run: str, inside: int, follows: str) -> int | None:
 
 def _say(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, end: int) -> None:
     stream.source.hold_converted(python.out, text, pos, end, end)
-    if stream.source.json:
-        stream.calls.delta(*stream.source.take_json())
+    say_converted(stream)
 
 
 def _close_inside(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, end: int) -> int:
