@@ -136,11 +136,6 @@ class Program:
     whole: Any = None  # what reads whole outputs by that (see `runtime.whole_outputs`)
 
     @property
-    def closers_begin(self) -> str:
-        """The characters with which a marker begins that closes a call."""
-        return "".join(sorted({text[0] for text in self.closing.intersection(self.markers)}))
-
-    @property
     def longest_closer(self) -> int:
         """The length of the longest closer."""
         return max(map(len, self.closers), default=0)

@@ -196,7 +196,8 @@ def _python_arguments(stream: Stream) -> Island:
     if stream.program.loose_python and not stream.program.strict:
         island = island_class("loose_python")(stream.calls.declared(), stream.program.loose_python == "quoted")
     elif stream.may_repair_call:
-        island = island_class("repaired_python")(stops=stream.program.closers_begin)
+        closers = stream.program.closing.intersection(stream.program.markers)
+        island = island_class("repaired_python")(stops="".join(sorted({closer[0] for closer in closers})))
     else:
         island = island_class("python")(keywords=True)
     return island
