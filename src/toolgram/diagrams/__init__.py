@@ -8,9 +8,10 @@ Strategy: both levels make a `Picture` of boxes and edges.  `languages` gives it
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from toolgram.diagrams.happy_path import happy_path
+from toolgram.diagrams.happy_path import WIDEST_LINE, happy_path
 from toolgram.diagrams.languages import draw_dot, draw_mermaid, draw_svg
 from toolgram.diagrams.whole import whole
 from toolgram.diagrams.words import trigger_in_words as trigger_in_words
@@ -23,6 +24,8 @@ Kind: TypeAlias = Literal["mermaid", "dot", "svg"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Level: TypeAlias = Literal["path", "whole"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+WIDEST = 930  # pixels: at 400, the letters of labels have 6
+LINES = (WIDEST_LINE, 18)  # characters of a line of labels
 
 
 def diagram(fmt: Format, kind: Kind = "mermaid", level: Level = "path") -> str:
@@ -36,7 +39,19 @@ def diagram(fmt: Format, kind: Kind = "mermaid", level: Level = "path") -> str:
         raise ToolgramError(f"unknown level of a diagram {level!r}; known levels: {', '.join(LEVELS)}")
     if kind not in KINDS:
         raise ToolgramError(f"unknown kind of diagram {kind!r}; known kinds: {', '.join(KINDS)}")
+    if kind == "svg" and level == "path":
+        return _narrow_svg(fmt)
     picture = happy_path(fmt) if level == "path" else whole(fmt.spec)
     if kind == "mermaid":
         return draw_mermaid(picture)
     return draw_dot(picture) if kind == "dot" else draw_svg(picture)
+
+
+def _narrow_svg(fmt: Format) -> str:
+    """The happy path, its labels broken where it would be too wide to be read on a phone."""
+    for widest in LINES:
+        drawn = draw_svg(happy_path(fmt, widest))
+        width = re.search(r' width="(\d+)"', drawn)
+        if width is not None and int(width[1]) <= WIDEST:
+            break
+    return drawn

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolgram.export.observed_paths import Edge as Step
     from toolgram.formats import Format
 
-WIDEST_LINE = 28
+WIDEST_LINE = 28  # characters of a label
 VARIES = "..."
 START, FINISH = "output_begins", "output_ends"
 _IN_WORDS = {
@@ -55,8 +55,9 @@ class _Followed:
     boxes: dict[str, None] = field(default_factory=dict)
 
 
-def happy_path(fmt: Format) -> Picture:
-    """The path of the format's own outputs; the whole machine where there are none."""
+def happy_path(fmt: Format, widest: int = WIDEST_LINE) -> Picture:
+    """The path of the format's own outputs; the whole machine where there are none. Lines of labels have up to `widest`
+    characters."""
     followed = _Followed()
     meanings = _boxes_of(fmt.spec)
     for begin, steps in fmt.observed_paths.outputs:
@@ -65,9 +66,9 @@ def happy_path(fmt: Format) -> Picture:
         return whole(fmt.spec)
     initial = _without_start(followed)
     loops = {source: labels for (source, dest), labels in followed.edges.items() if source == dest}
-    boxes = {_name(box): _box(box, loops.get(box, {})) for box in followed.boxes}
+    boxes = {_name(box): _box(box, loops.get(box, {}), widest) for box in followed.boxes}
     edges = {
-        (_name(source), _name(dest)): Edge(tuple(_lines(labels)))
+        (_name(source), _name(dest)): Edge(tuple(_lines(labels, widest)))
         for (source, dest), labels in followed.edges.items()
         if source != dest
     }
@@ -154,18 +155,18 @@ def _name(box: str) -> str:
     return box if box in (START, FINISH) else f"of_{box}"
 
 
-def _box(box: str, loops: dict[str, Label]) -> Box:
+def _box(box: str, loops: dict[str, Label], widest: int) -> Box:
     if box in (START, FINISH):
         return Box((box.replace("_", " "),), None, end=box == FINISH)
     lines = [_IN_WORDS[box]]
     if loops:
-        first, *others = _lines(loops)
+        first, *others = _lines(loops, widest)
         lines += [f"{AGAIN} {first}", *others]
     return Box(tuple(lines), box, group="call" if box in _OF_A_CALL else "")
 
 
-def _lines(labels: dict[str, Label]) -> list[str]:
-    """Each label on lines of limited width; no marker is broken."""
+def _lines(labels: dict[str, Label], widest: int) -> list[str]:
+    """Each label on lines of limited width; a marker is broken only where it is longer than a line."""
     lines: list[str] = []
     for said, label in labels.items():
         if not said:
@@ -174,8 +175,19 @@ def _lines(labels: dict[str, Label]) -> list[str]:
             continue
         begun = [f"{'or ' if lines else ''}"]
         for piece in label:
-            if begun[-1].strip() not in ("", "or") and len(begun[-1]) + len(piece.rstrip()) > WIDEST_LINE:
+            if begun[-1].strip() not in ("", "or") and len(begun[-1]) + len(piece.rstrip()) > widest:
                 begun.append("")
             begun[-1] += piece
-        lines += [printable(" ".join(line.split())) for line in begun if line.strip()]
+        lines += [part for line in begun if line.strip() for part in _broken(printable(" ".join(line.split())), widest)]
     return lines
+
+
+def _broken(line: str, widest: int) -> list[str]:
+    """A line on as many as it needs, behind a sign where one is near."""
+    parts = []
+    while len(line) > widest:
+        signs = [at for at in range(widest // 2, widest) if not line[at].isalnum()]
+        at = signs[-1] + 1 if signs else widest
+        parts.append(line[:at].rstrip())
+        line = line[at:].lstrip()
+    return [*parts, line] if line else parts
