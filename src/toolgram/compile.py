@@ -16,7 +16,17 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
-from toolgram.expressions import NOWHERE, End, Expression, FindMatch, over_text, over_value, search_later
+from toolgram.expressions import (
+    NOTHING_BEGINS,
+    NOWHERE,
+    Beginnings,
+    End,
+    Expression,
+    FindMatch,
+    over_text,
+    over_value,
+    search_later,
+)
 from toolgram.look_ahead import (
     Way,
     again_pattern,
@@ -77,6 +87,7 @@ class StateProgram:
     symbols: list[Symbol] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
     longest: int = 0  # of the literals
+    beginnings: Beginnings = NOTHING_BEGINS  # of the literals
     start: FindMatch = NOWHERE  # free text: a character that a symbol may begin with
     event: type[Content] | type[Reasoning] = Content  # what free text is
     find: FindMatch = NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)
@@ -97,11 +108,7 @@ class StateProgram:
 
     def may_become(self, text: str, pos: int) -> bool:
         """Whether some fixed text of this state begins with all that `text` has from `pos` on, and is longer."""
-        left = len(text) - pos
-        if left >= self.longest:
-            return False
-        rest = text[pos:]
-        return any(literal.startswith(rest) and len(literal) > left for literal in self.literals)
+        return len(text) - pos < self.longest and text[pos:] in self.beginnings
 
 
 @dataclass(slots=True, eq=False)
@@ -351,6 +358,7 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
         state.literals.append(literal.text)
     alternatives += _openers(state)
     state.longest = max(map(len, state.literals), default=0)
+    state.beginnings = Beginnings(state.literals)
     state.symbols = [symbol for _, symbol in alternatives]
     partial = partial_pattern(state.literals)
     markers = (

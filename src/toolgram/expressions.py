@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FindMatch = Callable[..., re.Match[str] | None]
 NOWHERE: FindMatch = re.compile(r"(?!)").search
+_SHORT = 64  # characters: a set of the beginnings of longer texts would be large
 
 
 class Expression:
@@ -39,6 +40,26 @@ class Expression:
         return self.match(text, pos)
 
 
+class Beginnings:
+    """What some texts begin with, none of them whole: `"<tool" in Beginnings(["<tool_call>"])`."""
+
+    __slots__ = ("_short", "_texts")
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._short: frozenset[str] | None = None  # made when it is first asked for
+
+    def __contains__(self, begun: str) -> bool:
+        if len(begun) >= _SHORT:
+            return any(text.startswith(begun) and text != begun for text in self._texts)
+        if self._short is None:
+            self._short = frozenset(text[:end] for text in self._texts for end in range(min(len(text), _SHORT)))
+        return begun in self._short
+
+
+NOTHING_BEGINS = Beginnings(())
+
+
 def over_text(firsts: str, ends: Sequence[str]) -> str:
     """Over text to where the first of `ends` matches (its group), or to the end. Each character is looked at once."""
     found, groups = "|".join(ends), "|".join(f"({end})" for end in ends)
@@ -58,7 +79,9 @@ def over_value(firsts: str, begun: Sequence[str], ends: Sequence[End]) -> FindMa
     """The same for a value: group 1 is a marker that has `begun`, or waits for what follows; the others are `ends`."""
     markers = list(dict.fromkeys(end.marker for end in ends))
     started = [rf"(?:{'|'.join(begun)})\Z"] if begun else []
-    over = re.compile(rf"(?:[^{re.escape(firsts)}]++|(?!{'|'.join([*markers, *started])})[\s\S])*+").match
+    over = rf"(?:[^{re.escape(firsts)}]++|(?!{'|'.join([*markers, *started])})[\s\S])*+"
+    unless = "".join(f"(?!{marker})" for marker in markers)
+    over_and_begun = re.compile(f"{over}(?:{unless}({started[0]}))?+" if started else over).match
     standing_at = re.compile("".join(f"(?=({marker})?+)" for marker in markers)).match
     known: dict[tuple[bool, ...], FindMatch] = {}  # by the markers that stand at a place
 
@@ -73,8 +96,10 @@ def over_value(firsts: str, begun: Sequence[str], ends: Sequence[End]) -> FindMa
     def find(text: str, pos: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
         end = min(end, len(text))
         while True:
-            passed = over(text, pos, end)
+            passed = over_and_begun(text, pos, end)
             assert passed is not None
+            if passed.lastindex or passed.end() == end:
+                return passed
             pos = passed.end()
             place = standing_at(text, pos, end)
             assert place is not None
@@ -91,9 +116,13 @@ def over_value(firsts: str, begun: Sequence[str], ends: Sequence[End]) -> FindMa
 def search_later(state: StateProgram, field: str, search: Callable[[], FindMatch]) -> None:
     """Let the first search of a state make its expressions."""
 
+    find: FindMatch | None = None
+
     def first_search(text: str, *place: int) -> re.Match[str] | None:
-        find = search()
-        setattr(state, field, find)
+        nonlocal find
+        if find is None:  # else somebody has kept this function, from before
+            find = search()
+            setattr(state, field, find)
         return find(text, *place)
 
     setattr(state, field, first_search)

@@ -252,6 +252,8 @@ class MessageBuilder:
     def _watch(self, events: Iterable[BufferedEvent]) -> None:
         """Of what is not kept, only which keys of arguments come twice."""
         for event in events:
+            if isinstance(event, Dropped):
+                continue
             if isinstance(event, ToolCallDelta):
                 self.fragments.append(event.arguments)
             elif isinstance(event, ToolCallStart):

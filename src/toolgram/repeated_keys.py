@@ -72,7 +72,8 @@ class KeyWatch:
         key, self._key = self._key, None
         if key is None or len(key) > _LONGEST_KEY:
             return
-        key = json.loads(f'"{key}"')
+        if "\\" in key:
+            key = json.loads(f'"{key}"')
         if key in self._keys:
             self.repeated[key] = None
         elif len(self._keys) < _MOST_KEYS:

@@ -18,15 +18,25 @@ from toolgram.spec_files import spec_from_texts
 
 _ANY = r"[A-Za-z0-9_-]{1,64}"
 _MOST_KEPT = 16  # formats with other suffixes
+_SHORT = 2048  # characters: the special tokens of a server, which are the same for each request
 
 
 def with_suffix_of(fmt: Format, texts: Iterable[str]) -> Format:
     """The format with the suffix of the last marker in these texts; the format itself where there is no other."""
-    suffix, markers = fmt.spec.suffix, _markers(fmt)
-    for text in texts:
-        for match in markers.finditer(text):
-            suffix = match[match.lastindex or 0]
+    text = "\n".join(texts)  # which no marker holds
+    suffix = (_last_suffix if len(text) > _SHORT else _last_of_short)(fmt, text) or fmt.spec.suffix
     return fmt if suffix == fmt.spec.suffix else _with_suffix(fmt, suffix)
+
+
+def _last_suffix(fmt: Format, text: str) -> str:
+    """The suffix of the last marker in a text; "" without one."""
+    suffix = ""
+    for match in _markers(fmt).finditer(text):
+        suffix = match[match.lastindex or 0]
+    return suffix
+
+
+_last_of_short = lru_cache(maxsize=_MOST_KEPT)(_last_suffix)
 
 
 @lru_cache(maxsize=_MOST_KEPT)

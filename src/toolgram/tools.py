@@ -56,8 +56,11 @@ class DeclaredTool(NamedTuple):
         """The JSON Schema of the arguments, as it was given; None where there is none."""
         if not self.is_function:
             return None
-        found = next((given for key in _SCHEMA_KEYS if (given := self.definition.get(key)) is not None), None)
-        return found if found is None or isinstance(found, Mapping) else _dumped(found)
+        for key in _SCHEMA_KEYS:
+            given = self.definition.get(key)
+            if given is not None:
+                return given if type(given) is dict or isinstance(given, Mapping) else _dumped(given)
+        return None
 
     @property
     def description(self) -> str | None:
@@ -110,7 +113,8 @@ def read_tools(tools: Any) -> Tools:
         return NO_TOOLS
     if isinstance(tools, Tools):
         return tools
-    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
+    listed = type(tools) is list or (isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, Mapping)))
+    if not listed:
         raise ToolgramError(f"tools are a list, one item for each tool; this is {_found(tools)}")
     found = []
     for at, tool in enumerate(tools):

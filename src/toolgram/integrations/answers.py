@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, MutableSequence
 from typing import Any
 
-from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, Status, ToolCallStart
+from toolgram.events import (
+    BufferedEvent,
+    Content,
+    Dropped,
+    Malformed,
+    Note,
+    Reasoning,
+    Status,
+    ToolCallDelta,
+    ToolCallStart,
+)
 from toolgram.message import Message, MessageBuilder
 
 TEXT, CALL = "text", "call"
@@ -61,10 +71,12 @@ class PlainThought:
         """The events, reasoning and its surroundings as content."""
         plain: list[Any] = []
         for event in events:
-            if type(event) is Note:
+            kind = type(event)
+            if kind is ToolCallDelta or kind is Note:
                 plain.append(event)
+                self._blank = self._blank if kind is Note else ""
                 continue
-            kind, source = type(event), event.source
+            source = event.source
             if kind is Reasoning or source in self._marks or (self._thinking and kind in (Content, Dropped)):
                 plain.append(Content(self._blank + source, source))
                 self._thinking = kind is not Content

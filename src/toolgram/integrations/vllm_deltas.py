@@ -98,6 +98,8 @@ class Outgoing:
         start: ToolCallStart | None = None
         index, ends, arguments = -1, False, ""
         for event in events:
+            if isinstance(event, Dropped):
+                continue
             if isinstance(event, ToolCallDelta) and index in (-1, event.index) and not ends:
                 index = event.index
                 arguments += event.arguments
@@ -105,7 +107,7 @@ class Outgoing:
                 start, index = event, event.index
             elif isinstance(event, ToolCallEnd) and not ends and index in (-1, event.index):
                 index, ends = event.index, True
-            elif not isinstance(event, Dropped):
+            else:
                 return events
         self.carried = start is None and arguments != "" and index == self.open
         if start is not None or ends:

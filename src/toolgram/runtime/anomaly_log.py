@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, MutableSequence
+from typing import cast
 
 from toolgram.anomalies import KINDS, Anomaly
 from toolgram.events import BufferedEvent, Dropped, Event, Malformed, Note, ToolCallDelta, ToolCallEnd, ToolCallStart
@@ -53,6 +54,10 @@ class AnomalyLog:
         """
         emitted: list[Event] = []
         for event in events:
+            if self._rest_to < 0 and type(event) in _MARKUP:  # nearly all events, and nothing to note of them
+                emitted.append(cast("Event", event))
+                self.offset += len(event.source)
+                continue
             if isinstance(event, Note):
                 if event.kind in KINDS:
                     self.add(event.kind, event.text, ahead=event.ahead)
@@ -60,9 +65,7 @@ class AnomalyLog:
                     self._repeated.add(event.text)
                 continue
             emitted.append(event)
-            if self._rest_to < 0 and isinstance(event, _MARKUP):
-                pass  # nearly all events, and nothing to note of them
-            elif isinstance(event, ToolCallStart):
+            if isinstance(event, ToolCallStart):
                 self._call, self._name, self._repeated = event.index, event.name, set()
                 if self._names and event.name not in self._names:
                     self.add("unknown_tool", event.name)

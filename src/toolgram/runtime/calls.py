@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Set
 from itertools import islice
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
 from toolgram.call_ids import CallIds
@@ -150,7 +151,7 @@ class Calls:
     def _write_key(self, key: str, source: str) -> None:
         keys = self.keys
         comma = ", " if keys else ""
-        self.delta(f"{comma}{json.dumps(key, ensure_ascii=False)}: ", source)
+        self.delta(f"{comma}{encode_basestring(key)}: ", source)
         if keys is None:
             return
         declared = self.declared()

@@ -49,12 +49,12 @@ def trimmed_text(stream: Stream) -> TaggedValue | None:
 @lru_cache(maxsize=256)
 def _found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]:
     """A search for any of these characters, or for what may begin a symbol of the state; and one for the symbol."""
-    any_of, begins, symbol = re.compile(f"[{re.escape(stops)}]").search, state.start, state.find
+    any_of, begins = re.compile(f"[{re.escape(stops)}]").search, state.start
     if not state.literals:
         return any_of, _a_symbol
     return (
         lambda text: any_of(text) or begins(text),
-        lambda text: _a_symbol(text) if any_of(text) else symbol(text),
+        lambda text: _a_symbol(text) if any_of(text) else state.find(text),
     )
 
 
@@ -151,8 +151,11 @@ def _ends_call(stream: Stream, look: Expression, text: str, end: int) -> bool:
     names, ids = stream.calls.names, stream.unmatched_ids
     if names and any(name not in names for name in match.groups() if name is not None):
         return False
-    special = [trigger for trigger, marker in stream.program.special.items() if marker in match.group()]
-    return ids is None or all(ids.get(trigger, 1) for trigger in special)
+    follows = match.group()
+    if not ids or not follows:
+        return True
+    markers = stream.program.special
+    return all(left or markers[trigger] not in follows for trigger, left in ids.items())
 
 
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
