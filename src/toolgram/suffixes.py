@@ -24,8 +24,15 @@ _SHORT = 2048  # characters: the special tokens of a server, which are the same 
 def with_suffix_of(fmt: Format, texts: Iterable[str]) -> Format:
     """The format with the suffix of the last marker in these texts; the format itself where there is no other."""
     text = "\n".join(texts)  # which no marker holds
-    suffix = (_last_suffix if len(text) > _SHORT else _last_of_short)(fmt, text) or fmt.spec.suffix
+    return _as_told(fmt, text) if len(text) > _SHORT else _as_told_shortly(fmt, text)
+
+
+def _as_told(fmt: Format, text: str) -> Format:
+    suffix = _last_suffix(fmt, text) or fmt.spec.suffix
     return fmt if suffix == fmt.spec.suffix else _with_suffix(fmt, suffix)
+
+
+_as_told_shortly = lru_cache(maxsize=_MOST_KEPT)(_as_told)
 
 
 def _last_suffix(fmt: Format, text: str) -> str:
@@ -34,9 +41,6 @@ def _last_suffix(fmt: Format, text: str) -> str:
     for match in _markers(fmt).finditer(text):
         suffix = match[match.lastindex or 0]
     return suffix
-
-
-_last_of_short = lru_cache(maxsize=_MOST_KEPT)(_last_suffix)
 
 
 @lru_cache(maxsize=_MOST_KEPT)
