@@ -10,23 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
-from toolgram.expressions import (
-    NOTHING_BEGINS,
-    NOWHERE,
-    Beginnings,
-    End,
-    Expression,
-    FindMatch,
-    over_text,
-    over_value,
-    search_later,
-)
+from toolgram.expressions import NOWHERE, Beginnings, End, Expression, FindMatch, over_text, over_value, search_later
 from toolgram.look_ahead import (
     Way,
     again_pattern,
@@ -87,7 +77,7 @@ class StateProgram:
     symbols: list[Symbol] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
     longest: int = 0  # of the literals
-    beginnings: Beginnings = NOTHING_BEGINS  # of the literals
+    beginnings: Container[str] = ()  # of the literals
     start: FindMatch = NOWHERE  # free text: a character that a symbol may begin with
     event: type[Content] | type[Reasoning] = Content  # what free text is
     find: FindMatch = NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)

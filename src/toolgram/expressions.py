@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from toolgram.compile import StateProgram
@@ -49,15 +49,12 @@ class Beginnings:
         self._texts = texts
         self._short: frozenset[str] | None = None  # made when it is first asked for
 
-    def __contains__(self, begun: str) -> bool:
+    def __contains__(self, begun: Any) -> bool:
         if len(begun) >= _SHORT:
             return any(text.startswith(begun) and text != begun for text in self._texts)
         if self._short is None:
             self._short = frozenset(text[:end] for text in self._texts for end in range(min(len(text), _SHORT)))
         return begun in self._short
-
-
-NOTHING_BEGINS = Beginnings(())
 
 
 def over_text(firsts: str, ends: Sequence[str]) -> str:
