@@ -22,6 +22,7 @@ KINDS: Mapping[str, str] = {
     "assumed_reasoning": "the prompt opened reasoning, and nothing closed it",
     "unusual_form": "a call in a form that the family writes by mistake; a member beside its arguments is dropped",
     # kept as written
+    "stray_marker": "a marker that opens or closes nothing there is text of a value or a name",
     "repeated_argument": "an argument of this name came before; both are passed on",
     "undeclared_argument": "no parameter of this name was declared; its value is read as text",
     "missing_argument": "a required argument was not given",

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
+from toolgram.expected import what_follows
 from toolgram.expressions import NOWHERE, Beginnings, End, Expression, FindMatch, over_text, over_value, search_later
 from toolgram.look_ahead import (
     Way,
@@ -37,6 +38,7 @@ _MOST_BLANKS = 64  # looked at after a bracket, to see whether it begins a call
 # What a symbol found in text is: a terminal of the grammar, the first character of a JSON envelope, or of arguments.
 TERMINAL, ENVELOPE, OBJECT = "terminal", "envelope", "object"
 PASSED = "passed"  # a marker in a value that would close it if something else followed
+STRAY = "stray"  # the same, of the value's own closing marker
 
 
 @dataclass(slots=True, eq=False)
@@ -92,6 +94,9 @@ class StateProgram:
     values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
     looks: dict[str, Expression] = field(default_factory=dict)  # trigger -> what follows where it closes a value
     again: Expression | None = None  # closing markers of a value that is closed already
+    before: tuple[str, ...] = ()  # markers behind which a value, a name or a key begins
+    around_key: tuple[str, str] = ("", "")  # markers before and behind the key whose element is the value
+    opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes
     unclosed: frozenset[str] = frozenset()  # triggers before which a marker that closes the call was to come
     closed: bool = False  # the marker that closes the call has come
     why: str = ""
@@ -125,12 +130,17 @@ class Program:
     unproven_types: frozenset[str] = frozenset()  # of which it is not known how values are written
     wrapped: frozenset[str] = frozenset()  # keys under which all arguments may stand as one object
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
+    in_no_name: tuple[str, ...] = ()  # of these, those that no name has
     line_calls: bool = False  # a declared name at the beginning of a line begins a call
     namespaced_names: bool = False  # a declared function may have a namespace before its name
     bare: frozenset[str] = frozenset()  # triggers that begin a call between the markers around it, and in text as well
     straight: Any = None  # what `runtime.straight_paths` has recorded of it
     by_id: Any = None  # the tokens that a parser was last given, and the triggers of their ids
     whole: Any = None  # what reads whole outputs by that (see `runtime.whole_outputs`)
+
+    def holds_marker(self, name: str) -> bool:
+        """Whether what should be a name or a key holds a marker."""
+        return any(marker in name for marker in self.in_no_name)
 
     @property
     def longest_closer(self) -> int:
@@ -161,7 +171,15 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         only_declared = len(actions) < len(transition.actions)
         move = Move(transition.trigger, states[transition.dest], actions, transition.repair, only_declared)
         states[transition.source].row[transition.trigger] = move
+    for transition in spec.transitions:
+        shape, state = spec.terminals.get(transition.trigger), states[transition.dest]
+        if isinstance(shape, Literal) and state.meaning in ("name", "argument_key", "value"):
+            state.before = (*state.before, shape.text)
+    keys = [state.before for state in states.values() if state.meaning == "argument_key" and state.before]
     for state in states.values():
+        if state.echo:
+            state.around_key = (keys[0][0], state.before[0])
+        state.before = tuple(text for text in state.before if len(text) > 1 and not text.isalnum())
         _compile_state(spec, state, states[spec.initial])
     _find_bare(spec, states.values())
     literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
@@ -188,7 +206,8 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         _closing(spec, states.values()),
         frozenset(spec.unproven_types),
         frozenset(() if strict else spec.wrapped),
-        tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
+        markers := tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
+        tuple(marker.strip() for marker in markers if not _is_word(marker)),
         spec.line_calls != "",
         spec.namespaced_names and not strict,
         bare,
@@ -317,6 +336,9 @@ def _closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:
     return frozenset(text for text in found if not text.startswith(openers))
 
 
+_is_word = re.compile(r"[\w.:-]*").fullmatch
+
+
 def _is_marker(spec: Spec, name: str, text: str) -> bool:
     return name in spec.special_tokens or len(text) >= _SURE_MARKER
 
@@ -367,7 +389,7 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
                 groups.append(f"((?>{shape.pattern}))")
                 state.symbols.append(Symbol(shape.name, TERMINAL, most=shape.most))
         state.match = re.compile("|".join(groups) or r"(?!)").match
-    state.why = _why(spec, state)
+    state.why = what_follows(spec, state.row)
 
 
 def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]]) -> None:
@@ -406,6 +428,9 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
     if not firsts:
         return
     firsts += "})]" if brackets and firsts else ""
+    again = _closers_of_value(state, symbols)
+    openers = sorted(_openers_of_value(again) if again or state.echo else _sure_openers(spec, state, home))
+    firsts += "".join(sorted({opener[0] for opener in openers} - {*firsts}))
     state.start = re.compile(f"[{re.escape(firsts)}]").search
     if ends.passed:  # the opener of another call: behind it, no argument of this one can begin
         for trigger, text, (way, _, begun_way) in openers_ahead(spec, home):
@@ -413,12 +438,17 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
                 marker = re.escape(text)
                 ends.begun.append(partial_pattern([text]))
                 ends.passed.append((End(marker, marker + begun_way, marker + way), Symbol(trigger, PASSED)))
-    again = _closers_of_value(state, symbols)
     pattern = again_pattern(again)
     state.again = Expression(lambda: pattern) if pattern else None
-    for opener in sorted(_openers_of_value(again)):
+    for opener in openers:
+        marker = re.escape(opener)
         ends.begun.append(partial_pattern([opener]))
-        ends.passed.append((End(re.escape(opener), "", re.escape(opener)), Symbol("", PASSED)))
+        ends.passed.append((End(marker, marker, marker + _NO_WORD), Symbol("", PASSED)))
+    arguments = {trigger for trigger, move in state.row.items() if move.dest.meaning == "argument_key"}
+    opening = {text: symbol.trigger for text, symbol in symbols if symbol.trigger in arguments}
+    opens = [trigger for text, trigger in opening.items() if not openers or text.startswith(tuple(openers))]
+    state.opens = frozenset(["", *opens])
+    ends.passed.extend(ends.stray)
     state.symbols += [symbol for _, symbol in ends.passed]
     passed = [end for end, _ in ends.passed]
     begun = [text for text in ends.begun if text]
@@ -429,14 +459,16 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
 
 class _EndsOfValue(NamedTuple):
     """Expressions of the markers that end a value: as far as one has begun, with what must follow it, the same at the
-    end of the output; and those that end it if something else follows."""
+    end of the output; those that end it if something else follows, and of these the value's own."""
 
     begun: list[str]
     whole: list[End]
     last: list[End]
     passed: list[tuple[End, Symbol]]
+    stray: list[tuple[End, Symbol]]
 
 
+_NO_WORD = "(?![A-Za-z0-9_-])"
 _LINE_END = "\n?"
 _CLOSING_BRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{_MOST_BLANKS}}}+){{0,16}}+"
 
@@ -449,7 +481,7 @@ def _ends_of_value(
     belongs to the marker; `brackets` may stand before one that closes a call."""
     literals = [text for text, _ in symbols]
     again = _closers_of_value(state, symbols)
-    ends = _EndsOfValue([], [], [], [])
+    ends = _EndsOfValue([], [], [], [], [])
     for text, symbol in symbols:
         move = state.row[symbol.trigger]
         after = move.dest
@@ -469,6 +501,9 @@ def _ends_of_value(
             continue
         else:
             ahead = look_ahead_for_argument(spec, after, again)
+            own = text.lstrip("\n")
+            if (own in again or len(own) >= _SURE_MARKER) and (own == text or own not in literals):
+                ends.stray.append((End(marker, "", marker), Symbol(symbol.trigger, STRAY, symbol.special)))
         ends.whole.append(End(marker, marker + ahead.partial, f"{marker}(?={ahead.whole})"))
         ends.last.append(End(marker, "", f"{marker}(?={ahead.final})"))
         if ahead.names is not None:
@@ -488,6 +523,12 @@ def _closers_of_value(state: StateProgram, symbols: list[tuple[str, Symbol]]) ->
 def _openers_of_value(closers: Iterable[str]) -> set[str]:
     """How markers begin that open what `closers` close: where one stands in a value, the value may hold both."""
     return {opener for closer in closers if (opener := closer.replace("/", "", 1).rstrip(">")) != closer.rstrip(">")}
+
+
+def _sure_openers(spec: Spec, state: StateProgram, home: StateProgram) -> set[str]:
+    """Where a value has no closing marker of its own: the markers behind which one begins, and those of calls."""
+    found = {*state.before, *(text for _, text, _ in openers_ahead(spec, home))}
+    return {text for text in found if len(text) >= _SURE_MARKER}
 
 
 def _takes_terminals(spec: Spec, state: StateProgram) -> bool:
@@ -557,40 +598,3 @@ def _compile_json(spec: Spec, state: StateProgram) -> None:
 
 def _beginnings(text: str) -> frozenset[str]:
     return frozenset(text[:length] for length in range(len(text) + 1))
-
-
-def _why(spec: Spec, state: StateProgram) -> str:
-    """What a state was waiting for, in plain words."""
-    wanted: list[str] = []
-    for trigger in state.row:
-        words = _in_words(spec, trigger)
-        if words and words not in wanted:
-            wanted.append(words)
-    if not wanted:
-        return "nothing could follow"
-    listed = wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
-    return f"expected {listed}"
-
-
-def _in_words(spec: Spec, trigger: str) -> str:
-    shape = spec.terminals.get(trigger)
-    if isinstance(shape, Literal):
-        return repr(shape.text)
-    if isinstance(shape, Run):
-        return "a blank" if re.match(shape.first, " ") else f"a {trigger.lower().replace('_', ' ')}"
-    event, _, path = trigger.partition(" ")
-    key = path.rpartition(".")[2]
-    if event == "map_key":
-        return "a key that is the name" if key == "*" else f'the key "{key}"' if key else "another key"
-    if event == "string" and " " in path:
-        key, _, value = path.rpartition(".")[2].partition(" ")
-        return f'"{value}" for "{key}"'
-    if event in ("start_map", "start_array", "string", "null"):
-        what = {"start_map": "an object", "start_array": "a list", "string": "a string", "null": "null"}[event]
-        return f'{what} for "{key}"' if "." in path else what
-    return {
-        "object_start": "arguments",
-        "object_end": "the end of the arguments",
-        "end_map": "the end of the object",
-        "end_array": "the end of the list",
-    }.get(event, "")

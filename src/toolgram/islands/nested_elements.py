@@ -67,7 +67,7 @@ class ElementsScanner:
     over, and `broken` that the text at the returned position does not fit.
     """
 
-    __slots__ = ("_broken", "_frames", "_notation", "_parts", "odd", "out", "repairs", "repeated", "tail")
+    __slots__ = ("_broken", "_frames", "_notation", "_parts", "odd", "out", "repairs", "repeated", "stray", "tail")
 
     def __init__(self, notation: tuple[str, ...], key: str = "", place: Place = UNDECLARED) -> None:
         self._notation = notation
@@ -75,6 +75,7 @@ class ElementsScanner:
         self._broken = False
         self._parts: list[str] = []
         self.odd = False
+        self.stray = False  # what begins a tag begins none
         self.repairs: list[str] = []  # kinds of anomalies: what literals deviate in
         self.repeated: list[str] = []  # declared members that came twice
         self.out = ""
@@ -132,6 +133,7 @@ class ElementsScanner:
         if end - begin <= MAX_NAME and end == len(text):
             return pos
         if match is None or end - begin > MAX_NAME or text[end] != ">":
+            self.stray |= not self._is_plain
             return pos + self._text(text[pos:begin])
         self.tail = 0
         name = match.group()
@@ -321,19 +323,19 @@ class ElementsScanner:
             ]
             for frame in self._frames
         ]
-        return [[*self._notation], frames, self.odd, [*self.repeated], [*self.repairs]]
+        return [[*self._notation], frames, self.odd, [*self.repeated], [*self.repairs], self.stray]
 
     @classmethod
     def load(cls, data: Any) -> ElementsScanner:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        notation, frames, odd, repeated, repairs = checked(data, list, list, bool, list, list)
+        notation, frames, odd, repeated, repairs, stray = checked(data, list, list, bool, list, list, bool)
         opening, closing, *names = checked(notation, *[str] * max(3, min(len(notation), 4)))
         checked(repeated, *[str] * len(repeated))
         checked(repairs, *[REPAIRS] * len(repairs))
         if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_DEPTH:
             raise ValueError("no nested elements")
         value = cls((opening, closing, *names))
-        value.odd, value.repeated, value.repairs = odd, repeated, repairs
+        value.odd, value.repeated, value.repairs, value.stray = odd, repeated, repairs, stray
         value._frames = [_loaded(frame) for frame in frames]
         for outer, frame in zip([None, *value._frames], value._frames, strict=False):
             kind = None if outer is None else outer.kind

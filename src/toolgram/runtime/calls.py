@@ -32,7 +32,9 @@ class Calls:
     __slots__ = (
         "_events",
         "_parameters",
+        "again",
         "count",
+        "depth",
         "id",
         "ids",
         "index",
@@ -42,6 +44,7 @@ class Calls:
         "opened",
         "read_on",
         "start",
+        "told",
         "tools",
         "unclosed",
         "wrapper",
@@ -60,7 +63,10 @@ class Calls:
         self.keys: dict[str, None] | None = None
         self.key = ""
         self.read_on = 0  # the value that is being read goes on behind what may have been meant to close it
-        self.opened = False  # what opens a value stands in it
+        self.opened = False  # what opens a value stands in it,
+        self.depth = 0  # so many times, and is not closed in it
+        self.told = False  # a marker that is text of the value was noted
+        self.again = ""  # the marker behind which a value has just begun, which may come once more
         self.wrapper: list[str] | None = None
         # The last call is complete, and its closing marker has not come; None where no marker has opened it.
         self.unclosed: bool | None = False
@@ -142,6 +148,7 @@ class Calls:
         arguments may stand as one object."""
         key = key.rstrip()
         self.key, self.read_on, self.opened = key, 0, False
+        self.depth, self.told, self.again = 0, False, ""
         if key in wrapped and self._may_wrap(key):
             self.wrapper = []
             self._events.drop(source, SYNTAX)

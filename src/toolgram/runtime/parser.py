@@ -316,7 +316,7 @@ class Parser:
             if events.blanks:
                 self._held = events.blanks.pop()
             self._tailed = events.tail != ""
-        elif index is None:
+        elif index is None or stream.calls.again:
             return
         elif reader == "value" and _is_text(stream):
             self._way = _VALUE

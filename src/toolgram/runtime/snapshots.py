@@ -23,7 +23,7 @@ from toolgram.runtime.source import Source
 from toolgram.runtime.stream import RejectedValue, Stream, reader_of
 from toolgram.spec import TEXT
 
-VERSION = 9
+VERSION = 10
 _COUNT = range(2**31)
 _STATUSES = ("complete", "truncated", "malformed")
 
@@ -58,6 +58,9 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "key": calls.key,
         "read_on": calls.read_on,
         "opened": calls.opened,
+        "depth": calls.depth,
+        "told": calls.told,
+        "again": calls.again,
         "unclosed": calls.unclosed,
         "wrapper": None if calls.wrapper is None else "".join(calls.wrapper),
         "held": None if held is None else [event_to_dict(event) for event in held.events],
@@ -158,7 +161,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
-    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on", "opened", "unclosed", "wrapper")
+    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on", "opened", "unclosed", "wrapper", "depth")
     kinds = (
         _COUNT,
         (_COUNT, None),
@@ -170,9 +173,11 @@ def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) 
         bool,
         (bool, None),
         (str, None),
+        _COUNT,
     )
     calls.count, calls.index, calls.id, name, keys, calls.key, *rest = _fields(data, names, *kinds)
-    calls.read_on, calls.opened, calls.unclosed, wrapper = rest
+    calls.read_on, calls.opened, calls.unclosed, wrapper, calls.depth = rest
+    calls.told, calls.again = _fields(data, ("told", "again"), bool, str)
     calls.wrapper = None if wrapper is None else [wrapper] if wrapper else []
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
     if name is not None:

@@ -38,6 +38,7 @@ REJECTED: Final = "rejected"  # the trigger that a trace gives where a held regi
 _UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
 _READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # what has a reader of its own
 _ID_ACTIONS = frozenset({"call_id", "call_id_part"})
+_NAMING = ("name", "argument_key")
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
 
@@ -135,7 +136,7 @@ class Stream:
         if events.held is not None and not dest.held:
             events.commit()
         if dest.meaning == "value":
-            self._begin_value()
+            self._begin_value(trigger)
         elif self.island is not None and dest.meaning not in _READ_ALONE and isinstance(self.island, Envelope):
             self.reader = "envelope"
         else:
@@ -170,6 +171,8 @@ class Stream:
         calls, drop = self.calls, self.events.drop
         ended = self.ended or move.trigger == UNCLOSED or (self.stopped and not _UNCLOSED.isdisjoint(move.actions))
         for action in move.actions:
+            if action in _NAMING and (value.startswith(self.state.before) or self.program.holds_marker(value)):
+                self.events.note("stray_marker", value)
             if action == "name":
                 calls.begin_name(self._function(value.lstrip("\n")), text)
                 text = ""
@@ -223,8 +226,10 @@ class Stream:
         """The same where no reason was given: what only lacks its closers is taken as whole."""
         return self.closing == "" or self.ended
 
-    def _begin_value(self) -> None:
+    def _begin_value(self, trigger: str) -> None:
         """What comes next is the value of a tagged argument: of the type that the markers say, or that is declared."""
+        marker = self.program.literals.get(trigger, "")
+        self.calls.again = marker if marker in self.state.before else ""
         typed = self.state.typed
         types = self.calls.types(told=typed not in ("", "trimmed", "xml"))
         kind = value_kind(typed, "value_end" in self.state.row)

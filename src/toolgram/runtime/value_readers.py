@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from toolgram.compile import PASSED, StateProgram, Symbol
+from toolgram.compile import PASSED, STRAY, TERMINAL, StateProgram, Symbol
 from toolgram.expressions import Expression, FindMatch
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
@@ -64,6 +64,12 @@ _a_symbol = re.compile("()()").match  # finds one in any text
 def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
     """The value of a tagged argument: JSON by its type, streamed as soon as the type is certain."""
     state = stream.state
+    marker, stream.calls.again = stream.calls.again, ""
+    if marker and text.startswith(marker, pos):
+        _tell_marker(stream)
+    elif marker and not final and marker.startswith(text[pos:]):
+        stream.calls.again, stream.buffer = marker, text[pos:]
+        return WAIT
     if "value_end" in state.row:
         return _read_alone(stream, text, pos, final)
     value = cast(MarkedValue, stream.island)
@@ -76,8 +82,9 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
                 return pos
         if symbol is not None and not value.in_string and not symbol.trigger:
             stream.calls.opened = True
+            stream.calls.depth += 1
         elif symbol is not None and not value.in_string:
-            if symbol.kind != PASSED and _closes(stream, symbol, text, end):
+            if symbol.kind == TERMINAL and _closes(stream, symbol, text, end):
                 again = _closed_again(stream, symbol, text, end)
                 if again >= end:
                     return _end(stream, value, symbol, text, begin, end, again)
@@ -85,6 +92,8 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
             if argument and symbol.kind != PASSED and stream.calls.read_on == READ_ON:
                 stream.unexpected_input()  # of this call, or of the next one, which was not told from the value
                 return begin
+            if argument or symbol.kind == STRAY:
+                _keep_marker(stream, symbol, text, end)
             if symbol.kind == PASSED or symbol.trigger in state.looks:
                 stream.calls.read_on = max(stream.calls.read_on, READ_ON_IN_CALL if argument else READ_ON)
         if symbol is None and not value.in_string:
@@ -111,6 +120,28 @@ def _is_argument(stream: Stream, symbol: Symbol) -> bool:
     """Whether a marker in a value is the one with which an argument begins."""
     move = stream.state.row.get(symbol.trigger)
     return move is not None and move.dest.meaning == "argument_key"
+
+
+def _keep_marker(stream: Stream, symbol: Symbol, text: str, end: int) -> None:
+    """A marker that begins an argument, or closes this one, is text of the value. It is told, unless the value holds
+    what it closes, or is to close it."""
+    calls, look = stream.calls, stream.state.looks.get(symbol.trigger)
+    if symbol.special and stream.unmatched_ids is not None:
+        return
+    match = look.match(text, end) if look is not None and symbol.kind == TERMINAL else None
+    if match is not None and not stream.program.holds_marker("".join(filter(None, match.groups()))):
+        calls.depth += symbol.trigger in stream.state.opens
+    elif symbol.kind == STRAY and calls.depth:
+        calls.depth -= 1
+    else:
+        _tell_marker(stream)
+
+
+def _tell_marker(stream: Stream) -> None:
+    """Note once for each value that a marker is text of it."""
+    if not stream.calls.told:
+        stream.calls.told = True
+        stream.events.note("stray_marker", stream.calls.key)
 
 
 def _closes(stream: Stream, symbol: Symbol, text: str, end: int) -> bool:
@@ -172,6 +203,9 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
     return begin, end, state.symbols[group - 2] if group and group > 1 else None
 
 
+_ECHOED_OPENER = Symbol("", PASSED)
+
+
 def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
     """The same for a marker that counts only where the argument's key follows it, and what closes the key."""
     (opening,) = stream.state.literals
@@ -179,10 +213,15 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
     closed = again.row[again.symbols[0].trigger].dest
     wanted = opening + stream.calls.key + closed.literals[0]
     begin = text.find(wanted, pos)
+    before, behind = stream.state.around_key
+    opener = before + stream.calls.key + behind
+    opened = text.find(opener, pos, begin if begin >= 0 else len(text))
+    if opened >= 0:
+        return opened, opened + len(opener), _ECHOED_OPENER
     if begin >= 0:
         return begin, begin + len(opening), stream.state.symbols[0]
-    for begin in range(max(pos, len(text) - len(wanted) + 1), len(text)):
-        if wanted.startswith(text[begin:]):
+    for begin in range(max(pos, len(text) - max(len(wanted), len(opener)) + 1), len(text)):
+        if wanted.startswith(text[begin:]) or opener.startswith(text[begin:]):
             return begin, len(text), None
     return len(text), len(text), None
 
@@ -247,6 +286,8 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
     if cut or (unclosed and stream.calls.read_on) or not finish_value(stream, value):
         stream.unexpected_input()
         return begin
+    if stream.calls.depth and not unclosed:
+        _tell_marker(stream)
     _leave(stream, symbol.trigger, text[begin:end], symbol_why(symbol))
     if again > end:
         stream.events.drop(text[end:again], symbol_why(symbol))
@@ -293,7 +334,7 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
     while True:
         if closable and _in_quotes(value):
             begin, end, symbol = _closer_in_string(stream, cast("NotatedScanner", value), text, pos, final)
-            if symbol is not None and symbol.kind != PASSED and _closes(stream, symbol, text, end):
+            if symbol is not None and symbol.kind == TERMINAL and _closes(stream, symbol, text, end):
                 return _end_string(stream, cast("NotatedScanner", value), symbol, text, pos, begin, end)
             at = _take(stream, value, text, pos, begin if symbol is None else end)
             if symbol is None and at == begin < len(text):
@@ -329,6 +370,8 @@ def _end_alone(stream: Stream, value: Value, kinds: list[str]) -> None:
         stream.events.note(kind, stream.calls.key)
     if getattr(value, "odd", False):
         stream.events.note("unexpected_type", stream.calls.key)
+    if getattr(value, "stray", False):
+        _tell_marker(stream)
     if stream.calls.wrapper is not None:
         stream.calls.unwrap(take_pieces(stream.source.pieces))
     for name in getattr(value, "repeated", ()):

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from toolgram.call_ids import CallIds
-from toolgram.compile import PASSED, Program, StateProgram, Symbol
+from toolgram.compile import TERMINAL, Program, StateProgram, Symbol
 from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
 from toolgram.message import Message, Part, ToolCall
 from toolgram.parameters import DeclaredParameters, Parameters, Types, declared_parameters
@@ -307,7 +307,7 @@ class _Reading:
         """The JSON of a tagged value, and where it ends; None where it is not plain."""
         program, text, typed = self.whole_outputs.program, self.text, state.typed
         alone = "value_end" in state.row
-        if state.echo or program.unproven_types:
+        if state.echo or program.unproven_types or text.startswith(state.before, pos):
             return None, pos
         types: Types = None
         if declared is not None and (typed in ("", "trimmed", "xml") or key in declared.types):
@@ -349,7 +349,7 @@ class _Reading:
         if again is not None and again.end() > end:
             return False
         if look is None:
-            return symbol.kind != PASSED
+            return symbol.kind == TERMINAL
         move = state.row.get(symbol.trigger)
         found = look.match(self.text, end)
         if found is None or move is None or move.dest.meaning == "argument_key":

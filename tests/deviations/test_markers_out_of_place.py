@@ -1,0 +1,203 @@
+"""A marker that is missing, doubled, or changed places with the next one: no call is wrong and says nothing.
+
+Strategy: in the examples of every format, shipped and derived, each marker is left out in turn (with and without the
+blanks beside it), doubled, and swapped with the next one.  What comes out is right, or an anomaly tells, or the call is
+text.  Without tools, nobody can tell a name that ran into its neighbour from another name, so there only the values of
+arguments with their own names are looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import toolgram
+from tests.deviations.test_dropped_closers import called, doubled, is_part, tools_of
+from tests.deviations.test_every_format import examples_of
+from tests.properties.test_derived import NAMES as DERIVED
+from tests.properties.test_derived import derived
+from tests.streams import assert_same_however_split
+from toolgram.formats import Format
+
+SURE = 4  # characters: what is shorter stands in text and in code as well
+Calls = list[tuple[str, dict[str, Any]]]
+
+
+def outputs(fmt: Format) -> Iterator[tuple[str, str]]:
+    """The examples whose calls are complete, once more with their first call twice: their prefixes and texts."""
+    for prefix, text in dict.fromkeys([*examples_of(fmt), *doubled(fmt)]):
+        if all(call.status == "complete" for call in fmt.parse(text, prefix=prefix).tool_calls):
+            yield prefix, text
+
+
+def markers(fmt: Format, text: str) -> list[tuple[int, int]]:
+    """Where the markers of the format stand."""
+    texts = {text.strip() for text in fmt.program.literals.values()} | {*fmt.program.literals.values()}
+    sure = sorted((text for text in texts if len(text.strip()) >= SURE and not text.isalpha()), key=len, reverse=True)
+    return [found.span() for found in re.finditer("|".join(map(re.escape, sure)), text)] if sure else []
+
+
+def changed(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
+    """The text with each marker left out, doubled, and swapped with the next one."""
+    for at, (begin, end) in enumerate(spans):
+        before, behind = len(text[:begin].rstrip()), len(text) - len(text[end:].lstrip())
+        yield from {text[:begin] + text[end:], text[:before] + text[end:], text[:begin] + text[behind:]}
+        yield from {text[:end] + text[begin:], text[:behind] + text[begin:]}
+        for other, last in spans[at + 1 : at + 2]:
+            if text[begin:end] != text[other:last]:
+                yield text[:begin] + text[other:last] + text[end:other] + text[begin:end] + text[last:]
+
+
+def with_required(tools: list[Any], wanted: Calls) -> list[Any]:
+    """The tools, which require what all their calls have."""
+    for tool in tools:
+        function = tool["function"]
+        keys = [{*arguments} for name, arguments in wanted if name == function["name"]]
+        function["parameters"]["required"] = sorted(set.intersection(*keys))
+    return tools
+
+
+def is_right(found: Calls, wanted: Calls, declared: bool) -> bool:
+    """Whether the calls are some of those of the output. Undeclared, names may be others."""
+    if declared:
+        return is_part(found, wanted)
+    odd = [call for call in found if call not in wanted]
+    return not any((name, [*arguments]) == (each[0], [*each[1]]) for name, arguments in odd for each in wanted)
+
+
+def is_text(call: tuple[str, dict[str, Any]], text: str) -> bool:
+    """Whether the text holds all of a call."""
+    name, arguments = call
+    values = [value for value in arguments.values() if isinstance(value, str | int) and not isinstance(value, bool)]
+    return all(without_blanks(str(piece)) in text for piece in (name, *values))
+
+
+def without_blanks(text: str | None) -> str:
+    return "".join((text or "").split())
+
+
+def check(fmt: Format) -> int:
+    """Try all of them; how many there were."""
+    count = 0
+    for prefix, text in outputs(fmt):
+        whole = fmt.parse(text, prefix=prefix)
+        wanted = called(whole)
+        tools = with_required(tools_of(whole), wanted)
+        for broken in changed(text, markers(fmt, text)):
+            for declared in (tools, None):
+                message = fmt.parse(broken, declared, prefix=prefix)
+                count += 1
+                if message.anomalies:
+                    continue
+                found = called(message)
+                assert is_right(found, wanted, declared is not None), broken
+                said = without_blanks(message.content) + without_blanks(message.reasoning)
+                lost = [call for call in wanted if call not in found]
+                assert not declared or all(is_text(call, said) for call in lost), broken
+    return count
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_shipped(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    count = check(fmt)
+    assert count or not any(markers(fmt, text) for _, text in outputs(fmt))
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_derived(name: str) -> None:
+    check(derived(name)[0])
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_a_marker_in_a_value_is_told_however_it_is_split(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    for prefix, text in outputs(fmt):
+        for broken in changed(text, markers(fmt, text)):
+            if any(each.kind == "stray_marker" for each in fmt.parse(broken, prefix=prefix).anomalies):
+                assert_same_however_split(fmt, broken, prefix=prefix)
+
+
+CALL = "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>"
+
+
+def read(value: str) -> tuple[str, list[str]]:
+    """The value of an argument, and the anomalies."""
+    fmt = toolgram.get_format("qwen3_coder")
+    message = assert_same_however_split(fmt, CALL.format(value))
+    return json.loads(message.tool_calls[0].arguments)["a"], [each.kind for each in message.anomalies]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x\n</parameter>\nb>\n2",  # the next argument without its opening marker
+        "x</parameter> y",
+        "<parameter=\n</parameter> x",
+        ">\nx",  # what stands before the value, once more
+        "x\n<parameter=a>\n2",  # opened, and not closed
+    ],
+)
+def test_a_value_with_a_marker_out_of_place(value: str) -> None:
+    """It is text of the value, and is told."""
+    assert read(value) == (value, ["stray_marker"])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x\n</function>\n</tool_call>\nand on",
+        "<parameter of=b>\n2\n</parameter>\nand on",
+        "see <parameters> of </parameters>",
+        "if a > b:\n    <b>x</b>",
+        "> a\n> quote",
+    ],
+)
+def test_a_value_that_closes_what_it_opens(value: str) -> None:
+    assert read(value) == (value, [])
+
+
+def test_where_it_is_noticed() -> None:
+    text = CALL.format("x</parameter> y")
+    (anomaly,) = toolgram.get_format("qwen3_coder").parse(text).anomalies
+    assert (anomaly.kind, anomaly.start, anomaly.text, anomaly.call) == ("stray_marker", text.index("</"), "a", 0)
+
+
+def test_a_snapshot_remembers_it() -> None:
+    fmt, text = toolgram.get_format("qwen3_coder"), CALL.format("x\n<parameter=a>\n2")
+    for at in range(text.index("x"), len(text)):
+        parser = fmt.parser()
+        parser.feed(text[:at])
+        restored = fmt.restore(parser.snapshot())
+        restored.feed(text[at:])
+        restored.close()
+        kinds = [each.kind for each in (*parser.take_anomalies(), *restored.take_anomalies())]
+        assert kinds == ["stray_marker"], at
+
+
+def test_a_name_behind_its_marker_twice() -> None:
+    text = "<|tool_calls_section_begin|><|tool_call_begin|>functions.functions.f:0<|tool_call_argument_begin|>{}"
+    message = toolgram.get_format("kimi_k2").parse(text + "<|tool_call_end|><|tool_calls_section_end|>")
+    assert [each.kind for each in message.anomalies] == ["stray_marker"]
+
+
+def test_what_begins_an_element_and_is_none() -> None:
+    tag = "]<]minimax[>[<"
+    inside = f'{tag}invoke name="f">{tag}a>x{tag} y{tag}/a>{tag}/invoke>'
+    message = assert_same_however_split(
+        toolgram.get_format("minimax_m3"), f"{tag}tool_call>\n{inside}\n{tag}/tool_call>"
+    )
+    assert json.loads(message.tool_calls[0].arguments) == {"a": f"x{tag} y"}
+    assert [each.kind for each in message.anomalies] == ["stray_marker"]
+
+
+def test_an_element_inside_its_own_that_is_not_closed() -> None:
+    """Two calls would be one without the closing tag of the first argument: it says so."""
+    fmt, _ = derived("element_names")
+    call = "<find_city>\n<place>Oslo{}\n<limit>2</limit>\n</find_city>"
+    text = f"<use>{call.format('')}{call.format('</place>')}</use>"
+    assert [each.kind for each in assert_same_however_split(fmt, text).anomalies] == ["stray_marker"]
