@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -28,7 +28,9 @@ from toolgram.look_ahead import (
     openers_ahead,
     partial_pattern,
 )
-from toolgram.spec import END, TEXT, UNCLOSED, Literal, Run, Spec, is_json_trigger, without_repairs
+from toolgram.missed_markers import BRACKETS, find_unclosed
+from toolgram.missed_markers import FENCE as FENCE
+from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
 from toolgram.spec_data import dump_spec, load_spec
 
 _BLANK = r"[ \t\r\n]"
@@ -99,6 +101,7 @@ class StateProgram:
     opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes
     unclosed: frozenset[str] = frozenset()  # triggers before which a marker that closes the call was to come
     closed: bool = False  # the marker that closes the call has come
+    owed: frozenset[str] = frozenset()  # triggers of markers that each call has behind it, and that stay here
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:
@@ -185,7 +188,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
     special = {name: literals[name] for name in spec.special_tokens}
     closers = _closers(spec, states)
-    bare = _find_unclosed(spec, states, closers)
+    bare = find_unclosed(spec, states, closers)
     return Program(
         states[spec.initial],
         states[spec.final],
@@ -207,7 +210,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         frozenset(spec.unproven_types),
         frozenset(() if strict else spec.wrapped),
         markers := tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
-        tuple(marker.strip() for marker in markers if not _is_word(marker)),
+        tuple(marker.strip() for marker in markers if not _is_word(marker.strip())),
         spec.line_calls != "",
         spec.namespaced_names and not strict,
         bare,
@@ -215,7 +218,6 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
 
 
 DECLARED_NAME = "declared_name"
-_BRACKETS, FENCE = "}])", "```"
 
 
 def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol]:
@@ -240,87 +242,16 @@ def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol
         grown = {move.dest.name for name, move in moves if name in behind and move.trigger == "end_array"}
         inner = [(name, move) for name, move in markers if move.trigger not in states[spec.initial].row]
         grown |= {move.dest.name for name, move in inner if name in behind}
-    closers = {text: Symbol("", TERMINAL) for text in (*_BRACKETS, FENCE)}
+    closers = {text: Symbol("", TERMINAL) for text in (*BRACKETS, FENCE)}
     for state in states.values():
         if state.meaning == "value":
             symbols = list(zip(state.literals, state.symbols, strict=False))
             closers |= dict.fromkeys(_closers_of_value(state, symbols), Symbol("", TERMINAL))
     for name, move in markers:
         shape = spec.terminals[move.trigger]
-        if isinstance(shape, Literal) and shape.text not in _BRACKETS and (name in behind or move in calls):
+        if isinstance(shape, Literal) and shape.text not in BRACKETS and (name in behind or move in calls):
             closers[shape.text] = Symbol(move.trigger, TERMINAL, move.trigger in spec.special_tokens)
     return closers
-
-
-def _find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Collection[str]) -> frozenset[str]:
-    """See in which states behind a call a closing marker is still to come, and which triggers come instead of it. The
-    triggers that begin a call between such markers, and without them.
-
-    Only a marker that the format's own examples have is missed, and none that may stand in text, or end the turn.
-    """
-    initial = states[spec.initial]
-    said = spec.machine_dict.get("format", {}).get("canonical") or ()
-    texts = [spec.example, *(each.get("output", "") if isinstance(each, dict) else each for each in said)]
-    begins = {
-        trigger: move.dest
-        for trigger, move in initial.row.items()
-        if not move.repair
-        and not move.dest.loops
-        and not any(each.dest.meaning == "reasoning" for each in move.dest.row.values())
-    }
-    texts_of = {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
-    markers = [text for name, text in texts_of.items() if name in begins]
-    examples = [text for text in texts if isinstance(text, str) and any(marker in text for marker in markers)]
-    triggers = {
-        name
-        for name, text in texts_of.items()
-        if text in closers and text not in (*_BRACKETS, FENCE) and name not in {*(spec.stop or ()), *initial.row}
-        and examples and all(text in example for example in examples)
-    }  # fmt: skip
-    closed: list[StateProgram] = []
-    sure = [(opened, move) for opened in begins.values() for move in opened.row.values() if not move.repair]
-    ways = {(move.trigger, move.dest.name) for opened, move in sure if move.dest is not opened}
-    for state in _behind_calls(states, triggers):
-        owed = {trigger for trigger in triggers & state.row.keys() if state.row[trigger].dest is not state}
-        if not owed or state.loops or UNCLOSED in state.row:
-            continue
-        inner = {trigger for trigger, move in state.row.items() if (trigger, move.dest.name) in ways}
-        inner |= {  # what the examples have more often than what closes all of it
-            name
-            for name in texts_of.keys() & state.row.keys()
-            if any(text.count(texts_of[name]) > max(text.count(texts_of[each]) for each in owed) for text in examples)
-        }
-        inner |= {  # what separates calls: behind it the next one begins as the first one does behind the marker
-            trigger
-            for trigger, move in state.row.items()
-            if not move.repair and trigger not in initial.row and _ways(move.dest) and _ways(move.dest) <= ways
-        }
-        others = {trigger for trigger, move in state.row.items() if move.dest is not state}
-        others -= {name for name, text in texts_of.items() if text in closers}
-        state.unclosed = frozenset(others - (inner - {TEXT, END, *(spec.stop or ())}))
-        closed += (state.row[trigger].dest for trigger in owed)
-    moves = [move for state in states.values() for move in state.row.values() if "end_call" in move.actions]
-    entered = {move.dest.name for move in moves if move.trigger not in texts_of}
-    for state in closed:
-        state.closed = not state.unclosed and state.name not in entered
-    inside = {trigger for opened in begins.values() for trigger, move in opened.row.items() if move.dest is not opened}
-    return frozenset(inside & initial.row.keys() - {TEXT, END, *(spec.stop or ())})
-
-
-def _ways(state: StateProgram) -> set[tuple[str, str]]:
-    """The triggers that leave a state, and where to."""
-    return {(trigger, move.dest.name) for trigger, move in state.row.items() if move.dest is not state}
-
-
-def _behind_calls(states: Mapping[str, StateProgram], closing: Collection[str]) -> list[StateProgram]:
-    """The states behind a complete call, and behind markers that close it."""
-    moves = [(name, move) for name, state in states.items() for move in state.row.values()]
-    behind: set[str] = set()
-    grown = {move.dest.name for _, move in moves if "end_call" in move.actions}
-    while grown - behind:
-        behind |= grown
-        grown = {move.dest.name for name, move in moves if name in behind and move.trigger in ("end_array", *closing)}
-    return [states[name] for name in sorted(behind)]
 
 
 def _closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:
@@ -421,7 +352,7 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
 
 def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], home: StateProgram) -> None:
     """The expressions of a tagged value: over its text, to the marker that ends it, or what may become one."""
-    brackets = _CLOSING_BRACKETS if state.typed == "notated" else ""
+    brackets = _CLOSINGBRACKETS if state.typed == "notated" else ""
     ends = _ends_of_value(spec, state, symbols, _LINE_END, brackets)
     line_ends = {"\n" for end in ends.whole if end.whole.startswith("\n")}
     firsts = "".join(sorted({text[0] for text, _ in symbols} | line_ends))
@@ -470,7 +401,7 @@ class _EndsOfValue(NamedTuple):
 
 _NO_WORD = "(?![A-Za-z0-9_-])"
 _LINE_END = "\n?"
-_CLOSING_BRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{_MOST_BLANKS}}}+){{0,16}}+"
+_CLOSINGBRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{_MOST_BLANKS}}}+){{0,16}}+"
 
 
 def _ends_of_value(

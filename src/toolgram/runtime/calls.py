@@ -42,6 +42,7 @@ class Calls:
         "keys",
         "name",
         "opened",
+        "owed",
         "read_on",
         "start",
         "told",
@@ -70,6 +71,7 @@ class Calls:
         self.wrapper: list[str] | None = None
         # The last call is complete, and its closing marker has not come; None where no marker has opened it.
         self.unclosed: bool | None = False
+        self.owed: frozenset[str] = frozenset()  # triggers of other markers behind it that have not come
 
     @property
     def names(self) -> frozenset[str]:

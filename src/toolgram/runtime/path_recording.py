@@ -344,7 +344,8 @@ class _Recorder:
             name,
             made_id,
             # A way out ends the call, which says anew whether one is behind.
-            json.dumps({**most.end, "calls": None, "call": None, "behind_call": None, "unclosed": None}),
+            json.dumps({**most.end, "calls": None, "call": None, "behind_call": None, "unclosed": None, "owed": None}),
+            calls.owed,
         )
 
     def _context_calls(self) -> int:

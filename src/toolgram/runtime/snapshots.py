@@ -62,6 +62,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "told": calls.told,
         "again": calls.again,
         "unclosed": calls.unclosed,
+        "owed": sorted(calls.owed),
         "wrapper": None if calls.wrapper is None else "".join(calls.wrapper),
         "held": None if held is None else [event_to_dict(event) for event in held.events],
         "origin": None if held is None else held.origin.name,
@@ -177,7 +178,8 @@ def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) 
     )
     calls.count, calls.index, calls.id, name, keys, calls.key, *rest = _fields(data, names, *kinds)
     calls.read_on, calls.opened, calls.unclosed, wrapper, calls.depth = rest
-    calls.told, calls.again = _fields(data, ("told", "again"), bool, str)
+    calls.told, calls.again, owed = _fields(data, ("told", "again", "owed"), bool, str, list)
+    calls.owed = frozenset(checked(owed, *[str] * len(owed)))
     calls.wrapper = None if wrapper is None else [wrapper] if wrapper else []
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
     if name is not None:

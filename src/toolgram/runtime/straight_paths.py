@@ -60,6 +60,7 @@ class Path:
     name: int = 0  # the groups of the name
     id: int = 0  # and the id
     leaves: str = ""  # what a continuation depends on behind it, but for the number of calls
+    owed: frozenset[str] = frozenset()  # what the last call that it ends has not had behind it
     exits: list[Path] = field(default_factory=list)
 
     @property
@@ -88,6 +89,7 @@ class Path:
             elif kind == "end":
                 if calls.unclosed is not None:
                     calls.unclosed = second == "complete"
+                    calls.owed = self.owed
                 out.append(ToolCallEnd(base + first, second, source))
             else:
                 out.append(Note(first, found[self.id] if second is None else second))
@@ -142,7 +144,7 @@ class StraightPaths:
             return NO_PATH
         if stream.closing is not None or stream.source.prefix_characters or stream.calls.id is not None:
             return NO_PATH
-        if stream.calls.unclosed and symbol.trigger in stream.state.unclosed:
+        if stream.calls.owed or (stream.calls.unclosed and symbol.trigger in stream.state.unclosed):
             return NO_PATH
         if self.entries is None:
             move = stream.state.row.get(symbol.trigger)

@@ -109,8 +109,10 @@ class Stream:
             value = text if value is None else value
             text = text[self.source.skip_prefix(0, len(text)) :]
             prompted = not text  # the prompt has written all of it
-        dest = move.dest
-        if trigger in state.unclosed and self.calls.unclosed and events.held is None:
+        dest, calls = move.dest, self.calls
+        if events.held is None and (
+            (trigger in state.unclosed and calls.unclosed) or (calls.owed and self._lacks(move))
+        ):
             self._note_unclosed()
         if dest.held and events.held is None:
             if state.loops:
@@ -130,6 +132,8 @@ class Stream:
             events.drop(text, why)
         elif prompted and events.held is None:
             events.make_seam()
+        if dest.owed and "end_call" in move.actions and calls.unclosed is not None:
+            calls.owed = dest.owed - {trigger}
         if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
             self.assumed = trigger in self.program.stop or self.calls.count > 0
         self.state = dest
@@ -192,7 +196,7 @@ class Stream:
                 if ended and calls.index is not None:
                     self.events.note("unclosed_value", calls.key)
             elif action == UNCLOSED_ENVELOPE:
-                if ended and calls.index is not None:
+                if ended and (calls.index is not None or calls.unclosed):
                     self.events.note(UNCLOSED_ENVELOPE, "")
             elif action == "unclosed_arguments":
                 self._close_arguments()
@@ -250,7 +254,7 @@ class Stream:
         """Text has come in a state that text leaves."""
         move = self.state.row[TEXT]
         if move.dest is not self.state:
-            if TEXT in self.state.unclosed and self.calls.unclosed:
+            if (TEXT in self.state.unclosed and self.calls.unclosed) or (self.calls.owed and self.state.owed):
                 self._note_unclosed()
             if self.trace:
                 self._tell(TEXT, move.dest)
@@ -261,8 +265,15 @@ class Stream:
 
     def _note_unclosed(self) -> None:
         """A marker that closes the last call has not come."""
-        self.calls.unclosed = False
+        self.calls.unclosed, self.calls.owed = False, frozenset()
         self.events.note(UNCLOSED_ENVELOPE, "")
+
+    def _lacks(self, move: Move) -> bool:
+        """Whether a marker that each call has behind it does not come before this transition."""
+        calls = self.calls
+        if move.trigger in calls.owed:
+            calls.owed -= {move.trigger}
+        return bool(calls.owed and self.state.owed) and move.dest is not self.state
 
     # --- what does not fit ----------------------------------------------------------------------------------------
 
