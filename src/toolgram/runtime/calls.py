@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
 # What a value was read on behind: the beginning of an argument, or what closes a call or begins one.
 READ_ON_IN_CALL, READ_ON = 1, 2
+NOTHING_OWED: frozenset[str] = frozenset()
 
 
 class Calls:
@@ -71,7 +72,7 @@ class Calls:
         self.wrapper: list[str] | None = None
         # The last call is complete, and its closing marker has not come; None where no marker has opened it.
         self.unclosed: bool | None = False
-        self.owed: frozenset[str] = frozenset()  # triggers of other markers behind it that have not come
+        self.owed = NOTHING_OWED  # triggers of other markers behind it that have not come
 
     @property
     def names(self) -> frozenset[str]:

@@ -28,7 +28,7 @@ from toolgram.islands import Island, OpenBrackets, value_island, value_kind
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
-from toolgram.runtime.calls import Calls
+from toolgram.runtime.calls import NOTHING_OWED, Calls
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, EventBuffer, HeldRegion
 from toolgram.runtime.source import Source
 from toolgram.spec import TEXT, UNCLOSED
@@ -265,7 +265,7 @@ class Stream:
 
     def _note_unclosed(self) -> None:
         """A marker that closes the last call has not come."""
-        self.calls.unclosed, self.calls.owed = False, frozenset()
+        self.calls.unclosed, self.calls.owed = False, NOTHING_OWED
         self.events.note(UNCLOSED_ENVELOPE, "")
 
     def _lacks(self, move: Move) -> bool:
