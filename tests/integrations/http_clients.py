@@ -46,10 +46,11 @@ class Ask:
 class Clients:
     """The official clients of one server."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, patience: float = 60) -> None:
         address = f"http://127.0.0.1:{port}"
-        self.openai = openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=60)
-        self.anthropic = anthropic.AsyncAnthropic(base_url=address, api_key="none", max_retries=0, timeout=60)
+        options: dict[str, Any] = {"api_key": "none", "max_retries": 0, "timeout": patience}
+        self.openai = openai.AsyncOpenAI(base_url=f"{address}/v1", **options)
+        self.anthropic = anthropic.AsyncAnthropic(base_url=address, **options)
 
     async def close(self) -> None:
         """Let go of the connections."""

@@ -11,6 +11,8 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from tests.integrations.http_clients import Clients
 from tests.integrations.http_matrix import Model, Trial
@@ -30,6 +32,9 @@ def make_model(shape: Shape, folder: Path) -> Model:
     tokenizer = real_tokenizer(
         shape.tokenizer, shape.added, shape.special, shape.eos, shape.template_text(), shape.merges
     )
+    if shape.response_template:
+        tokenizer.response_template = _response_template(shape.response_template)
+    tokenizer.init_kwargs.update(shape.files)
     tokenizer.save_pretrained(folder)
     config = {
         "architectures": ["LlamaForCausalLM"],
@@ -43,22 +48,39 @@ def make_model(shape: Shape, folder: Path) -> Model:
         "max_position_embeddings": 131072,
         "dtype": "float32",
         "eos_token_id": tokenizer.eos_token_id,
-    }
+    } | shape.model
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (folder / "scripts.json").write_text("[]", encoding="utf-8")
     return Model(shape, tokenizer, folder)
 
 
+def _response_template(kind: str) -> Any:
+    """The one that transformers has for this type of model, for a tokenizer whose files have none."""
+    from transformers.cli.serving.utils import get_response_template
+
+    return get_response_template(None, SimpleNamespace(config=SimpleNamespace(model_type=kind)))
+
+
 OURS, THEIRS, PLAIN = "toolgram", "vLLM", "plain"  # whose parsers a server has
 
 
-def arguments(shape: Shape, way: str) -> list[str] | None:
-    """The flags of a server; None where vLLM has no parsers for the model."""
+def servers(shape: Shape, way: str) -> dict[str, list[str]]:
+    """The flags of each server of a model, by the server's name; with vLLM's own parsers, of one for each pair."""
     if way == PLAIN:
-        return []
-    tools, reasoning = (shape.parser, shape.parser) if way == OURS else shape.theirs
+        return {f"{way} {shape.name}": []}
+    if way == OURS:
+        return {f"{way} {shape.name}": _flags(shape.parser, shape.parser)}
+    return {f"{way} {shape.name} {called(pair)}": _flags(*pair) for pair in (shape.theirs, *shape.others) if pair[0]}
+
+
+def called(pair: tuple[str, str | None]) -> str:
+    """A pair of parsers, as the page has it."""
+    return " + ".join(f"`{each}`" for each in pair if each)
+
+
+def _flags(tools: str, reasoning: str | None) -> list[str]:
     given = ["--enable-auto-tool-choice", "--tool-call-parser", tools]
-    return given + (["--reasoning-parser", reasoning] if reasoning else []) if tools else None
+    return given + (["--reasoning-parser", reasoning] if reasoning else [])
 
 
 class Fleet:
@@ -70,18 +92,10 @@ class Fleet:
         configurations = []
         for model in models:
             for way in ways:
-                given = arguments(model.shape, way)
-                if given is None:
-                    continue
-                name = f"{way} {model.shape.name}"
-                configurations.append(
-                    {
-                        "name": name,
-                        "folder": str(model.folder),
-                        "arguments": given,
-                        "may_fail": way == THEIRS,
-                    }
-                )
+                for name, given in servers(model.shape, way).items():
+                    configurations.append(
+                        {"name": name, "folder": str(model.folder), "arguments": given, "may_fail": way == THEIRS}
+                    )
         self.servers = len(configurations)
         self.plan = scratch / "servers.json"
         self.plan.write_text(json.dumps(configurations), encoding="utf-8")
@@ -117,9 +131,9 @@ class Fleet:
         """The log of the servers."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    async def try_all(self, name: str, trials: Sequence[Trial]) -> list[tuple[Trial, Heard]]:
-        """The answers of one server to these."""
-        clients = Clients(self.ports[name])
+    async def try_all(self, name: str, trials: Sequence[Trial], patience: float = 60) -> list[tuple[Trial, Heard]]:
+        """The answers of one server to these; `patience` is the seconds that a client waits for each."""
+        clients = Clients(self.ports[name], patience)
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def one(trial: Trial) -> tuple[Trial, Heard]:

@@ -137,7 +137,8 @@ class Model:
         """Thinking unset, on and off, where the template knows of it."""
         found: dict[str, dict[str, Any]] = {"unset": {}}
         if self.shape.reasons and self.shape.switch in self.shape.template_text():
-            found |= {"on": {self.shape.switch: True}, "off": {self.shape.switch: False}}
+            for word, value in (("on", True), ("off", False)):
+                found[word] = {self.shape.switch: value, **self.shape.told.get(word, {})}
         return found
 
     def written(self, turn: Turn, tools: Any, template: dict[str, Any]) -> str | None:

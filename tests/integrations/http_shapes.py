@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 import toolgram
-from tests.integrations.cases import TOOLS, can_reason
+from tests.integrations.cases import TOOLS
 from tests.integrations.writers import WRITERS, Call, Turn, can_write
 from tests.properties.selection import ALL, seed
 from toolgram.names import KINDS, known_names
@@ -48,7 +48,12 @@ class Shape:
     template: str = ""  # a file of TEMPLATES; "" for a plain one
     tokenizer: str = "llama3"
     theirs: tuple[str, str | None] = ("", None)  # vLLM's own parsers: tools, reasoning
+    others: tuple[tuple[str, str | None], ...] = ()  # more pairs that vLLM has for such models
+    model: dict[str, Any] = field(default_factory=dict)  # what its config.json says besides
+    files: dict[str, str] = field(default_factory=dict)  # and its tokenizer_config.json
+    response_template: str = ""  # the type of model whose response template the tokenizer has; "" for none
     switch: str = "enable_thinking"  # the template's word for thinking on and off, where it has one
+    told: dict[str, dict[str, Any]] = field(default_factory=dict)  # what requests say besides, thinking on and off
     whole: Callable[[Turn], str] | None = None  # writes a turn with its reasoning, where a prompt says nothing of it
     can_write: Callable[[Turn], bool] = lambda turn: True  # whether the notation has room for a turn
     thinks: bool = False  # with `whole`, whether it has reasoning
@@ -186,6 +191,8 @@ REAL = (
         "Qwen-Qwen3-0.6B",
         "qwen",
         ("hermes", "qwen3"),
+        (("hf", "hf"),),
+        response_template="qwen3",
         merges=None,
     ),
     Shape(
@@ -211,6 +218,7 @@ REAL = (
         "Qwen-QwQ-32B",
         "qwen",
         ("hermes", "deepseek_r1"),
+        (("hermes", "holo2"),),
     ),
     Shape(
         "GLM-4.6",
@@ -316,12 +324,43 @@ REAL = (
     ),
 )
 
-_THEIRS: dict[str, tuple[str, str | None]] = {  # where the names are others, or another reasoning parser is meant
-    "deepseek_r1": ("hermes", "deepseek_r1"),
-    "deepseek_v31": ("deepseek_v31", "deepseek_v3"),
-    "granite_3": ("granite", "granite"),
-    "lfm2": ("lfm2", "qwen3"),
-    "qwen3_coder": ("qwen3_coder", "qwen3"),
+_COHERE = {"architectures": ["Cohere2ForCausalLM"], "model_type": "cohere2"}
+_EFFORT = {"on": {"reasoning_effort": "high"}, "off": {"reasoning_effort": "no_think"}}
+# What vLLM's own parsers want of a model: fields of its shape. The pair of parsers is named where the table of names
+# has another, or none that reads its thoughts.
+_FOR_THEIRS: dict[str, dict[str, Any]] = {
+    "cohere_command3": {"model": _COHERE},
+    "cohere_command4": {"model": _COHERE},
+    "deepseek_r1": {"theirs": ("hermes", "deepseek_r1"), "others": (("hermes", "olmo3"),), "merges": None},
+    "deepseek_v31": {"theirs": ("deepseek_v31", "deepseek_v3")},
+    "deepseek_v32": {"theirs": ("deepseek_v32", "deepseek_v3")},
+    "dots": {"theirs": ("dots", "qwen3")},
+    "gpt_oss": {"theirs": ("", None)},
+    "granite_3": {"theirs": ("granite", "granite_thinking_parser")},
+    "hermes": {"others": (("granite4", "qwen3"),)},
+    "hy_v3": {"files": {"token_suffix": ":opensource"}, "told": _EFFORT},
+    "hy_v4": {"files": {"token_suffix": ":6124c78e"}, "told": _EFFORT},
+    "internlm2": {"theirs": ("internlm", "qwen3")},
+    "lfm2": {"theirs": ("lfm2", "qwen3")},
+    "llama4_pythonic": {"others": (("pythonic", None),)},
+    "minicpm5": {"theirs": ("minicpm5", "qwen3")},
+    "qwen3_coder": {
+        "theirs": ("qwen3_coder", "qwen3"),
+        "others": (
+            ("qwen3_coder", "granite_thinking_parser"),
+            ("qwen3_coder", "minicpmv"),
+            ("step3p5", "step3p5"),
+        ),
+    },
+}
+_TOKENS = {"deepseek_v31": "think>", "k2_horizon": "ifm|"}  # texts of a format that its models have as tokens
+_MORE_TOKENS = {"poolside_v1": ("<assistant>",)}  # and such that no answer has
+NOT_ASKED = {  # parsers of vLLM's that nothing here is asked of, and why
+    "beam": "reads a response template that only the files of its checkpoint have",
+    "granite": "reads the thoughts of Granite 3.2, which stand in words",
+    "minimax_m2_append_think": "leaves thoughts in the content, and is meant to",
+    "openai": "reads nothing: models of the type gpt_oss get a reader of the ids of OpenAI's own vocabulary",
+    "openai_gptoss": "is the same case",
 }
 
 
@@ -337,14 +376,12 @@ _AROUND_MESSAGES = {  # where each part of a turn is a message: what is between 
 }
 
 
-def _theirs(name: str) -> tuple[str, str | None]:
+def _theirs(name: str, thinks: bool) -> tuple[str, str | None]:
     """vLLM's own parsers of a shipped format, as the table of names has them."""
-    if name in _THEIRS:
-        return _THEIRS[name]
     entry = known_names().entries.get(name)
     tools, reasoning = (entry.parsers["vllm", kind] for kind in KINDS) if entry else ((), ())
     own = next((each for each in tools if each == name), next(iter(tools), ""))
-    return own, (next(iter(reasoning), None) if can_reason(name) else None)
+    return own, (next(iter(reasoning), None) if thinks else None)
 
 
 def shipped() -> tuple[Shape, ...]:
@@ -359,6 +396,8 @@ def _named(name: str) -> Shape:
     thinks = writer is not None and any(fmt.parse(output, TOOLS, prefix).reasoning for prefix, output in pairs)
     begun = next((prefix for prefix, _ in pairs if prefix), "")  # by the prompt of a model that thinks
     specials = tuple(fmt.program.special.values())
+    specials += tuple(text for text in fmt.program.literals.values() if name in _TOKENS and _TOKENS[name] in text)
+    specials += _MORE_TOKENS.get(name, ())
     if name not in _siblings():  # nearly every model that writes <think> has it as a token; siblings spell it
         literals = fmt.program.literals.values()
         specials = (*specials, *(text for text in _THINK if text in literals))
@@ -370,7 +409,7 @@ def _named(name: str) -> Shape:
         "<|im_end|>",
         tuple(text for text in specials if text.startswith(("<", "["))),
         _QWEN,
-        theirs=_theirs(name),
+        **{"theirs": _theirs(name, thinks), **_FOR_THEIRS.get(name, {})},
         examples=tuple(prefix + output for prefix, output in pairs),
         whole=writer,
         can_write=partial(can_write, name),

@@ -11,15 +11,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.integrations.http_fleet import OURS, THEIRS, Fleet, make_models
+from tests.integrations.http_fleet import OURS, THEIRS, Fleet, called, make_models
 from tests.integrations.http_matrix import Model, Trial, wrong
-from tests.integrations.http_shapes import shapes
+from tests.integrations.http_shapes import NOT_ASKED, Shape, shapes
 from tests.integrations.vllm_heard import Heard
 
 RESULTS = Path(__file__).with_name("http_results.json")
@@ -27,6 +28,13 @@ BEGIN, END = "<!-- http table: written by `make vllm-http-table` -->", "<!-- end
 TOLD = 3  # kinds of mistakes in a cell
 PROBLEMS = 2  # of each kind
 SKIPS = "without a thought, "  # before the kind of request, where the model was free to think and did not
+_ERRORS = {
+    "error: APIConnectionError": "the connection breaks",
+    "error: APIError": "the stream ends with an error",
+    "error: APITimeoutError": "no answer in ten minutes",
+    "error: ValueError": "events that do not fit together",
+}
+PATIENCE = 600  # seconds: an answer that a long one holds up is late, not wrong
 AT_A_TIME = 8  # models whose servers run at once
 
 
@@ -85,50 +93,105 @@ def try_models(models: Sequence[Model], scratch: Path, given: argparse.Namespace
     rows: dict[str, dict[str, Any]] = {model.shape.name: {} for model in models}
     with Fleet(models, scratch, (OURS, THEIRS) if given.theirs else (OURS,)) as fleet:
         for server, error in fleet.failed.items():
-            way, _, name = server.partition(" ")
             print(f"{server}: did not start: {error}", flush=True)
-            rows[name][way] = {"failed": error.partition("(")[0]}
+            _put(rows, server, {"failed": error})
         for server in fleet.ports:
-            way, _, name = server.partition(" ")
+            name = server.split(" ")[1]
             wanted = [trial for trial in trials[name] if trial.kind.startswith(given.only)]
-            tally = Tally(asyncio.run(fleet.try_all(server, wanted)), fleet.models[name].specials)
+            tally = Tally(asyncio.run(fleet.try_all(server, wanted, PATIENCE)), fleet.models[name].specials)
             tally.report(server, given.show)
-            rows[name][way] = tally.row()
+            _put(rows, server, tally.row())
         if given.log:
             with given.log.open("a", encoding="utf-8") as log:
                 log.write(fleet.said())
-    for model in models:
-        rows[model.shape.name]["flags"] = [each for each in model.shape.theirs if each]
     return rows
 
 
+def _put(rows: dict[str, dict[str, Any]], server: str, row: dict[str, Any]) -> None:
+    """A server's row among those of its model: toolgram's, or that of a pair of vLLM's parsers."""
+    way, name, *pair = server.split(" ", 2)
+    if pair:
+        rows[name].setdefault(way, {})[pair[0]] = row
+    else:
+        rows[name][way] = row
+
+
 def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """toolgram, and vLLM's own parsers beside it, as Markdown."""
+    """toolgram, and each pair of vLLM's own parsers beside it, as Markdown; the sums; and what is missing."""
     lines = [
         "| model | requests | toolgram wrong | vLLM's parsers | wrong | without a thought | kinds of the others |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, row in rows.items():
-        ours, theirs = row["toolgram"], row.get("vLLM")
+        ours = row[OURS]
         mine = str(ours["wrong"]) + (f" ({ours['skipped']}; {_kinds(ours)})" if ours["wrong"] else "")
-        flags = " + ".join(f"`{each}`" for each in row["flags"])
-        if theirs is None:
-            rest = f"{flags}, not asked | - | - | -" if flags else "none | - | - | -"
-        elif "failed" in theirs:
-            missing = theirs["failed"] == "ImportError"
-            rest = f"{flags} | - | - | {'needs a package more' if missing else 'does not start with this tokenizer'}"
-        else:
-            rest = f"{flags} | {theirs['wrong']} | {theirs['skipped']} | {_kinds(theirs)}"
-        lines.append(f"| {name} | {ours['asked']} | {mine} | {rest} |")
-    return "\n".join(lines) + "\n"
+        for pair, theirs in row.get(THEIRS, {"none": {}}).items():
+            rest = f"{theirs['wrong']} | {theirs['skipped']} | {_kinds(theirs)}" if "wrong" in theirs else "- | - | -"
+            lines.append(f"| {name} | {ours['asked']} | {mine} | {pair} | {rest} |")
+    return "\n".join([*lines, "", *_sums(rows)]) + "\n"
+
+
+def _sums(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """How many were asked and wrong, and which of vLLM's parsers were not."""
+    ours = [row[OURS] for row in rows.values()]
+    theirs = [each for row in rows.values() for each in row.get(THEIRS, {}).values() if "wrong" in each]
+    wrong, skipped = sum(each["wrong"] for each in theirs), sum(each["skipped"] for each in theirs)
+    asked = {
+        kind: {pair[place] for shape in shapes(tuple(rows)) for pair in _heard(shape, rows[shape.name])}
+        for place, kind in enumerate(("tool", "reasoning"))
+    }
+    said = [
+        f"toolgram: {sum(each['wrong'] for each in ours)} of {sum(each['asked'] for each in ours):,} answers wrong. "
+        f"vLLM's own parsers, {len(theirs)} pairs: {wrong:,} of {sum(each['asked'] for each in theirs):,}, "
+        f"{skipped:,} of them without a thought.",
+        "",
+    ]
+    for kind, parsers in _registered().items():
+        same = [f"`{name}` is `{first}`" for first, *names in parsers.values() for name in names]
+        known = {name for names in parsers.values() for name in names if asked[kind] & set(names)}
+        missing = sorted({name for names in parsers.values() for name in names} - known)
+        said.append(
+            f"* Of vLLM's {sum(map(len, parsers.values()))} {kind} parsers, {len(known)} were asked. Under two names: "
+            f"{', '.join(same)}. Not asked: "
+            + ("; ".join(f"`{name}`, which {NOT_ASKED.get(name, 'has no row yet')}" for name in missing) or "none")
+            + "."
+        )
+    return said
+
+
+def _heard(shape: Shape, row: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """The pairs of vLLM's parsers that this model was asked of."""
+    return [pair for pair in (shape.theirs, *shape.others) if "wrong" in row.get(THEIRS, {}).get(called(pair), {})]
+
+
+def _registered() -> dict[str, dict[Any, list[str]]]:
+    """vLLM's own parsers of both kinds: the names of each class."""
+    from vllm.reasoning import ReasoningParserManager
+    from vllm.tool_parsers import ToolParserManager
+
+    found: dict[str, dict[Any, list[str]]] = {"tool": {}, "reasoning": {}}
+    for kind, names, get in (
+        ("tool", ToolParserManager.list_registered(), ToolParserManager.get_tool_parser),
+        ("reasoning", ReasoningParserManager.list_registered(), ReasoningParserManager.get_reasoning_parser),
+    ):
+        for name in sorted(names):
+            if not name.startswith("toolgram"):
+                found[kind].setdefault(get(name), []).append(name)
+    return found
 
 
 def _kinds(row: Mapping[str, Any]) -> str:
     """What was wrong, by kind of request, in one cell."""
     kinds = [each for each in row["kinds"] if not each[0].startswith(SKIPS)]
-    parts = [f"{kind} {number} ({', '.join(problems)})" for kind, number, problems in kinds[:TOLD]]
+    parts = [f"{kind} {number}: {_words(problems)}" for kind, number, problems in kinds[:TOLD]]
     rest = sum(number for _, number, _ in kinds[TOLD:])
-    return "; ".join(parts + ([f"{rest} of other kinds"] if rest else [])) or "none"
+    return "; ".join(parts + ([f"{rest} more"] if rest else [])) or "none"
+
+
+def _words(problems: Sequence[str]) -> str:
+    """What was wrong, each once, and errors of the clients in plain words."""
+    each = [_ERRORS.get(one, one) for problem in problems for one in problem.split(", ")]
+    return ", ".join(dict.fromkeys(re.sub(r"^error: \w+ (\d+)$", r"HTTP \1", one) for one in each))
 
 
 def main() -> None:
