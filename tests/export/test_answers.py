@@ -11,7 +11,7 @@ import pytest
 import toolgram
 from tests.export.engines import Xgrammar, vocabulary
 from tests.integrations.cases import TOOLS, TURNS
-from tests.integrations.writers import WRITERS, can_write
+from tests.integrations.writers import WRITERS, Turn, can_write
 from tests.properties.selection import every_format
 from toolgram.formats import Format
 
@@ -40,3 +40,17 @@ def test_no_answer_is_refused_where_calls_are_free(name: str, parallel: bool) ->
         if turn.label in SAID and can_write(name, turn):
             text = without_stop(fmt, WRITERS[name](turn))
             assert engine.accepts(made, text), (turn.label, text)
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("effort", ["think", "think_fast", "think_faster"])
+def test_a_thought_may_end_as_the_prompt_began_it(effort: str, choice: str) -> None:
+    """The prompts of K2-Horizon begin a thought in one of three ways, by the effort that is asked for."""
+    fmt = toolgram.get_format("k2_horizon")
+    turn = Turn("", reasoning="They want the weather.", calls=(("get_weather", {"city": "Paris"}),))
+    text = without_stop(fmt, WRITERS["k2_horizon"](turn)).replace("ifm|think>", f"ifm|{effort}>")
+    begun = f"<ifm|{effort}>"
+    assert text.startswith(begun)
+    engine = Xgrammar(vocabulary())
+    made = engine.compile("structural_tag", fmt.export("structural_tag", TOOLS, choice, prefix=begun).text)
+    assert engine.accepts(made, text.removeprefix(begun))
