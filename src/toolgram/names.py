@@ -99,18 +99,20 @@ def chosen(name: str, shipped: Sequence[str]) -> Choice:
 
 
 def for_model(model: str, shipped: Sequence[str]) -> Choice | None:
-    """The format of the model of this id, by the longest text that begins a part of the id; None where none does.
+    """The format of the model of this id, by the longest text that begins a word of it; None where none does.
 
-    Ids have a dash, a dot or a slash in them.
+    Ids have a dash, a dot or a slash in them. Of a path, or an id with an owner, the last name with such a text counts:
+    what stands before it is a folder, an owner, or another model.
     """
     if model.replace("_", "").isalnum():
         return None  # the name of a format, or meant as one
-    identity = model[:_MOST].lower().replace("_", "-")
-    found: tuple[str, str] | None = None
-    for text, name in _patterns(known_names(), shipped).items():
-        if (found is None or len(text) > len(found[0])) and re.search(rf"(?:^|[^a-z0-9]){re.escape(text)}", identity):
-            found = text, name
-    return Choice(found[1], f"{found[0]!r} in the id of the model") if found else None
+    patterns = _patterns(known_names(), shipped)
+    for name in reversed(re.split(r"[/\\]", model[-_MOST:].lower().replace("_", "-"))):
+        fitting = (text for text in patterns if re.search(rf"(?:^|[^a-z0-9]){re.escape(text)}", name))
+        found = max(fitting, key=len, default="")
+        if found:
+            return Choice(patterns[found], f"{found!r} in the id of the model")
+    return None
 
 
 def of_server(server: str, name: str, shipped: Sequence[str]) -> str | None:
