@@ -593,7 +593,7 @@ def _split(label: Expr) -> tuple[str, Expr]:
 
 def _run(shape: Run, seen: str) -> Expr:
     """A run without meaning (such as a counter), of the kind of characters that was observed."""
-    among = "0123456789" if seen.isdigit() else WORD
+    among = "0123456789" if seen.isdigit() else WORD + "."[: "." in seen]
     first, rest = characters_of(shape.first, among), characters_of(rest_of(shape), among)
     most = min(shape.most, 3 if seen.isdigit() else 40)
     return Chars(first, rest, most)

@@ -70,10 +70,10 @@ def observe_paths(fmt: Format) -> ObservedPaths:
     seen: set[Edge] = set()
     for prefix, output, tools in canonical_outputs(fmt):
         before: Edge | None = None
-        steps = list(_walk(fmt, prefix, output, tools, paths))
+        begun, steps = _walk(fmt, prefix, output, tools, paths)
         paths.outputs.append((state_after(fmt, prefix)[0], steps))
         for edge in steps:
-            key = (edge.source, BEGIN)
+            key = (edge.source, begun)
             if before is not None:
                 paths.pairs.add((before.trigger, edge.trigger))
                 key = (before.dest, before.trigger)
@@ -144,7 +144,8 @@ class _Seen:
     dest: str
 
 
-def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: ObservedPaths) -> Iterator[Edge]:
+def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: ObservedPaths) -> tuple[str, list[Edge]]:
+    """The steps of an output, and the marker that the prompt had written whole before it; BEGIN for none."""
     reader = _Reader(fmt.spec, output, paths)
     offset = -1
     steps: list[_Seen] = []
@@ -158,7 +159,14 @@ def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: Observ
         parser.feed(character)
     offset = len(output)
     parser.close()
-    yield from reader.edges(_committed(fmt.spec, steps))
+    begun, left = BEGIN, state_after(fmt, prefix)[1]
+    taken = _committed(fmt.spec, steps)
+    while taken and left:  # the end of the prompt was held, as it may have begun a longer marker
+        shape = fmt.spec.terminals.get(taken[0].trigger)
+        if not (isinstance(shape, Literal) and left.startswith(shape.text)):
+            break
+        begun, left = taken.pop(0).trigger, left.removeprefix(shape.text)
+    return begun, list(reader.edges(taken))
 
 
 def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
