@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ class TestFiles:
         assert message.content == "Adding."
         assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == [("add", {"a": 3})]
         report = places[2].read_text(encoding="utf-8")
-        assert report.startswith("hermes: derived")
+        assert report.startswith("hermes: the format hermes, which ships")
         assert all(line == line.rstrip() for line in report.splitlines())
 
     def test_written_with_the_report_printed(self, hermes: Path, tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ class TestReport:
         told = run(hermes, "--report").stdout
         fmt = toolgram.derive_format(HERMES, name="hermes")
         assert fmt.report is not None
-        kept = toolgram.Format(fmt.spec, fmt.machine_text, DeriveReport(None, probes=fmt.report.probes))
+        kept = toolgram.Format(fmt.spec, fmt.machine_text, replace(fmt.report, analysis=None))
         monkeypatch.setattr(toolgram, "derive_format", lambda *_, **__: kept)
         assert run(hermes, "--report").stdout == told
 

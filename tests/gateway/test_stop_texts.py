@@ -50,4 +50,4 @@ def test_an_answer_is_cut_here(kind: str, more: int) -> None:
     assert said["usage"]["prompt_tokens"] == (11 if more < 50 else 0)
     if kind == "mlx":
         assert script.bodies[0]["model"] == "default_model"
-        assert script.bodies[0]["stop"] == ["<|im_end|>"]
+        assert script.bodies[0]["stop"] == ["<|endoftext|>", "<|im_end|>"]  # those of the family

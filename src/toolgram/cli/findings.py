@@ -51,6 +51,7 @@ def _verdict(name: str, report: DeriveReport) -> Iterator[Text]:
     yield Text.assemble((spelled_out(name), "bold"), ": ", how)
     if report.why:
         yield Text(f"  {on_one_line(report.why)}")
+    yield from (Text(f"  not taken: {on_one_line(each)}", FAINT) for each in report.asked)
     total = len(report.probes)
     yield Text(f"  {total - len(report.failed)} of {total} probes came back", "green" if report.ok else "red")
 

@@ -18,11 +18,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from toolgram.derive.adapting import named, with_prompt
 from toolgram.derive.analysis import analyse
 from toolgram.derive.budget import SECONDS, look, within
 from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
+from toolgram.derive.family import find_family
 from toolgram.derive.isolated import derive_apart
-from toolgram.derive.keeping import as_data, from_data, load, save, shipped_format
+from toolgram.derive.keeping import as_data, from_data, load, save
 from toolgram.derive.known import known_for
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.recognising import recognise
@@ -84,6 +86,7 @@ def derive_format(
             derive = _apart if isolate else _bounded
             own_name = name or f"derived_{key[:8]}"
             fmt = derive(chat_template, tokens, own_name, chat_template_kwargs, seconds)
+            fmt = named(fmt, name) if name else fmt
             if path:
                 save(path, fmt)
         with _lock:
@@ -135,21 +138,28 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
     began = time.perf_counter()
     result = analyse(template, tokens.bos_token, tokens.eos_token, kwargs)
     report = ReportBuilder(result, warnings=list(result.report.warnings))
-    look("writing the two files")
-    fmt = _synthesised(result, name, tokens, report)
-    look("compiling the derived format")
-    _ = fmt.program
-    report.probes = probe(fmt, result)
-    fmt = _known(result, fmt, report)
-    doubtful = report.failed or {*find_unexplained(result, report)} - {*find_refused(result)} or _wraps_text(result)
-    if report.shipped is None and result.prints_calls == "yes" and doubtful:
-        fmt = _recognised(ChatTemplate(template, tokens.bos_token, tokens.eos_token, kwargs), result, fmt, report)
+    fmt = _of_family(result, tokens, report)
+    if fmt is None:
+        look("writing the two files")
+        fmt = _synthesised(result, name, tokens, report)
+        look("compiling the derived format")
+        _ = fmt.program
+        report.probes = probe(fmt, result)
+        fmt = _known(result, fmt, report)
+        if report.shipped is None and result.prints_calls == "yes" and _is_doubtful(result, report):
+            fmt = _recognised(ChatTemplate(template, tokens.bos_token, tokens.eos_token, kwargs), result, fmt, report)
     if result.example and not fmt.parse(result.example).tool_calls:
         report.warnings.append(f"the template tells of calls like {result.example!r}, which is not how it prints them")
     report.unexplained += find_unexplained(result, report)
     for failed in report.failed:
         report.warnings.append(f"{failed.case} ({failed.prompt}): {failed.problem}")
     return Format(fmt.spec, fmt.machine_text, report.report(time.perf_counter() - began))
+
+
+def _is_doubtful(result: DiffAnalysisResult, report: ReportBuilder) -> bool:
+    """Whether the analysis may have missed how something is written, and not only that it is."""
+    left_open = {*find_unexplained(result, report)} - {*find_refused(result)}
+    return bool(report.failed or left_open) or _wraps_text(result)
 
 
 def _wraps_text(result: DiffAnalysisResult) -> bool:
@@ -179,12 +189,28 @@ def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: 
     return Format(builder.spec(), builder.machine())
 
 
+def _of_family(result: DiffAnalysisResult, tokens: Tokens, report: ReportBuilder) -> Format | None:
+    """The shipped format of the template's family, where one is told by its calls and the analysis leaves nothing open
+    that it does not explain."""
+    if known_for(result) is not None:
+        return None
+    family = find_family(result, tokens)
+    report.asked = family.said
+    report.probes = family.probes
+    if family.fmt is None or _is_doubtful(result, report):
+        report.probes = []
+        return None
+    report.shipped = family.fmt.name
+    report.why = "the template writes its calls, and it reads every message that the template writes"
+    return family.fmt
+
+
 def _known(result: DiffAnalysisResult, fmt: Format, report: ReportBuilder) -> Format:
     """The shipped format that knows more, where there is one and it reads no less."""
     row = known_for(result)
     if row is None or row.name not in format_names():
         return fmt
-    shipped = shipped_format(row.name, result.prompts["unset"].opened)
+    shipped = with_prompt(row.name, result.prompts["unset"].opened)
     probes = probe(shipped, result)
     if passed(probes) < passed(report.probes):
         report.warnings.append(f"{row.name} seemed to fit and reads less of the template's own messages")
@@ -199,13 +225,13 @@ def _recognised(template: ChatTemplate, result: DiffAnalysisResult, fmt: Format,
     if found is None:
         return fmt
     name = found.name
-    report.shipped, report.probes = name, found.probes
+    report.shipped, report.probes, report.asked = name, found.probes, []
     report.why = "it reads every message that the template renders, which the analysis did not explain"
     report.unexplained.clear()
     result.report.unexplained.clear()  # warnings tell of them
     if found.lost:
         report.unexplained.append(found.lost)
-    return shipped_format(name, result.prompts["unset"].opened)
+    return with_prompt(name, result.prompts["unset"].opened)
 
 
 def _insist(fmt: Format) -> None:

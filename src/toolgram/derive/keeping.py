@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from toolgram.derive.adapting import Behind, adapted, behind_of, named
 from toolgram.derive.report import DeriveReport, Found, Probe
 from toolgram.derive.result import MarkerRegistry
-from toolgram.formats import Format, get_format, grammar_home
+from toolgram.formats import Format, grammar_home
 from toolgram.spec_cache import readers_hash
 from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
 
@@ -27,7 +28,8 @@ def as_data(fmt: Format) -> dict[str, Any]:
         "code": readers_hash(),
         "spec": dump_spec(fmt.spec) if report.shipped is None else None,
         "shipped": report.shipped,
-        "generation_prompt": fmt.generation_prompt,
+        "behind": asdict(behind_of(fmt, report.shipped)) if report.shipped else None,
+        "name": fmt.name,
         "why": report.why,
         "machine": fmt.machine_text,
         "probes": [[each.case, each.prompt, each.output, each.problem] for each in report.probes],
@@ -35,6 +37,7 @@ def as_data(fmt: Format) -> dict[str, Any]:
         "unexplained": report.unexplained,
         "found": report.found.to_dict(),
         "seconds": report.seconds,
+        "asked": report.asked,
     }
 
 
@@ -52,18 +55,22 @@ def from_data(data: Mapping[str, Any]) -> Format | None:
             tuple(data["unexplained"]),
             Found(**{**data["found"], "markers": MarkerRegistry(**data["found"]["markers"])}),
             float(data["seconds"]),
+            tuple(data["asked"]),
         )
         if report.shipped:
-            return shipped_format(report.shipped, str(data["generation_prompt"]), report)
+            around = data["behind"]
+            prompt, start, end = (str(around[key]) for key in ("generation_prompt", "turn_start", "turn_end"))
+            shipped = adapted(
+                report.shipped, Behind(prompt, start, end, tuple(around["ends"]), tuple(around["special"]))
+            )
+            if shipped is None:
+                return None
+            shipped = named(shipped, str(data["name"]))
+            return Format(shipped.spec, shipped.machine_text, report)
         spec = replace(load_spec(data["spec"]), import_paths=(str(grammar_home()),))
         return Format(spec, data["machine"], report)
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-
-
-def shipped_format(name: str, generation_prompt: str, report: DeriveReport | None = None) -> Format:
-    """The shipped format of this name, behind the template's own generation prompt."""
-    return Format(replace(get_format(name).spec, generation_prompt=generation_prompt), report=report)
 
 
 def save(path: Path, fmt: Format) -> None:

@@ -52,9 +52,9 @@ class Found:
 class DeriveReport:
     """How a format was derived. `shipped` names the shipped format that was chosen, where one was, and `why` says why.
 
-    `found` is what was found out, `unexplained` what was not. `analysis` has every finding with the renderings that
-    show it; it is None where the format came from a cache on disk or from a process of its own. `seconds` is what the
-    derivation took.
+    `asked` says of shipped formats whose markers the template writes why they were not taken. `found` is what was found
+    out, `unexplained` what was not. `analysis` has every finding with the renderings that show it; it is None where the
+    format came from a cache on disk or from a process of its own. `seconds` is what the derivation took.
     """
 
     analysis: DiffAnalysisResult | None
@@ -65,6 +65,7 @@ class DeriveReport:
     unexplained: tuple[str, ...] = ()
     found: Found = Found()
     seconds: float = 0.0
+    asked: tuple[str, ...] = ()
 
     @property
     def failed(self) -> tuple[Probe, ...]:
@@ -82,6 +83,7 @@ class DeriveReport:
             "ok": self.ok,
             "shipped": self.shipped,
             "why": self.why,
+            "asked": list(self.asked),
             "found": self.found.to_dict(),
             "unexplained": list(self.unexplained),
             "warnings": list(self.warnings),
@@ -102,6 +104,7 @@ class DeriveReport:
         yield f"probes     {len(self.probes) - len(self.failed)} of {len(self.probes)} came back"
         listed = [("unexplained", each) for each in self.unexplained]
         listed += [("failed", f"{each.case} ({each.prompt}): {each.problem}") for each in self.failed]
+        listed += [("not taken", each) for each in self.asked]
         told = {text for _, text in listed}
         listed += [("warning", each) for each in self.warnings if each not in told]
         for kind, text in listed:
@@ -118,6 +121,7 @@ class ReportBuilder:
     probes: list[Probe] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
     @property
     def failed(self) -> list[Probe]:
@@ -127,7 +131,8 @@ class ReportBuilder:
     def report(self, seconds: float) -> DeriveReport:
         """What there is to say, once the format is derived."""
         told = tuple(self.probes), tuple(self.warnings), tuple(self.unexplained)
-        return DeriveReport(self.analysis, self.shipped, self.why, *told, found_of(self.analysis), seconds)
+        found = found_of(self.analysis)
+        return DeriveReport(self.analysis, self.shipped, self.why, *told, found, seconds, tuple(self.asked))
 
 
 def _between(mode: str, pair: tuple[str, str]) -> str:

@@ -33,6 +33,21 @@ def thinks_first(result: DiffAnalysisResult) -> bool:
     )
 
 
+def turn_ends(result: DiffAnalysisResult, tokens: Tokens) -> list[str]:
+    """The tokens that end a turn: those of the tokenizer, and those with which the template ends one."""
+    texts = [tokens.eos_token, *tokens.ends]
+    for end in (result.turn_end, result.turn_end_after_calls):
+        found = markers_of(end)
+        texts += [*found[:1], *(marker for marker in found[1:] if found[0].count("<") > 1 and marker[0] == "<")]
+    texts = [text.strip() for text in texts]
+    return [text for text in dict.fromkeys(texts) if text and not _WORDY.match(text)]
+
+
+def turn_blanks(result: DiffAnalysisResult) -> tuple[str, str]:
+    """The blanks with which the text of a turn begins, and those before the token that ends it."""
+    return result.turn_start, result.turn_end[: len(result.turn_end) - len(result.turn_end.lstrip())]
+
+
 class TextSkeleton:
     """Adds the text states to a format; `finish` joins them with the calls that were added in between."""
 
@@ -90,20 +105,12 @@ class TextSkeleton:
 
     def _ends(self, result: DiffAnalysisResult, tokens: Tokens) -> None:
         """The tokens that end a turn, where the output still has them: dropped wherever text may stand."""
-        if result.turn_start:
-            self.builder.about["turn_start"] = result.turn_start
-        texts = [tokens.eos_token, *tokens.ends]
-        for end in (result.turn_end, result.turn_end_after_calls):
-            found = markers_of(end)
-            texts += [*found[:1], *(marker for marker in found[1:] if found[0].count("<") > 1 and marker[0] == "<")]
-            blanks = end[: len(end) - len(end.lstrip())]
-            if blanks and end is result.turn_end:
-                self.builder.about["turn_end"] = blanks
+        for key, blanks in zip(("turn_start", "turn_end"), turn_blanks(result), strict=True):
+            if blanks:
+                self.builder.about[key] = blanks
         self._breaks(result)
         taken = {shape.text for shape in self.builder.terminals.values() if isinstance(shape, Literal)}
-        for text in dict.fromkeys(text.strip() for text in texts):
-            if text and not _WORDY.match(text) and text not in taken:
-                self.ends.append(self.builder.literal("TURN_END", text))
+        self.ends = [self.builder.literal("TURN_END", text) for text in turn_ends(result, tokens) if text not in taken]
         if self.ends:
             self.builder.about["stop"] = self.ends
 

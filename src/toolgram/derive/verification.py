@@ -79,16 +79,19 @@ TOOLS = [tool_of(call) for call in (_CITY, _NONE, _NESTED, _CODE)]
 
 def probe(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
     """Write and read all messages that the template can print. Costs a few milliseconds."""
-    found: list[Probe] = []
-    for case, prompt in _cases(result):
-        look(f"probing the derived format ({case.name})")
+    return list(probes(fmt, result))
+
+
+def probes(fmt: Format, result: DiffAnalysisResult, more: Sequence[Case] = ()) -> Iterator[Probe]:
+    """The same one by one, with `more` messages behind."""
+    for case, prompt in (*_cases(result), *((case, "unset") for case in more)):
+        look(f"probing the format ({case.name})")
         case = _as_written(result, case)
         try:
             output = _cut(result, continuation(result, case.content, case.reasoning, case.calls, prompt), case)
         except NotExpressible:
             continue
-        found.append(Probe(case.name, prompt, output, _problem(fmt, result.prompts[prompt].tail, output, case)))
-    return found
+        yield Probe(case.name, prompt, output, _problem(fmt, result.prompts[prompt].tail, output, case))
 
 
 _SHOWN = ("reasoning, content and a call", "content and a call", "two calls", "one call", "reasoning and content")

@@ -1,0 +1,123 @@
+"""The shipped format of a family is taken for a template that writes its calls, and its recoveries apply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import toolgram
+from tests.derive.test_shapes import calls_of, report_of
+from toolgram.derive import family
+from toolgram.derive.analysis import analyse
+from toolgram.derive.family import Near, find_family, near_formats
+from toolgram.derive.result import Tokens
+from toolgram.derive.text_skeleton import turn_ends
+
+END = "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+HEAD = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.content }}"
+EACH = "{% for c in m.tool_calls %}@{% endfor %}"
+JSON = '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments|tojson }}}'
+HERMES = HEAD + EACH.replace("@", f"<tool_call>\n{JSON}\n</tool_call>") + END
+OTHER_BLANKS = HEAD + EACH.replace("@", f"<tool_call>{JSON.replace(': ', ':')}</tool_call>") + END
+OTHER_TAGS = HEAD + EACH.replace("@", f"<my_call>{JSON}</my_call>") + END
+MISTRAL = (
+    HEAD + "{% if m.tool_calls %}" + EACH.replace("@", "[TOOL_CALLS]{{ c.function.name }}[ARGS]"
+    "{{ c.function.arguments|tojson }}") + "{% endif %}" + END
+)  # fmt: skip
+KIMI_CALL = (
+    "<|tool_call_begin|>functions.{{ c.function.name }}:{{ loop.index0 }}<|tool_call_argument_begin|>"
+    "{{ c.function.arguments|tojson }}<|tool_call_end|>"
+)
+KIMI = (
+    HEAD + "{% if m.tool_calls %}<|tool_calls_section_begin|>" + EACH.replace("@", KIMI_CALL)
+    + "<|tool_calls_section_end|>{% endif %}" + END
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("template", "shipped", "habit"),
+    [
+        (HERMES, "hermes", "<function=f>\n<parameter=a>\nx\n</parameter>\n</function>"),
+        (OTHER_BLANKS, "hermes", "<function=f>\n<parameter=a>\nx\n</parameter>\n</function>"),
+        (MISTRAL, "mistral_v11", '[TOOL_CALLS][{"name": "f", "arguments": {"a": "x"}}]'),
+        (
+            KIMI,
+            "kimi_k2",
+            '<|tool_call_begin|>f:0<|tool_call_argument_begin|>{"a": "x"}<|tool_call_end|><|tool_calls_section_end|>',
+        ),
+    ],
+)
+def test_what_only_the_family_does_is_read(template: str, shipped: str, habit: str) -> None:
+    fmt = toolgram.derive_format(template)
+    report = report_of(fmt)
+    assert report.shipped == shipped
+    assert report.ok, str(report)
+    assert f"the shipped format {shipped}: the template writes its calls" in str(report)
+    assert calls_of(fmt.parse(habit)) == [("f", {"a": "x"})]
+
+
+def test_the_template_is_kept() -> None:
+    """Its prompt, and the token that ends its turns, which the shipped format does not know."""
+    fmt = toolgram.derive_format(HERMES, eos_token="<|finis|>", name="mine")
+    assert (fmt.name, report_of(fmt).shipped) == ("mine", "hermes")
+    for end in ("<|end|>", "<|finis|>", "<|im_end|>"):
+        assert fmt.parse(f"Hello.{end}").content == "Hello."
+    assert toolgram.get_format("hermes").parse("Hello.<|end|>").content == "Hello.<|end|>"
+
+
+def test_no_format_is_near_without_its_markers() -> None:
+    result = analyse(OTHER_TAGS, "", "", None)
+    assert near_formats(result, turn_ends(result, Tokens())) == []
+    report = report_of(toolgram.derive_format(OTHER_TAGS))
+    assert (report.shipped, report.asked) == (None, ())
+
+
+def test_one_that_reads_otherwise_is_not_taken() -> None:
+    """An answer in tags of its own, which Hermes takes for text."""
+    tagged = HERMES.replace("{{ m.content if m.content }}", "{% if m.content %}<say>{{ m.content }}</say>{% endif %}")
+    fmt = toolgram.derive_format(tagged)
+    report = report_of(fmt)
+    assert report.shipped is None
+    assert report.asked[0].startswith("hermes, which has the markers of its calls: content")
+    assert "not taken:" in str(report)
+    assert report.to_dict()["asked"] == list(report.asked)
+    assert fmt.parse("<say>Hello.</say>").content == "Hello."
+
+
+def test_a_form_that_is_read_by_a_repair_only_is_not_recognised() -> None:
+    """Calls without the outer tag are a habit of models; here the template writes them."""
+    call = (
+        "<function={{ c.function.name }}>\n{% for k, v in c.function.arguments.items() %}<parameter={{ k }}>\n"
+        "{{ v if v is string else v|tojson }}\n</parameter>\n{% endfor %}</function>"
+    )
+    report = report_of(toolgram.derive_format(HEAD + EACH.replace("@", call) + END))
+    assert report.shipped is None
+    assert any("by a repair, unusual_form" in each for each in report.asked)
+
+
+def test_the_order_in_which_formats_are_asked() -> None:
+    exact, blanks, known_end = Near("a", 2, 1, 3, False), Near("b", 1, 1, 9, False), Near("c", 1, 0, 1, True)
+    other = Near("d", 0, 0, 9, False)
+    assert sorted([other, exact, blanks, known_end], key=lambda each: each.rank) == [known_end, exact, blanks, other]
+    assert replace(exact, names=4).rank < exact.rank < replace(exact, other_prompt=True).rank
+
+
+def test_where_two_are_level_none_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = analyse(HERMES, "", "", None)
+    assert find_family(result, Tokens()).fmt is not None
+    level = [Near("hermes", 2, 0, 1, False), Near("deepseek_r1", 2, 0, 1, False)]
+    monkeypatch.setattr(family, "near_formats", lambda *_: level)
+    found = find_family(result, Tokens())
+    assert found.fmt is None
+    assert found.said == ["hermes and deepseek_r1, as they read all that it writes alike"]
+
+
+def test_the_files_are_only_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearness asks for texts; formats are loaded for what is near only."""
+    result = analyse(HERMES, "", "", None)
+    asked: list[str] = []
+    monkeypatch.setattr(family, "adapted", lambda name, behind: asked.append(name))
+    find_family(result, Tokens())
+    assert asked
+    assert set(asked) < {"hermes", "deepseek_r1", "ernie45", "kimi_vl", "qwen3_coder", "mimo", "glm45", "glm47"}
