@@ -9,15 +9,17 @@ that no closing bracket follows, a quote until it is seen what follows, an escap
 reading only:
 
 * a comma before a closing bracket, and one that is missing before a string that is a key, or between items,
-* a colon twice,
+* a colon twice, the opening brace of an object twice, and then the closing one,
+* the closing quote of a key twice before a colon,
 * comments: `// ...`, `# ...`, `/* ... */`,
-* strings in single quotes, keys without quotes, the words of Python, `NaN` and `Infinity` (as strings),
+* strings in single quotes, keys without quotes or without the first one, the words of Python, `NaN` and `Infinity` (as
+  strings),
 * a backslash that begins no escape of JSON,
 * a quote inside a string: one ends the string only where `,`, `:`, a closing bracket, a quote or the end follows.
   The end is that of the output, or a marker of the format (`end_string`). A short comment without quotes is a blank.
 
-What has several is broken as before: a quote inside a key, and two strings with nothing between them, where a quote
-may be one too many.
+What has several is broken as before: a quote inside a key; two strings with nothing between them, where a quote may be
+one too many; a colon that is missing, which may be the last character of the key.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from toolgram.islands import checked
 from toolgram.islands.json_values import (
     AFTER_ITEM,
     AFTER_MEMBER,
+    COLON,
     FIRST_ITEM,
     FIRST_KEY,
     ITEM,
@@ -62,8 +65,8 @@ WORDS = {
 }
 
 # What is being read.
-PLAIN, CLOSING, REMARK, ESCAPE, WORD, SLASH, LINE, BLOCK, STAR = _MODES = (
-    "plain", "closing", "remark", "escape", "word", "slash", "line", "block", "star",
+PLAIN, CLOSING, REMARK, ESCAPE, WORD, SURPLUS, SLASH, LINE, BLOCK, STAR = _MODES = (
+    "plain", "closing", "remark", "escape", "word", "surplus", "slash", "line", "block", "star",
 )  # fmt: skip
 
 
@@ -74,7 +77,7 @@ class JsonRepairer:
     `note` a repair that was made, and `broken` says that the character does not fit.
     """
 
-    __slots__ = ("_comma", "_held", "_mode", "_quote", "_tight", "broken", "note", "out")
+    __slots__ = ("_comma", "_doubled", "_held", "_mode", "_quote", "_tight", "broken", "note", "out")
 
     def __init__(self, quote: str = '"') -> None:
         self._mode = PLAIN
@@ -82,6 +85,7 @@ class JsonRepairer:
         self._comma = ""  # a comma, and the blanks behind it
         self._quote = quote  # of the open string
         self._tight = False  # the last character closed one
+        self._doubled: list[int] = []  # depths of objects whose opening brace stands there twice
         self.out = ""
         self.note = ""
         self.broken = False
@@ -123,10 +127,22 @@ class JsonRepairer:
         if state >= SCALARS and not self._comma and character in _IN_NUMBER:
             return self._write(character)
         state = _place(scanner)
+        if self._doubled and len(scanner.stack) < self._doubled[-1]:  # the last of them has just been closed
+            self._doubled.pop()
+            if character == "}":
+                self.note = character
+                return True
         if self._comma:
             return self._behind_comma(character, state)
+        if state == COLON and tight and character in "\"'":
+            self._mode, self._held = SURPLUS, character
+            return True
         if state in (AFTER_ITEM, AFTER_MEMBER):
             return self._break() if tight and character in "\"'" else self._behind_value(character, state)
+        if state == FIRST_KEY and character == "{" and len(scanner.stack) not in self._doubled[-1:]:
+            self._doubled.append(len(scanner.stack))
+            self.note = character
+            return True
         if state in (KEY, FIRST_KEY):
             return self._key(character)
         if state in (MEMBER_VALUE, ITEM, FIRST_ITEM):
@@ -146,7 +162,7 @@ class JsonRepairer:
             self.note, self._comma = self._comma, ""
             return False
         if character == ",":
-            return self._break()
+            return self._break()  # something may be missing between them
         if state == AFTER_MEMBER and not (character in "\"'_$" or character.isalpha()):
             self._write("")  # no key: what follows may stand behind an object that is not closed
             return False
@@ -170,6 +186,16 @@ class JsonRepairer:
         if character.isalpha() or character in "_$":
             return self._word_begins(character)
         return self._write(character)
+
+    def _surplus(self, character: str, scanner: JsonScanner) -> bool:
+        """Behind a quote that follows the one of a key: only the colon shows that it is one too many."""
+        if character in _BLANKS and len(self._held) <= MOST_BLANKS:
+            self._held += character
+            return True
+        if character != ":":
+            return self._break()
+        self._decided(self._held[1:], self._held[0])
+        return False
 
     def _value(self, character: str, state: int) -> bool:
         if character == ":" and state == MEMBER_VALUE:
@@ -205,6 +231,9 @@ class JsonRepairer:
                 return self._break()
             self._held += character
             return True
+        if is_key and character in "\"'" and word[-1] not in _BLANKS:  # of which the first is missing
+            self._mode, self._held, self.note = PLAIN, "", word
+            return self._write(f'"{word}"')
         if is_key:  # only the colon shows that it is one
             if character in _BLANKS and len(word) < MAX_WORD:
                 self._held += character
@@ -345,18 +374,22 @@ class JsonRepairer:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return [self._mode, self._held, self._comma, self._quote]
+        return [self._mode, self._held, self._comma, self._quote, self._doubled]
 
     @classmethod
     def load(cls, data: Any) -> JsonRepairer:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        mode, held, comma, quote = checked(data, _MODES, str, str, ('"', "'"))
+        mode, held, comma, quote, doubled = checked(data, _MODES, str, str, ('"', "'"), list)
         repairer = cls()
+        if not all(type(depth) is int and depth > 0 for depth in doubled) or doubled != sorted({*doubled}):
+            raise ValueError("no repair of JSON")
+        repairer._doubled = doubled
         repairer._mode, repairer._held, repairer._comma, repairer._quote = mode, held, comma, quote
-        fits = bool(held) == (mode in (CLOSING, REMARK, ESCAPE, WORD)) and (not comma or comma[0] == ",")
+        fits = bool(held) == (mode in (CLOSING, REMARK, ESCAPE, WORD, SURPLUS)) and (not comma or comma[0] == ",")
         fits &= len(held) <= (MAX_REMARK + 1 if mode == REMARK else MOST_BLANKS + 1) and len(comma) <= MOST_BLANKS + 1
         fits &= mode != ESCAPE or (held[:2] in ("\\", "\\u") and not held[2:].strip(_HEX_DIGITS) and len(held) < 6)
         fits &= mode != CLOSING or (held[0] == quote and not held[1:].strip(_BLANKS))
+        fits &= mode != SURPLUS or (held[0] in "\"'" and not held[1:].strip(_BLANKS))
         fits &= mode != REMARK or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("/", "#"))
         if not fits:
             raise ValueError("no repair of JSON")
@@ -382,6 +415,7 @@ _READERS: dict[str, Callable[[JsonRepairer, str, JsonScanner], bool]] = {
     REMARK: JsonRepairer._remark,
     ESCAPE: JsonRepairer._escape,
     WORD: JsonRepairer._word,
+    SURPLUS: JsonRepairer._surplus,
     SLASH: JsonRepairer._slash,
     LINE: JsonRepairer._line,
     BLOCK: JsonRepairer._block,

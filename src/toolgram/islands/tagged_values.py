@@ -260,12 +260,15 @@ class TaggedValue:
         if self._escapes == "?":
             match = _OPENERS(text)
             begin = match.end() if match else 0
-            if begin < len(text):
-                self._escapes = "\\" if text[begin] == "\\" else ""
-                if self._escapes:
+            if begin < len(text) and text[begin] != "\\":
+                self._escapes = ""
+            elif begin < len(text):
+                self.out, self.tail = "", 0
+                end = self._scan(text[:begin]) if begin else 0
+                if end == begin and self._mode != BROKEN:
+                    self._escapes = "\\"
                     self.repairs.append(REPAIRED)
-                    self.out, self.tail = "", 0
-                    return self._scan(text[:begin]) if begin else 0
+                return end
         if not self._escapes.startswith("\\"):
             return self._scan(text)
         begin = min(begin, self._scan(text[:begin])) if begin else 0

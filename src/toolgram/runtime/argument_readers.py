@@ -14,7 +14,7 @@ from toolgram.runtime.stream import WAIT, Stream, symbol_why
 if TYPE_CHECKING:
     from toolgram.islands.json_strings import JsonStringScanner
 
-REPAIRABLE = "'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
+REPAIRABLE = "{'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
 JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
 
 

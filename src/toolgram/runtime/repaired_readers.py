@@ -11,7 +11,7 @@ import re
 
 from toolgram.compile import FENCE
 from toolgram.islands import Island
-from toolgram.islands.held_text import add_piece
+from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import (
     AFTER_ITEM,
@@ -26,7 +26,9 @@ from toolgram.islands.json_values import (
 from toolgram.islands.literal_repairs import LiteralScanner
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
+from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream
+from toolgram.spec import UNCLOSED
 
 _opening_fence = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{\"'])").match
 _opening_begun = re.compile(r"(?:`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64})\Z").match
@@ -125,6 +127,8 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
         add_piece(source.transcoding, text[pos])
     if repairer.note:
         stream.events.note("repaired_json", repairer.note)
+    if reader == "envelope" and repairer.idle and repairer.out:
+        _drop_left_out(stream, taken)
     if repairer.broken:
         stream.reader, scanner.repairer = reader, None
         stream.unexpected_input()
@@ -136,6 +140,21 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     if end == pos:
         source.prefix_characters += skipped  # it is still to be read
     return end
+
+
+def _drop_left_out(stream: Stream, taken: bool) -> None:
+    """Behind the arguments: what the repairer has left out before the present character belongs to the call, whatever
+    follows it."""
+    envelope, source = stream.island, stream.source
+    certain = stream.events.held is None and not source.unconfirmed and not source.prefix_characters
+    if not isinstance(envelope, Envelope) or not certain or UNCLOSED not in stream.state.row:
+        return
+    read = take_pieces(source.transcoding or [])
+    end = len(read) - taken
+    if end > 0:
+        stream.events.drop(envelope.source + read[:end], SYNTAX)
+        envelope.source = ""
+    source.transcoding = [read[end:]] if read[end:] else []
 
 
 def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
@@ -241,10 +260,16 @@ def _fence_follows(text: str, pos: int, final: bool) -> int:
 
 
 def _confirmed(stream: Stream, written: str) -> str:
-    """`written`; the first of it confirms the brace of arguments that stand alone."""
-    if not isinstance(stream.island, Envelope) and stream.source.unconfirmed and written.strip():
+    """`written`; the first of it but blanks confirms the brace of arguments that stand alone."""
+    source = stream.source
+    if isinstance(stream.island, Envelope) or not source.unconfirmed:
+        return written
+    if written.strip():
         confirm_object(stream)
-    return written
+        return written
+    if written:
+        source.opening += take_pieces(source.transcoding or [])
+    return ""
 
 
 def _read_written(stream: Stream, island: Island | None, reader: str, written: str) -> bool:

@@ -226,7 +226,8 @@ def _check_reader(stream: Stream) -> None:
         fits = state.meaning == "arguments" and isinstance(island, JsonScanner) and bool(island.stack)
     elif reader == "repaired":
         fits = isinstance(island, JsonScanner) and island.repairer is not None and bool(island.stack)
-        fits = fits and state.meaning == "arguments" and stream.source.transcoding is not None
+        fits = fits and (state.meaning == "arguments" or (unconfirmed and "object_start" in row))
+        fits = fits and stream.source.transcoding is not None
     elif reader == "python":
         loose = bool(stream.program.loose_python) and isinstance(island, island_class("loose_python"))
         fits = loose or (isinstance(island, island_class("python")) and not island.alone)

@@ -1,0 +1,88 @@
+"""An opening brace that stands there twice, with its closing brace once or twice: an object cannot begin so otherwise.
+
+Strategy: in each example of each format, every opening brace is doubled in turn, also nested ones, and the closing one
+with it or not. The calls must come out as they were, with an anomaly, and nothing of the braces is content. Formats
+whose calls begin without a marker, and those whose values are no JSON, are left alone: there it stays text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import toolgram
+from tests.deviations.test_every_format import examples_of
+from tests.streams import assert_same_however_split
+
+# Bare calls are not repaired; the braces of Gemma are a notation of its own.
+WITHOUT = ("functionary_v3_2", "functiongemma", "gemma4", "glm4", "llama3_json", "minimax_m1", "xlam")
+NAMES = [name for name in toolgram.format_names() if name not in WITHOUT]
+
+
+def doubled(text: str) -> Iterator[str]:
+    """The text with each opening brace twice, and with its closing brace once and twice."""
+    for begin, sign in enumerate(text):
+        if sign != "{":
+            continue
+        yield text[:begin] + "{" + text[begin:]
+        depth = 0
+        for end in range(begin, len(text)):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            if depth == 0:
+                yield text[:begin] + "{" + text[begin:end] + "}" + text[end:]
+                break
+
+
+def calls_of(message: toolgram.Message) -> list[tuple[str, str, str]]:
+    return [(call.name, call.arguments, call.status) for call in message.tool_calls]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_calls_are_the_same(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    for prefix, text in examples_of(fmt):
+        whole = fmt.parse(text, prefix=prefix)
+        for broken in doubled(text) if whole.tool_calls else ():
+            message = assert_same_however_split(fmt, broken, prefix=prefix)
+            assert calls_of(message) == calls_of(whole), broken
+            assert message.content == whole.content, broken
+            assert {anomaly.kind for anomaly in message.anomalies} & {"repaired_json", "surplus_closer"}, broken
+            if "{{" in broken:
+                strict = fmt.parse(broken, prefix=prefix, strict=True)
+                assert all(call in calls_of(whole) for call in calls_of(strict)), broken
+
+
+def read(text: str) -> toolgram.Message:
+    return assert_same_however_split(toolgram.get_format("hermes"), f"<tool_call>\n{text}\n</tool_call>\nSo.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"o": {{"a": 1}}, "n": 2}', '{"o": {"a": 1}, "n": 2}'),
+        ('{"o": {{"a": 1}, "n": 2}', '{"o": {"a": 1}, "n": 2}'),
+        ('{"o": {{ "a": [{{"b": 1}}, 2] }}, "n": 2}', '{"o": { "a": [{"b": 1}, 2] }, "n": 2}'),
+        ('{{"a": {}}}', '{"a": {}}'),
+        ("{{}}", "{}"),
+    ],
+)
+def test_inside_arguments(arguments: str, expected: str) -> None:
+    message = read('{"name": "f", "arguments": ' + arguments + "}")
+    assert calls_of(message) == [("f", expected, "complete")]
+    assert message.content == "So."
+    assert {anomaly.kind for anomaly in message.anomalies} == {"repaired_json"}
+
+
+def test_three_times_is_no_object() -> None:
+    message = read('{"name": "f", "arguments": {"o": {{{"a": 1}}}}}')
+    assert [call.name for call in message.malformed] == ["f"]
+    assert not message.tool_calls
+
+
+@pytest.mark.parametrize("behind", [" // that is all", " /* done */", "}"])
+def test_what_is_left_out_before_an_unclosed_envelope_is_no_content(behind: str) -> None:
+    """The object of the call is not closed, and what stands behind its arguments is left out as a repair."""
+    message = read('{\'name\': "f", "arguments": {{"a": 1}' + behind)
+    assert calls_of(message) == [("f", '{"a": 1}', "complete")]
+    assert message.content == "So."
