@@ -5,7 +5,7 @@ Strategy: `analysis` finds out, by comparing renderings, how a template writes r
 of it through a few skeletons, `verification` reads with them what the template writes, and `deriving` puts it together.
 Read the modules in the order rendering, comparing, result, conversation, reasoning, content, reading, arguments, tools,
 registry, analysis; then format_builder, paths, text_skeleton, json_skeleton, tag_skeleton, value_skeleton,
-python_skeleton, synthesis, verification, known, deriving.
+python_skeleton, synthesis, verification, known, adapting, family, recognising, deriving.
 """
 
 from toolgram.derive.analysis import analyse
