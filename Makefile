@@ -16,7 +16,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-ray conformance scoreboard readme-table export-table templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-ray conformance scoreboard readme-table export-table export-pins templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +123,9 @@ vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vL
 export-table: $(READY) ## run exports whose grammars changed in their engines, write the table in docs/export.md; ALL=1, SAMPLES=200 for more
 	$(BIN)/python -m tests.export.table --write docs/export.md --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
 	$(BIN)/python -m tests.export.pool_figures --write docs/export.md
+
+export-pins: $(READY) ## run exports in the versions of xgrammar and llguidance that vLLM and SGLang pin, write docs/export.md (100 MB, ten minutes)
+	$(BIN)/python -m tests.export.pins --write docs/export.md
 
 conformance: $(READY) ## derive from every real chat template, parse its recorded outputs and write docs/conformance.md
 	$(BIN)/python -m tests.conformance.roundtrip --write docs/conformance.md $(ARGS)
