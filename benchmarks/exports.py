@@ -264,8 +264,14 @@ class Row:
         return found
 
 
-def outputs(fmt: toolgram.Format, declared: list[dict[str, Any]], choice: Any) -> Iterator[str]:
-    """Outputs with calls that read well, written from the exported expression."""
+def outputs(fmt: toolgram.Format, declared: list[dict[str, Any]], choice: Any) -> list[str]:
+    """Outputs with calls that read well, written from the exported expression; with text, where calls may follow it."""
+    found = list(_written(fmt, declared, choice))
+    return [text for text, with_text in found if with_text or choice != "auto"] or [text for text, _ in found]
+
+
+def _written(fmt: toolgram.Format, declared: list[dict[str, Any]], choice: Any) -> Iterator[tuple[str, bool]]:
+    """Outputs, and whether there is text in them."""
     root, _ = expression(
         fmt, export_request(declared, choice, reasoning=False), PROMPTS.get(fmt.name), lambda words: None
     )
@@ -274,8 +280,8 @@ def outputs(fmt: toolgram.Format, declared: list[dict[str, Any]], choice: Any) -
         text = random_output(root, rng)
         message = fmt.parse(text, declared, PROMPTS.get(fmt.name, ""))
         fits = not problem_of(fmt, text, declared, PROMPTS.get(fmt.name, ""))
-        if message.tool_calls and fits and (choice != "auto" or message.content):
-            yield text
+        if message.tool_calls and fits:
+            yield text, bool(message.content)
 
 
 def built_in(key: str, declared: list[dict[str, Any]], choice: Any) -> str:
@@ -311,7 +317,7 @@ class Bench:
         choice, other = tool_choice_of(row.case.choice, declared), tool_choice_of(row.case.choice, others)
         own = built_in(row.own, declared, choice)
         took, grammar = xgrammar.compiled(own)
-        written = list(outputs(fmt, declared, choice))
+        written = outputs(fmt, declared, choice)
         both = [text for text in written if fmt.name in BUILT_IN and xgrammar.masks(grammar, text)][:OUTPUTS]
         chosen = both or written[:OUTPUTS]
         theirs = both
@@ -328,7 +334,7 @@ class Bench:
         later = xgrammar.later(tag, made("structural_tag", others, other).text)
         _measure(row.ours, took, later, xgrammar, grammar, chosen)
         export = made("llguidance", declared, choice, special_tokens=llguidance.vocab.special)
-        row.all_tokens = row.all_tokens and "& ~" not in export.text
+        row.all_tokens = row.all_tokens and not any(each in export.text for each in ("& ~", "[lazy]"))
         took, grammar = llguidance.compiled(export.text)
         _measure(row.llguidance, took, 0.0, llguidance, grammar, chosen)
 
