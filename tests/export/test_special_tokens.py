@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 import toolgram
-from tests.export.engines import Engines
-from tests.export.measuring import TOOLS
+from tests.export.engines import Engine, Engines
+from tests.export.measuring import TOOLS, tool
 from tests.export.writing import random_output
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import formats_of
@@ -47,6 +47,16 @@ def tokens_of(text: str, ids: Mapping[str, int]) -> list[int]:
     return [token for part in parts for token in ([ids[part]] if part in ids else part.encode())]
 
 
+def is_under_masks(engine: Engine, tokens: Sequence[int]) -> bool:
+    """Whether each token is in the mask before it: llguidance may take a token and have no mask behind it."""
+    matcher = engine.begin()
+    for token in tokens:
+        if token not in matcher.allowed():
+            return False
+        matcher.take(token)
+    return engine.vocab.eos_token_id in matcher.allowed()
+
+
 def accepts_only_tokens(name: str, target: str, given: Mapping[str, int] | Sequence[str]) -> None:
     fmt = toolgram.get_format(name)
     special = special_of(fmt)
@@ -60,6 +70,8 @@ def accepts_only_tokens(name: str, target: str, given: Mapping[str, int] | Seque
         text = random_output(root, rng)
         tokens = tokens_of(text, ids)
         assert engine.accepts(tokens), text
+        if target == "llguidance":
+            assert is_under_masks(engine, tokens), text
         if set(tokens) & set(ids.values()):
             marked += 1
             if target != "llguidance":  # there a marker that is spelled out is text
@@ -100,6 +112,18 @@ def test_by_name(name: str, target: str) -> None:
 @pytest.mark.parametrize("name", ["mistral_v3", "mistral_v11"])
 def test_a_structural_tag_names_any_token(name: str) -> None:
     accepts_only_tokens(name, "structural_tag", special_of(toolgram.get_format(name)))
+
+
+def test_a_raw_value_ends_where_it_first_may() -> None:
+    """Else llguidance would have no mask behind the value, where nothing but a token may come."""
+    fmt = toolgram.get_format("glm47")
+    special = special_of(fmt)
+    assert "</tool_call>" in special
+    ids = {text: 256 + at for at, text in enumerate(special)}
+    text = "<tool_call>get_page<arg_key>url</arg_key><arg_value>Oslo </b></arg_value></tool_call>"
+    made = fmt.export("llguidance", [tool("get_page", {"url": {"type": "string"}}, ["url"])], special_tokens=ids)
+    engine = Engines(special=special).load("llguidance", made.text)
+    assert is_under_masks(engine, tokens_of(text, ids))
 
 
 def test_what_has_no_name_is_text_and_said() -> None:

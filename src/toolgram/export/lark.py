@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from types import UnionType
+from typing import Any, ClassVar
 
 from toolgram.export.arguments import in_braces, json_members
 from toolgram.export.ebnf import EbnfWriter
@@ -36,6 +37,7 @@ from toolgram.export.expressions import (
     Token,
     children,
     choice,
+    complement,
     joined_ranges,
     members_in_turn,
     seq,
@@ -43,6 +45,7 @@ from toolgram.export.expressions import (
 )
 from toolgram.export.pieces import changed, in_pieces
 from toolgram.export.regexes import JSON_STRING, regex, regex_class, regex_count, regex_ranges, regular
+from toolgram.export.texts import literal_pattern
 from toolgram.export.writing import Note, RuleWriter, is_length
 
 _MOST_BITS = 60
@@ -55,13 +58,26 @@ def lark_string(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in written)
 
 
-def _has_class(expr: Expr) -> bool:
-    pending = [expr]
+_PLAIN = Class(complement([(0, 31), (34, 34), (92, 92)]))  # in JSON; tokenizers of llguidance know what has only these
+
+
+def _is_quoted(before: Expr, following: Expr) -> bool:
+    """Whether fixed texts before and behind something put it in quotes."""
+    if not isinstance(before, Lit) or not isinstance(following, Lit):
+        return False
+    return before.text.endswith('"') and following.text.startswith('"')
+
+
+def _holds(expr: Expr, kinds: type[Any] | UnionType) -> bool:
+    pending, seen = [expr], {id(expr)}
     while pending:
         here = pending.pop()
-        if isinstance(here, Class | Repeat):
+        if isinstance(here, kinds):
             return True
-        pending += children(here)
+        for each in children(here):
+            if id(each) not in seen:
+                seen.add(id(each))
+                pending.append(each)
     return False
 
 
@@ -107,6 +123,7 @@ class XgrammarWriter(LarkWriter, EbnfWriter):
     """Lark as xgrammar reads it: every rule is matched character by character."""
 
     behind_strings: ClassVar = {}
+    dispatches = False
 
     def blanks(self) -> str:
         """Blanks where JSON allows them."""
@@ -136,6 +153,8 @@ class XgrammarWriter(LarkWriter, EbnfWriter):
 class LlguidanceWriter(LarkWriter):
     """Lark as llguidance reads it: terminals are upper case, and the longest match wins."""
 
+    has_tokens = False
+
     def __init__(self, note: Note, length_limits: bool = False) -> None:
         super().__init__(note)
         self.length_limits = length_limits
@@ -145,6 +164,7 @@ class LlguidanceWriter(LarkWriter):
         longer one and could not go back.
         """
         root = in_pieces(root)
+        self.has_tokens = _holds(root, Token)
         while cuts := cuts_of(root):
             root = cut(root, cuts)
         return super().write(root)
@@ -182,11 +202,17 @@ class LlguidanceWriter(LarkWriter):
 
     def _part(self, expr: Expr) -> str:
         if isinstance(expr, Seq) and not self.length_limits:
-            expr = Seq(tuple(map(self._before, expr.parts, (*expr.parts[1:], EMPTY))))
+            expr = Seq(tuple(map(self._id, (EMPTY, *expr.parts), expr.parts, (*expr.parts[1:], EMPTY))))
         return self._regular(expr) or super()._part(expr)
 
-    def _before(self, expr: Expr, following: Expr) -> Expr:
-        """An id that a token ends, without a count: a lexer has one state for it, and each state costs 0.3 ms."""
+    def _id(self, before: Expr, expr: Expr, following: Expr) -> Expr:
+        """An id that a token ends, or one in quotes, without a count: each state of a lexer costs 0.3 ms."""
+        if isinstance(expr, Chars) and expr.most > 1 and not expr.but and _is_quoted(before, following):
+            self.note(
+                "llguidance takes any text without escapes for an id in quotes, because that is fast; "
+                "`length_limits=True` takes ids alone"
+            )
+            return Repeat(_PLAIN, 1, None)
         if not isinstance(following, Token):
             return expr
         if isinstance(expr, Chars) and expr.most > 1 and not expr.but:
@@ -205,7 +231,7 @@ class LlguidanceWriter(LarkWriter):
 
     def _regular(self, expr: Expr) -> str:
         """The terminal of an expression with sets of characters that is regular as a whole; "" for any other."""
-        if isinstance(expr, Lit | Json | Text | Members) or not _has_class(expr):
+        if isinstance(expr, Lit | Json | Text | Members) or not _holds(expr, Class | Repeat):
             return ""
         found = regular(expr)
         return self.terminal(found, "value", f"/{found}/") if found is not None else ""
@@ -242,12 +268,17 @@ class LlguidanceWriter(LarkWriter):
         return self.names[key]
 
     def text(self, expr: Text) -> str:
-        """Free text as one terminal: up to the first marker, or to the end without any."""
-        patterns = list(expr.forbidden.patterns)
+        """Free text as one terminal: up to the first marker, or to the end without any.
+
+        The end of a raw value is the first place where it may be, which is said only where tokens are: behind a text
+        that might go on, llguidance cannot say whether a token may come.
+        """
+        first_end = self.has_tokens and literal_pattern(expr.closer) in expr.forbidden.patterns
+        patterns = [each for each in expr.forbidden.patterns if not first_end or each != literal_pattern(expr.closer)]
         marker = "|".join(_pattern(each) for each in patterns)
         if expr.closer:
             longer = [each for each in patterns if _ends_longer(each, expr.closer)]
-            body = f"/(?s:.*){regex(expr.closer)}/ & ~/(?s:.*)({marker})(?s:.+)/"
+            body = f"/(?s:.*){regex(expr.closer)}/" + (f" & ~/(?s:.*)({marker})(?s:.+)/" if marker else "")
             if longer:
                 body += f" & ~/(?s:.*)({'|'.join(_pattern(each) for each in longer)})/"
         elif marker:
@@ -264,7 +295,11 @@ class LlguidanceWriter(LarkWriter):
             if found is None:
                 raise AssertionError("a pattern is regular")
             body += f" & /({found}){regex(expr.closer)}/"
-        return self.terminal(("text", body), "text", body)
+        name = self.terminal(("text", body), "text", body)
+        if first_end and ("lazy", name) not in self.names:
+            self.names["lazy", name] = self.new("raw")
+            self.rules.append((f"{self.names['lazy', name]}[lazy]", name))
+        return self.names["lazy", name] if first_end else name
 
     def text_within(self, expr: Text) -> str:
         """Free text that must fit a pattern: both at once."""
