@@ -14,7 +14,21 @@ from tests.export.engines import Engines
 from tests.export.measuring import TOOLS, tool
 from toolgram.export import TARGETS, export_request, expression
 from toolgram.export.dispatches import Dispatch, dispatch_of, fixed_words
-from toolgram.export.expressions import Forbidden, Step, Text, children
+from toolgram.export.expressions import (
+    EMPTY,
+    Choice,
+    Forbidden,
+    Lit,
+    Seq,
+    Star,
+    Step,
+    Text,
+    Token,
+    children,
+    divided,
+    first_words,
+)
+from toolgram.export.following import characters_behind_texts
 from toolgram.export.texts import BLANKS, literal_pattern, reaches_into, text_automaton
 
 for package in ("llguidance", "tvm_ffi", "numpy"):
@@ -64,6 +78,22 @@ def test_words_say_what_patterns_do() -> None:
         assert len(found.notes) == 1
 
 
+def test_names_behind_a_head_are_one_state() -> None:
+    """Where what ends a name there is prose behind the head itself, and behind a blank."""
+    letter, word = Step(frozenset(" \t\r\n()[],<|1"), True), Step(frozenset(" \t\r\n()[],<|"), True, True)
+    called = (*literal_pattern("["), BLANKS, letter, word, *literal_pattern("("))
+    found = dispatch_of(Forbidden((called, literal_pattern("<|end|>"))))
+    assert found is not None
+    assert len(found.states) == 1
+    for text in ("[", "[(1, 2)]", "[a b]", "[a (b)]", "[ (", "[[(a)]", "[a](b)", "[x]f(", "[1] f(", "f(x)", "[a, f(x)"):
+        assert dispatch_takes(found, text), text
+    for text in ("[f(", "[ f(x)", "x [[f(", "[a [f(", "[(a) [f(", "[a (b) [ f(", "[a <|end"):
+        assert not dispatch_takes(found, text), text
+    assert taken(Forbidden((called,)), "[a f(x)")  # which is told
+    assert not dispatch_takes(found, "[a f(x)")
+    assert "text holds no name with '(' behind '[' and other names" in found.notes
+
+
 def test_prose_is_followed_only_behind_the_head_of_a_pattern() -> None:
     listed = (*literal_pattern("functools"), BLANKS, *literal_pattern("["))
     found = dispatch_of(Forbidden((listed, literal_pattern("<|end|>"))))
@@ -79,20 +109,93 @@ def test_prose_is_followed_only_behind_the_head_of_a_pattern() -> None:
 
 
 def dispatch_takes(found: Dispatch, text: str) -> bool:
-    """Whether a dispatch takes a text, as the engine reads it."""
-    state, read = (0 if found.begins else None), ""
+    """Whether a dispatch takes a text, as the engine reads it: all that may be going on, each a state, or what the text
+    has read, or the character that must come."""
+    heads = dict(found.heads)
+    here: set[tuple[int | None, str, str]] = {(0 if found.begins else None, "", "")}
     for char in text:
-        if state is None:
-            read += char
-            if read.endswith(found.words):
-                return False
-            state = next((at for head, at in found.heads if read.endswith(head)), None)
-            continue
-        move = next((each for each in found.states[state] if (char in each.characters) != each.negated), None)
-        if move is None:
-            return False
-        state, read = move.dest, ""
-    return True
+        there: set[tuple[int | None, str, str]] = set()
+        for state, read, due in here:
+            if due:
+                there |= {(None, "", "")} if char == due else set()
+            elif state is None:
+                read += char
+                head = next((each for each in heads if read.endswith(each)), None)
+                if head is not None:
+                    there |= {(heads[head], "", ""), *((0, "", last) for each, _, last in found.passed if each == head)}
+                elif not read.endswith(found.words):
+                    there.add((None, read, ""))
+            else:
+                moves = [each for each in found.states[state] if (char in each.characters) != each.negated]
+                there |= {(each.dest, "", "") for each in moves}
+                there |= {
+                    (0, "", last)
+                    for head, before, last in found.passed
+                    if heads[head] == state and (char in before or char == head)
+                }
+        here = there
+    return any(not due for _, _, due in here)
+
+
+CALLS_BEHIND_TEXT = {
+    # format: outputs that are accepted, and others that are not
+    "llama3_json": (
+        ['{{"name": "get_time", "parameters": {}}', 'so {x} {"name": "get_time", "parameters": {}}', "{", "a { b"],
+        ['{ "name": "get_time", "parameters": {}}', '{"name": "get_time", "parameters": {}} {x}'],
+    ),
+    "llama4_pythonic": (
+        [
+            "[[get_time()]", "[a [get_time()]", "[", "[a", "[(a) (b)]", "[a <|python_start|>[get_time()]",
+            "a[get_time()]<|python_end|>b[get_time()]\n", "<|python_start|>[get_time()]<|python_end|>[a",
+        ],
+        [
+            "[get_time()][get_time()]", "[get_time()]<|python_start|>[get_time()]", "[other()]", "[get_time()]a",
+            "<|python_start|>a", "[ other()]",
+        ],
+    ),
+    "xlam": (
+        ['[[{"name": "get_time", "arguments": {}}]', '1 {"tool_calls": [{"name": "get_time", "arguments": {}}]}', "["],
+        [
+            '[{"tool_calls": [{"name": "get_time", "arguments": {}}]}',
+            '[{"name": "get_time", "arguments": {}}]{"tool_calls": [{"name": "get_time", "arguments": {}}]}',
+        ],
+    ),
+    "phi4_mini": (
+        ['functools. <|tool_call|>[{"name": "get_time", "arguments": {}}]', "import functools", "functools {x"],
+        [
+            'functools[{"name": "get_time", "arguments": {}}]<|tool_call|>[{"name": "get_time", "arguments": {}}]',
+            'functools <|tool_call|>[{"name": "get_time", "arguments": {}}]',  # which the parser reads as one marker
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS_BEHIND_TEXT)
+def test_calls_behind_text_are_part_of_its_rules(name: str) -> None:
+    """A call may come behind any text, one that begins as a call does as well; and behind a call what may follow it."""
+    made = toolgram.get_format(name).export("structural_tag", TOOLS)
+    assert "turn ::=" in made.text
+    engine = Engines().load("structural_tag", made.text)
+    accepted, refused = CALLS_BEHIND_TEXT[name]
+    for text in accepted:
+        assert engine.accepts(text), text
+    for text in refused:
+        assert not engine.accepts(text), text
+
+
+def test_what_follows_a_text_is_told_to_the_engine() -> None:
+    text, other = Text(Forbidden((literal_pattern("<x>"),))), Text(Forbidden((literal_pattern("<y>"),)))
+    token = Token("<t>", 7)
+    loop = Star(Seq((Lit("<a>"), text)))
+    assert characters_behind_texts(Seq((text, loop, Choice((Lit("[b"), EMPTY))))) == {text: frozenset("<[")}
+    assert characters_behind_texts(Choice((text, Seq((text, token))))) == {text: None}
+    assert characters_behind_texts(Seq((text, other))) == {text: None, other: frozenset()}
+    calls = Choice((Lit("[f"), Seq((Lit("<t>[f"), Lit("x"))), token))
+    assert divided(calls, "[") == (Lit("f"), Choice((Lit("<t>[fx"), token)))
+    assert divided(calls, "[fg") is None  # which goes on behind a text
+    assert divided(Choice((text, Lit("[f"))), "[") is None
+    assert first_words(calls) == []
+    assert first_words(Choice((Lit("[f"), Seq((Lit("<t>"), text))))) == ["[f", "<t>"]
 
 
 @lru_cache(maxsize=1)

@@ -551,8 +551,8 @@ class Builder:
             whole = [text.find(end) + len(end) for end in self.ends[state] if end in text]
             at = min(whole) if whole else first_completion(forbidden, text)
             if not at and depth < 6 and rest == EMPTY and dest is not None and not self._is_text(dest.state):
-                further = list(self._moves(dest))
-                if further and all(_begins_fixed(each) for each, _ in further):
+                further = list(self._moves(dest))  # nothing, where a function cannot be called
+                if all(_begins_fixed(each) for each, _ in further):
                     for each, following in further:
                         fixed, tail = _split(each)
                         pending.append((text + fixed, tail, following, depth + 1))

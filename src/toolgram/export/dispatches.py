@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from toolgram.export.expressions import Forbidden
+from toolgram.export.expressions import Forbidden, Step
 from toolgram.export.texts import (
     Items,
     Move,
@@ -34,10 +34,13 @@ from toolgram.export.texts import (
 
 _IS_MARKER = re.compile(r"(?=.*[^\W\d_]).*[<>\[\]{}|◁▷].{3,}|.{3,}[<>\[\]{}|◁▷].*|```\w+", re.DOTALL).fullmatch
 _SPECIAL = re.compile(r"<｜|<\|[^\W\d_]\w\w")  # so much of a special token is read: nothing else begins so
+_MARKER = re.compile(r"</?[^\W\d_]{3,}_|\[/?[A-Z]{3,}_")  # and of another marker, where no rules read its beginning
 _PHRASE = re.compile(r"[\w' ]+ (\w[\w' ]{10,}[\w':])")  # of which words at the end are read
 _IS_TOLD = re.compile(r".*[<>\[\]{}|`\"=].*", re.DOTALL).fullmatch  # what is still no word of prose
 _LONG_HEAD = 3  # characters of a head that is rare enough not to be followed by any name
 _TOLD_APART = 2  # characters of a fixed text behind a head
+_LAST_WORD = re.compile(r"_[^\W_]{4,}\W+\Z")  # of a marker whose beginning is not seen
+_LONG_NAME = 5  # characters of the last words of a function's name
 _MOST_STATES = 10
 
 
@@ -46,19 +49,28 @@ class Dispatch:
     """Text: `words` do not stand in it, and each of `heads` leads to one of `states`.
 
     A move without a destination leads back to the text. The text begins in the first state if `begins` says so.
-    `patterns` are those that begin with a head, as they were; `notes` say what else is excluded.
+    `passed` has heads, each with some characters and another one, which leads back to the text behind the head itself
+    and, in its state, behind any of the characters. `patterns` are those that begin with a head, as they were; `notes`
+    say what else is excluded.
     """
 
     words: tuple[str, ...]
     heads: tuple[tuple[str, int], ...] = ()
     states: tuple[tuple[Move, ...], ...] = ()
     begins: bool = False
+    passed: tuple[tuple[str, str, str], ...] = ()
     patterns: tuple[Pattern, ...] = ()
     notes: tuple[str, ...] = ()
 
     def may_end_behind_a_head(self, closers: Iterable[str]) -> bool:
         """Whether text may end where it follows a pattern: not if the pattern could be complete in a closer."""
         return not any(each and reaches_into(Forbidden(self.patterns), each) for each in closers if self.patterns)
+
+    def trigger_of(self, word: str) -> str:
+        """So much of a word that a call begins with that no excluded word is complete in it; "" where a head is."""
+        ends = [word.find(each) + len(each) - 1 for each in self.words if each in word]
+        found = word[: min(ends, default=len(word))]
+        return "" if len(found) < _LONG_HEAD or any(head in found for head, _ in self.heads) else found
 
     def excluded(self, closer: str) -> tuple[str, ...]:
         """The words, with the closer of the text, unless it is told apart already."""
@@ -80,26 +92,29 @@ def dispatch_of(forbidden: Forbidden) -> Dispatch | None:
     """Text without anything forbidden; None where too many rules would have to follow what begins as prose."""
     notes: list[str] = []
     markers, opened, wider = _divided(forbidden.patterns)
-    called = [word for word in map(_fixed, forbidden.beginnings) if word is not None]
-    words = _shortest([*called, *markers])
+    called = [_last_words(word) for word in map(_fixed, forbidden.beginnings) if word is not None]
+    begun = tuple(each for each in forbidden.beginnings if _fixed(each) is None)
+    words = _shortest([*called, *markers], with_rules=bool(opened or begun))
     heads = tuple(dict.fromkeys(map(_head, opened)))
     if any(not head or _are_entangled(head, heads, words) for head in heads):
         return None
     followed = dict.fromkeys(_cut(each, notes) for each in opened if not _says_its_head_again(each))
-    begun = tuple(each for each in forbidden.beginnings if _fixed(each) is None)
-    found = _Following(words, heads, tuple(followed), begun, notes).dispatch()
+    merged = {each: _merged(each, words, notes) for each in followed}
+    found = _Following(words, heads, tuple(each for each, _ in merged.values()), begun, notes).dispatch()
     if found is None:
         return None
+    passed = tuple((_head(each), before, character(each[-1])) for each, before in merged.values() if before)
     parts = [repr(word) for word in found.words if word not in markers and word not in called]
     if parts:
         notes.append(f"text holds no part of a marker such as {' or '.join(parts)}, with the rest of it or without")
     notes += (f"text holds no {word!r}, with a call behind it or without" for word in found.words if word in wider)
     if called:
         notes.append(
-            "text holds no name of a function with a parenthesis behind it, because a call that stands alone on a line "
-            "is read as one"
+            "text holds no name of a function, nor its last words, with a parenthesis behind it, because a call that "
+            "stands alone on a line is read as one"
         )
-    return replace(found, patterns=tuple(opened), notes=tuple(dict.fromkeys(notes)))
+    headed = tuple(each for each in forbidden.patterns if heads and spelled(each).startswith(heads))
+    return replace(found, passed=passed, patterns=headed, notes=tuple(dict.fromkeys(notes)))
 
 
 # --- words --------------------------------------------------------------------------------------------------------
@@ -133,13 +148,19 @@ def _divided(patterns: tuple[Pattern, ...]) -> tuple[list[str], list[Pattern], l
     return words, opened, wider
 
 
-def _shortest(words: Iterable[str]) -> tuple[str, ...]:
+def _shortest(words: Iterable[str], with_rules: bool) -> tuple[str, ...]:
     """The words without those that hold another one; of a special token its beginning, of a phrase its last words."""
     found: dict[str, None] = {}
     for word in words:
-        begun, ended = _SPECIAL.match(word), _PHRASE.fullmatch(word)
+        begun, ended = _SPECIAL.match(word) or (not with_rules and _MARKER.match(word)), _PHRASE.fullmatch(word)
         found[begun[0] if begun else ended[1] if ended else word] = None
     return _without_longer(found)
+
+
+def _last_words(called: str) -> str:
+    """A name and its parenthesis from an underscore on: fewer characters, the first of which is rare."""
+    at = called.rfind("_", 0, -_LONG_NAME)
+    return called[at:] if at > 0 else called
 
 
 def _without_longer(words: Iterable[str]) -> tuple[str, ...]:
@@ -183,6 +204,24 @@ def _cut(pattern: Pattern, notes: list[str]) -> Pattern:
     return pattern
 
 
+def _merged(pattern: Pattern, words: Iterable[str], notes: list[str]) -> tuple[Pattern, str]:
+    """Blanks, a name and a character behind a head are followed in one state, which the engine stays in.
+
+    The blanks behind which the character is prose all the same; "" where the pattern stays as it is.
+    """
+    head = _head(pattern)
+    rest = pattern[len(head) :]
+    if len(rest) != 4 or [each.repeated for each in rest] != [True, False, True, False] or not is_character(rest[3]):
+        return pattern, ""
+    blanks, first, name, last = rest
+    before, char = "".join(sorted(blanks.characters)), character(last)
+    within = first.negated and name.negated and name.characters <= first.characters
+    if blanks.negated or not within or char not in name.characters or any(word[0] in before + char for word in words):
+        return pattern, ""
+    notes.append(f"text holds no name with {char!r} behind {head!r} and other names")
+    return (*pattern[: len(head)], Step(name.characters - blanks.characters, True, True), last), before
+
+
 _State = tuple[Items, frozenset[str]]  # of the automaton, and the words of which one character was read
 
 
@@ -212,8 +251,7 @@ class _Following:
     def dispatch(self) -> Dispatch | None:
         """The whole; None where there are too many states, or a word is lost in them."""
         if self.begun:
-            begin = closed(self.patterns, ((which, 0) for which in range(len(self.patterns))))
-            self.numbers[begin, frozenset()] = 0
+            self.numbers[self._beginning(), frozenset()] = 0
         heads = tuple((head, self._number((self._after(head), frozenset()))) for head in self.heads)
         if any(self._is_lost(word) for word in self.whole):
             return None
@@ -232,8 +270,10 @@ class _Following:
     # --- words that may begin inside of the rules ------------------------------------------------------------------
 
     def _inside(self) -> list[Items]:
-        """What the rules behind heads may have read, words aside."""
+        """What the rules behind heads, and those of a beginning, may have read, words aside."""
         found = dict.fromkeys(self._after(head) for head in self.heads)
+        if self.begun:
+            found[self._beginning()] = None
         pending = list(found)
         while pending and len(found) <= _MOST_STATES:
             items = pending.pop()
@@ -249,14 +289,15 @@ class _Following:
 
         The whole word, where the rest is no marker any more.
         """
-        if word.startswith(self.heads) and not self._is_lost(word):
+        if self.heads and word.startswith(self.heads) and not self._is_lost(word):
             return ""
-        begins = [*inside, *([self.base] if word.startswith(self.heads) else [])] if self.heads else []
+        begins = [*inside, *([self.base] if self.heads and word.startswith(self.heads) else [])]
         read = max((self._read(items, word) for items in begins), default=0)
         rest = word[read:]
         if not read or len(rest) < _LONG_HEAD or not _IS_TOLD(rest) or any(head in rest for head in self.heads):
             return word
-        return rest
+        last = _LAST_WORD.search(rest)
+        return last[0] if last and _IS_TOLD(last[0]) else rest
 
     def _read(self, items: Items, word: str) -> int:
         """How much of a word is read before the text goes on; nothing if that cannot be."""
@@ -273,6 +314,9 @@ class _Following:
         return bool(self.heads) and word.startswith(self.heads) and not self._is_covered(self.base, word)
 
     # --- states --------------------------------------------------------------------------------------------------
+
+    def _beginning(self) -> Items:
+        return closed(self.patterns, ((which, 0) for which in range(len(self.patterns))))
 
     def _number(self, state: _State) -> int:
         return self.numbers.setdefault(state, len(self.numbers))

@@ -8,16 +8,23 @@ without any compilation: there, free text is its automaton, and every count is w
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
 
 from toolgram.export.dispatches import Dispatch, dispatch_of, fixed_words
 from toolgram.export.expressions import (
+    EMPTY,
+    NOTHING,
+    Break,
     Chars,
     Choice,
     Class,
     Expr,
+    Forbidden,
     Lit,
+    Members,
     OtherName,
     Quoted,
     Ref,
@@ -28,20 +35,34 @@ from toolgram.export.expressions import (
     Token,
     choice,
     complement,
+    divided,
+    first_words,
     is_wide,
     seq,
     star,
     without_characters,
 )
+from toolgram.export.following import characters_behind_texts
+from toolgram.export.pieces import changed
 from toolgram.export.regexes import regular
-from toolgram.export.texts import reaches_into
+from toolgram.export.texts import Move, reaches_into
 from toolgram.export.writing import Note, RuleWriter, ranges, written_ranges
 
 _MOST_COUNTED = 2000  # in llama.cpp
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
 _MOST_CHARACTERS = 8  # of an id, each of which takes 3 ms to compile
 _MOST_BLANKS = 32
+_FEW_MEMBERS = 2
 _WIDE = 2000  # characters of a set, of which the engine has many tokens
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """What may follow a text, as rules have it: behind a head, behind other words, and in the states behind a head."""
+
+    heads: Mapping[str, str] = field(default_factory=dict)
+    triggers: Mapping[str, str] = field(default_factory=dict)
+    inside: Sequence[str] = ()
 
 
 class EbnfWriter(RuleWriter):
@@ -52,6 +73,27 @@ class EbnfWriter(RuleWriter):
     def __init__(self, note: Note, length_limits: bool = False) -> None:
         super().__init__(note)
         self.length_limits = length_limits
+        self.closers: dict[Forbidden, dict[str, None]] = {}
+        self.behind_texts: dict[Text, frozenset[str] | None] = {}
+
+    def write(self, root: Expr) -> str:
+        """The whole grammar. A text that ends in one of many ways is written once, before them: each place of it costs
+        the engine time."""
+        root = changed(root, self._apart)
+        self.behind_texts = characters_behind_texts(root) if self.dispatches else {}
+        return super().write(root)
+
+    def _apart(self, expr: Expr) -> Expr:
+        """A text, and its closer behind it where the text has no part of it in any case."""
+        if not isinstance(expr, Text) or expr.within is not None:
+            return expr
+        self.closers.setdefault(expr.forbidden, {}).setdefault(expr.closer)
+        found = dispatched(expr, self.note) if self.dispatches else None
+        if found is None or found.excluded(expr.closer) != found.words:
+            return expr
+        return seq(Text(expr.forbidden), Lit(expr.closer))
+
+    dispatches = True  # whether free text is the engine's dispatch
 
     def literal(self, text: str) -> str:
         """A string in double quotes."""
@@ -190,42 +232,163 @@ class EbnfWriter(RuleWriter):
             self.note("in a text of limited length, an escape counts as two characters or more")
         return name
 
+    def ordered(self, expr: Members) -> Expr:
+        """Arguments as an expression without `Members`. Each is a rule, because it stands in many orders."""
+        if self.prefix or len(expr.members) < _FEW_MEMBERS:
+            return super().ordered(expr)
+        found = (
+            replace(each, first=self._apart_rule(each.first), later=self._apart_rule(each.later))
+            for each in expr.members
+        )
+        return super().ordered(Members(tuple(found), expr.any_order))
+
+    def _apart_rule(self, expr: Expr) -> Expr:
+        if not isinstance(expr, Seq) or expr == EMPTY:
+            return expr
+        self._count(expr)
+        return Ref(self.rule(("argument", expr), "argument", lambda: self.body(expr)))
+
     def text(self, expr: Text) -> str:
         """Free text as the engine's dispatch, where words and a few rules say what must not stand in it."""
         found = dispatched(expr, self.note)
         if found is None:
             return self.text_and_closer(expr)
         words = found.excluded(expr.closer)
-        key = ("text", found, frozenset(words))
+        ahead = self._ahead(expr, found)
+        key = ("text", found, frozenset(words), ahead)
         if key not in self.names:
-            self.names[key] = self._dispatch(found, words, self._may_end(expr, found))
+            self.names[key] = self._dispatch(found, words, self._may_end(expr, found), _Calls(), ahead)
         return f"({self.names[key]} {self.literal(expr.closer)})" if expr.closer else self.names[key]
+
+    def _ahead(self, expr: Text, found: Dispatch) -> str:
+        """What follows a text with rules, as the engine is told it: it then tries fewer tokens where a text may end."""
+        behind = self.behind_texts.get(expr) if found.states else None
+        return f" (={self.char_class(''.join(sorted(behind)))})" if behind else ""
 
     def _may_end(self, expr: Text, found: Dispatch) -> bool:
         """Whether text may end behind a head; all texts of a place are alike, so that they are compiled once."""
-        closers = [each.closer for each in self.kept if isinstance(each, Text) and each.forbidden == expr.forbidden]
-        if found.may_end_behind_a_head(closers):
+        if found.may_end_behind_a_head(self.closers.get(expr.forbidden, ())):
             return True
         self.note(f"text does not end behind {' or '.join(repr(head) for head, _ in found.heads)}")
         return False
 
-    def _dispatch(self, found: Dispatch, words: tuple[str, ...], ends: bool) -> str:
-        """The rules of a dispatch; the name of the one that text begins with."""
+    def _part(self, expr: Expr) -> str:
+        """A sequence; a text and the calls that may follow it are one part."""
+        if isinstance(expr, Seq) and self.dispatches:
+            parts = [each for each in expr.parts if not isinstance(each, Break)]
+            for at in range(len(parts)):
+                joined, end = self._text_and_calls(parts, at)
+                if joined:
+                    return " ".join([*map(self.item, parts[:at]), joined, *map(self.item, parts[end:])])
+        return super()._part(expr)
+
+    def _text_and_calls(self, parts: Sequence[Expr], at: int) -> tuple[str, int]:
+        """A text, and calls that may follow it, each with such a text behind it; and the place behind them. "" if this
+        is none.
+
+        Where calls begin with a head, rules behind the head say how it goes on: otherwise all tokens that begin so
+        would be tried for every mask.
+        """
+        text, following = parts[at], [*parts[at + 1 : at + 3], EMPTY, EMPTY]
+        if not isinstance(text, Text) or text.within is not None or text.closer:
+            return "", at
+        name, end, uses = self.spell("turn"), at + 2, 1
+        calls = following[0]
+        if isinstance(calls, Star) and isinstance(calls.body, Seq) and calls.body.parts[-1] == text:
+            calls, uses = seq(*calls.body.parts[:-1], Ref(name)), 2
+            if _is_optional(following[1]):
+                calls, end = choice(calls, following[1]), at + 3
+        elif not _is_optional(calls):
+            return "", at
+        found = dispatched(text, self.note) if self.uses.get(id(text)) == uses and "turn" not in self.counts else None
+        if found is None or found.begins or len(found.heads) != 1:
+            return "", at
+        options = choice(*(each for each in _options(calls) if each != EMPTY))
+        head = found.heads[0][0]
+        behind, others = divided(options, head) or (NOTHING, NOTHING)
+        words = first_words(options)
+        if behind == NOTHING or not words or not self._follow(text, words):
+            return "", at
+        triggers: dict[str, list[Expr]] = {}
+        inside: list[Expr] = []
+        for each in _options(others):
+            begins = {found.trigger_of(word) for word in first_words(each) or [""]}
+            trigger = begins.pop()
+            rest, no_rest = divided(each, trigger) or (NOTHING, EMPTY)
+            if begins or not trigger or no_rest != NOTHING:
+                return "", at
+            triggers.setdefault(trigger, []).append(rest)
+            if found.may_end_behind_a_head(first_words(each)):
+                inside.append(each)
+        for trigger in triggers:
+            if any(each != trigger and each.startswith(trigger) for each in triggers):
+                return "", at
+            self.note(f"text holds no {trigger!r} but where a call begins")
+        self.counts["turn"] = 1
+        calls_behind = _Calls(
+            {head: self.body(behind)},
+            {trigger: " | ".join(self.body(each) for each in rests) for trigger, rests in triggers.items()},
+            [self.body(each) for each in inside],
+        )
+        self.rules.append((name, self._dispatch(found, found.words, True, calls_behind)))
+        return name, end
+
+    def _follow(self, text: Text, words: Sequence[str]) -> bool:
+        """Whether a text ends at the end of the output, or before one of some words, and nowhere else."""
+        behind = self.behind_texts.get(text)
+        closers = [closer for closer in self.closers[text.forbidden] if closer]
+        if behind is None or not behind <= {word[0] for word in words}:
+            return False
+        return all(any(word.startswith(closer) for word in words) for closer in closers)
+
+    def _dispatch(self, found: Dispatch, words: tuple[str, ...], ends: bool, calls: _Calls, ahead: str = "") -> str:
+        """The rules of a dispatch, with calls behind its heads; the name of the rule that text begins with."""
         base = self.new("text")
         names = [f"{base}_{at}" for at in range(1, len(found.states) + 1)]
-        parts = [f"({self.literal(head)}, {names[at]})" for head, at in found.heads]
+        own = {head: names[at] for head, at in found.heads}
+        behind_heads = {
+            head: [*filter(None, [calls.heads.get(head)]), *self._passed(found, head, base)] for head in own
+        }
+        entries = {head: f"{name}_entry" if behind_heads[head] else name for head, name in own.items()}
+        parts = [f"({self.literal(head)}, {name})" for head, name in entries.items()]
+        triggers = {trigger: f"{base}_call_{at}" for at, trigger in enumerate(calls.triggers, 1)}
+        parts += [f"({self.literal(trigger)}, {name})" for trigger, name in triggers.items()]
         parts.append("loop_after_dispatch=false")
         if words:
             parts.append(f"excludes=({', '.join(map(self.literal, words))}{',' if len(words) == 1 else ''})")
-        body = f"TagDispatch({', '.join(parts)})" if words or found.heads else "[^\\x00]*"
-        self.rules.append((base, body))
-        for name, moves in zip(names, found.states, strict=True):
-            options = [self.empty] if ends else []
+        rules = [(base, f"TagDispatch({', '.join(parts)})" if words or found.heads else "[^\\x00]*")]
+        rules += [(entries[head], " | ".join([own[head], *each])) for head, each in behind_heads.items() if each]
+        rules += [(triggers[trigger], body) for trigger, body in calls.triggers.items()]
+        for at, (name, moves) in enumerate(zip(names, found.states, strict=True)):
+            options = [self.empty, *calls.inside] if ends else []
             for move in moves:
-                rest = base if move.dest is None else names[move.dest]
-                options.append(f"{self.char_class(move.characters, move.negated)} {rest}")
-            self.rules.append((name, " | ".join(options)))
+                dest = base if move.dest is None else names[move.dest]
+                again = {
+                    head[-1]: entries[head]
+                    for head, state in found.heads
+                    if state == move.dest and (len(head) == 1 or (state == at and set(head) == {head[-1]}))
+                }
+                options += self._moved(move, dest, {char: name for char, name in again.items() if name != dest})
+            for head, before, _ in found.passed:
+                if (head, at) in found.heads:
+                    options += (f"{self.char_class(before)} {each}" for each in self._passed(found, head, base))
+            rules.append((name, " | ".join(options)))
+        self.rules += [(name, f"({body}){ahead}" if ahead else body) for name, body in rules]
         return names[0] if found.begins else base
+
+    def _moved(self, move: Move, dest: str, entries: Mapping[str, str]) -> Iterator[str]:
+        """A move of a state behind a head; characters with which a head ends lead to its entry."""
+        again = [char for char in entries if (char in move.characters) != move.negated]
+        plain = "".join(char for char in move.characters if char not in again)
+        if move.negated:
+            plain += "".join(again)
+        if move.negated or plain or not again:
+            yield f"{self.char_class(plain, move.negated)} {dest}"
+        yield from (f"{self.literal(char)} {entries[char]}" for char in again)
+
+    def _passed(self, found: Dispatch, head: str, base: str) -> list[str]:
+        """What leads from behind a head back to the text."""
+        return [f"{self.literal(char)} {base}" for each, _, char in found.passed if each == head]
 
     def text_and_closer(self, expr: Text) -> str:
         """Free text by its automaton, which texts with different closers share, and the closer behind it.
@@ -242,6 +405,8 @@ class GbnfWriter(EbnfWriter):
     """GBNF for llama.cpp."""
 
     most_counted, most_required = RuleWriter.most_counted, RuleWriter.most_required
+
+    dispatches = False
 
     def blanks(self) -> str:
         """Blanks where JSON allows them: a rule, which is written out only once."""
@@ -285,6 +450,14 @@ class GbnfWriter(EbnfWriter):
     def _first_of_other_name(self, expr: OtherName) -> Expr:
         """Exactly the other names: after each beginning of a declared one, any other character."""
         return seq(Lit('"'), _other_than(tuple(dict.fromkeys(map(_inside_quotes, expr.but))), ""))
+
+
+def _options(expr: Expr) -> tuple[Expr, ...]:
+    return expr.options if isinstance(expr, Choice) else (expr,)
+
+
+def _is_optional(expr: Expr) -> bool:
+    return isinstance(expr, Choice) and EMPTY in expr.options
 
 
 def dispatched(expr: Text, note: Note) -> Dispatch | None:
