@@ -371,10 +371,14 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
                 ends.passed.append((End(marker, marker + begun_way, marker + way), Symbol(trigger, PASSED)))
     pattern = again_pattern(again)
     state.again = Expression(lambda: pattern) if pattern else None
-    for opener in openers:
+    sure = [text for text in state.before if again and text.startswith(tuple(openers))] if openers else []
+    for opener in (*sure, *openers):
         marker = re.escape(opener)
         ends.begun.append(partial_pattern([opener]))
-        ends.passed.append((End(marker, marker, marker + _NO_WORD), Symbol("", PASSED)))
+        if opener in sure or not again:
+            ends.passed.append((End(marker, "", marker), Symbol("", STRAY)))
+        else:
+            ends.passed.append((End(marker, marker, marker + _NO_WORD), Symbol("", PASSED)))
     arguments = {trigger for trigger, move in state.row.items() if move.dest.meaning == "argument_key"}
     opening = {text: symbol.trigger for text, symbol in symbols if symbol.trigger in arguments}
     opens = [trigger for text, trigger in opening.items() if not openers or text.startswith(tuple(openers))]

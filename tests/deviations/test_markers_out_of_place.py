@@ -155,6 +155,7 @@ def test_a_value_with_a_marker_out_of_place(value: str) -> None:
         "see <parameters> of </parameters>",
         "if a > b:\n    <b>x</b>",
         "> a\n> quote",
+        "# </p> </param <parameter\té",
     ],
 )
 def test_a_value_that_closes_what_it_opens(value: str) -> None:

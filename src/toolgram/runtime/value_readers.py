@@ -82,7 +82,7 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
                 return pos
         if symbol is not None and not value.in_string and not symbol.trigger:
             stream.calls.opened = True
-            stream.calls.depth += 1
+            stream.calls.depth += symbol.kind == STRAY
         elif symbol is not None and not value.in_string:
             if symbol.kind == TERMINAL and _closes(stream, symbol, text, end):
                 again = _closed_again(stream, symbol, text, end)
@@ -133,7 +133,7 @@ def _keep_marker(stream: Stream, symbol: Symbol, text: str, end: int) -> None:
         calls.depth += symbol.trigger in stream.state.opens
     elif symbol.kind == STRAY and calls.depth:
         calls.depth -= 1
-    else:
+    elif symbol.kind != STRAY or not calls.opened:
         _tell_marker(stream)
 
 
@@ -203,7 +203,7 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
     return begin, end, state.symbols[group - 2] if group and group > 1 else None
 
 
-_ECHOED_OPENER = Symbol("", PASSED)
+_ECHOED_OPENER = Symbol("", STRAY)
 
 
 def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
