@@ -19,12 +19,12 @@ TOOLS = [
 # A value, and what stands where it is repaired.
 VALUES = [
     ("a", '{"x": 1, "y": {z: 2}, "w": 3}', "z: 2"),
-    ("a", "{'x': 1, y: 2}", ", y"),
+    ("a", "{'x': 1, y: 2}", "y"),
     ("a", '{"x": [1, 2}', "}"),
     ("a", '```json\n{"x": 1}\n```', "```json"),
     ("a", '{\\"x\\": 1}', '\\"x'),
     ("l", '[[{\\"a\\": \\"b\\"}]]', '\\"a'),
-    ("l", "[1 2, 3]", " 2"),
+    ("l", "[1 2, 3]", "2"),
 ]
 FORMATS = {
     "qwen3_coder": "<tool_call>\n<function=f>\n<parameter={}>\n{}\n</parameter>\n</function>\n</tool_call>",
@@ -61,3 +61,31 @@ def test_a_repair_before_a_snapshot_is_told_once(key: str, value: str, place: st
         assert [(each.kind, each.start) for each in [*found, *parser.take_anomalies()]] == [
             (each.kind, each.start) for each in wanted
         ]
+
+
+B = "]<]minimax[>["
+OTHERS = [
+    ("minicpm5", '<function name="f"><param name="a">%s</param></function>', '{"x": 1, y: 2, "z": 3}', "y: 2"),
+    ("minicpm5", '<function name="f"><param name="a"><![CDATA[%s]]></param></function>', '{"x": 1 "y": 2}', '"y"'),
+    ("minicpm5", '<function name="f"><param name="a">%s</param></function>', '```json\n{"x": 1}\n```', "```json"),
+    ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1,y:2,z::3,w:[1]}", ":3"),
+    ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1,'y':2,w:[1,2]}", "'y'"),
+    ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1,y:[1,2,],w:[1,2]}", "],w"),
+    (
+        "minimax_m3",
+        f'{B}<tool_call>\n{B}<invoke name="f">{B}<l>%s{B}</l>{B}</invoke>\n{B}</tool_call>',
+        "[1 2, 3]",
+        "2,",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "around", "value", "place"), OTHERS)
+def test_the_place_in_other_notations(name: str, around: str, value: str, place: str) -> None:
+    text = around.replace("%s", value)
+    message = assert_same_however_split(toolgram.get_format(name), text, tools=TOOLS)
+    (call,) = message.tool_calls
+    assert call.status == "complete"
+    first = message.anomalies[0]
+    assert first.kind == "repaired_json"
+    assert text.startswith(place, first.start), text[first.start :]

@@ -67,7 +67,10 @@ class ElementsScanner:
     over, and `broken` that the text at the returned position does not fit.
     """
 
-    __slots__ = ("_broken", "_frames", "_notation", "_parts", "odd", "out", "repairs", "repeated", "stray", "tail")
+    __slots__ = (
+        "_broken", "_frames", "_notation", "_parts", "_place", "back", "odd", "out", "repairs", "repeated", "stray",
+        "tail",
+    )  # fmt: skip
 
     def __init__(self, notation: tuple[str, ...], key: str = "", place: Place = UNDECLARED) -> None:
         self._notation = notation
@@ -77,6 +80,8 @@ class ElementsScanner:
         self.odd = False
         self.stray = False  # what begins a tag begins none
         self.repairs: list[str] = []  # kinds of anomalies: what literals deviate in
+        self._place = 0  # of the first repair in the last piece of text, from its beginning
+        self.back = 0  # how far the first repair of the last `read` is before where that has stopped
         self.repeated: list[str] = []  # declared members that came twice
         self.out = ""
         self.tail = 0  # characters at the end of what the last `read` has consumed, behind all that it has written
@@ -100,11 +105,12 @@ class ElementsScanner:
         return "".join(each[0] for each in self._notation[:2]) if plain else ""
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Consume `text` from `pos` on. Stops before a tag that is not whole yet."""
+        """Consume `text` from `pos` on. Stops before a tag that is not whole yet, and behind one that is repaired."""
         opening = self._notation[0]
         self._parts, mark, self.tail = [], pos, 0
+        known, begin = len(self.repairs), pos
         while pos < len(text) and self._frames and not self._broken:
-            written, begin = len(self._parts), pos
+            written, begin, self._place = len(self._parts), pos, 0
             at = text.find(opening, pos)
             if at == pos:
                 pos = self._tag(text, pos)
@@ -113,8 +119,9 @@ class ElementsScanner:
                 pos += self._text(text[pos:end]) if end > pos else 0
             if len(self._parts) > written:
                 mark = pos - self.tail
-            if pos == begin:
+            if pos == begin or len(self.repairs) > known:
                 break
+        self.back = pos - begin - self._place if len(self.repairs) > known else 0
         self.out = "".join(self._parts)
         self.tail = pos - mark if self.out else 0
         return pos
@@ -278,7 +285,9 @@ class ElementsScanner:
         frame.kind, frame.leaf = LEAF, TaggedValue(frame.place.types)
         before, frame.beside = "".join(frame.beside), []
         if before:
+            known = len(self.repairs)
             self._in_leaf(frame, before)
+            self._place -= len(before) if len(self.repairs) > known else 0
 
     def _in_leaf(self, frame: _Frame, text: str) -> int:
         """Text of a leaf. How much of it fits."""
@@ -287,6 +296,10 @@ class ElementsScanner:
         fits = leaf.read(text, 0, False)
         self._broken, self.tail = leaf.broken, leaf.tail
         self._emit(leaf.out)
+        new = [kind for kind in leaf.repairs if kind not in self.repairs]
+        if new:
+            self.repairs += new
+            self._place = fits - leaf.back
         return fits
 
     def _emit(self, text: str) -> None:

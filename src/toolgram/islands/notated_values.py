@@ -58,7 +58,20 @@ class NotatedScanner:
     that the text at the returned position does not fit.
     """
 
-    __slots__ = ("_lead", "_quotes", "_state", "_types", "_was", "odd", "out", "repairs", "stack", "tail")
+    __slots__ = (
+        "_lead",
+        "_place",
+        "_quotes",
+        "_state",
+        "_types",
+        "_was",
+        "back",
+        "odd",
+        "out",
+        "repairs",
+        "stack",
+        "tail",
+    )
 
     def __init__(self, quotes: tuple[str, ...], types: Types = None) -> None:
         self._quotes = quotes
@@ -68,6 +81,8 @@ class NotatedScanner:
         self._state = self._was = VALUE
         self._lead = ""  # a comma that is not written yet
         self.repairs: list[str] = []  # kinds of anomalies: what the value deviates in
+        self._place = 0  # where the last `read` has found the first of them,
+        self.back = 0  # and how many characters that is before where it has stopped
         self.stack = ""
         self.out = ""
 
@@ -111,6 +126,7 @@ class NotatedScanner:
         """Consume `text` from `pos` on, up to the next quote of a string. Stops before a token that may still grow,
         unless this is the end (`final`)."""
         self.out, begin, mark = "", self.quote, pos
+        self._place = pos
         while pos < len(text) and self._state not in (DONE, BROKEN) and self.quote == begin:
             written = len(self.out)
             if self._state == STRING:
@@ -129,15 +145,17 @@ class NotatedScanner:
             if begin == '"' and text[pos - 1] == begin:
                 break
         self.tail = pos - mark
+        self.back = pos - self._place
         return pos
 
     def _write(self, text: str) -> None:
         self.out += self._lead + text
         self._lead = ""
 
-    def _repaired(self) -> None:
+    def _repaired(self, pos: int) -> None:
         if _REPAIRED not in self.repairs:
             self.repairs.append(_REPAIRED)
+            self._place = pos
 
     def _string(self, text: str, pos: int) -> int:
         closing = self._quotes[1]
@@ -167,7 +185,7 @@ class NotatedScanner:
         if self._lead and char == "]":
             return self._close(pos)
         if char == ":" and self.stack[-1:] != "[":
-            self._repaired()
+            self._repaired(pos)
             return pos + 1
         opening = self._quotes[0]
         if text.startswith(opening, pos):
@@ -194,7 +212,7 @@ class NotatedScanner:
     def _comment(self, text: str, pos: int, final: bool) -> int:
         match = _COMMENT(text, pos)
         if match is not None:
-            self._repaired()
+            self._repaired(pos)
             return match.end()
         return pos if not final and _COMMENT_BEGUN(text, pos) else self._break(pos)
 
@@ -223,7 +241,7 @@ class NotatedScanner:
             self.out += '"'
             self._after_value()
         else:
-            self._repaired()
+            self._repaired(pos)
             self.out += '\\"'
         return pos + 1
 
@@ -269,7 +287,7 @@ class NotatedScanner:
             match = _PYTHON_STRING(text, pos)
             if match is None:
                 return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
-            self._repaired()
+            self._repaired(pos)
             return self._take_key(match[1].replace("\\'", "'"), match.end())
         match = _BARE_KEY(text, pos)
         if match is None or (match.end() - pos > MAX_TOKEN):
@@ -300,14 +318,14 @@ class NotatedScanner:
                 return pos
             if not begins and (in_map or char not in "{["):
                 return self._break(pos)
-            self._repaired()  # the comma is missing
+            self._repaired(pos)  # the comma is missing
         self._lead = ", "
         self._state = KEY if in_map else VALUE
         return pos + 1 if char == "," else self._token(text, pos, final)
 
     def _close(self, pos: int) -> int:
         if self._lead:
-            self._repaired()
+            self._repaired(pos)  # the comma before it
             self._lead = ""
         self.out += _CLOSING[self.stack[-1]]
         self.stack = self.stack[:-1]

@@ -75,6 +75,7 @@ class TaggedValue:
         "_tail",
         "_trimmed",
         "_types",
+        "back",
         "odd",
         "out",
         "repairs",
@@ -95,6 +96,7 @@ class TaggedValue:
         self._fenced = False  # the literal stands in a fence
         self._rest: RepairedLiteral | None = None  # what reads a literal behind the place where it is wrong
         self.repairs: list[str] = []  # kinds of anomalies: what the literal deviates in
+        self.back = 0  # how far the first of them is before where the last `read` has stopped
         self.out = ""
         self.odd = False
         if types == TEXT_ONLY and not quoted and not trimmed:
@@ -153,17 +155,21 @@ class TaggedValue:
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on from `pos`; `out` is the JSON that this makes certain. Returns where it breaks, or the end."""
+        known = len(self.repairs)
         at = self.read_to_repair(text, pos, final)
+        place = at - self.back
         while at < len(text) and not self.broken:
-            out, tail, begin = self.out, self.tail, at
+            out, tail, begin, fresh = self.out, self.tail, at, len(self.repairs) == known
             at = self.read_to_repair(text, begin, final)
+            place = at - self.back if fresh else place
             self.tail = self.tail if self.out else tail + at - begin
             self.out = out + self.out
+        self.back = at - place
         return at
 
     def read_to_repair(self, text: str, pos: int, final: bool) -> int:
         """The same, no further than to a place where the value is repaired."""
-        piece, self.tail = text[pos:], 0
+        piece, self.tail, self.back = text[pos:], 0, 0
         if self._mode == BEGIN and not self._fenced:
             bare = piece.lstrip(_BLANKS)
             if not bare:
@@ -225,6 +231,7 @@ class TaggedValue:
             self._held.clear()
             self._begin(bare[match.end()])
             self.repairs.append(REPAIRED)
+            self.back = match.end()
             return len(piece) - len(bare) + match.end()  # the rest is read behind the repair
         if match is not None or not _FENCE_BEGUN(bare):
             self._fenced = False

@@ -25,7 +25,7 @@ _TOKEN = re.compile("|".join(map(re.escape, _TOKENS))).search
 class XmlValue:
     """One value being read, with the attributes of a tagged value, which reads it once it is decoded."""
 
-    __slots__ = ("_held", "_inside", "_section", "_unclosed", "out", "tail")
+    __slots__ = ("_held", "_inside", "_section", "_unclosed", "back", "out", "tail")
 
     def __init__(self, types: Types) -> None:
         self._inside = TaggedValue(types)
@@ -33,6 +33,7 @@ class XmlValue:
         self._held = ""  # what may become a token
         self._unclosed = False
         self.out = ""
+        self.back = 0  # how far the first repair of the last `read` is before where that has stopped
         self.tail = 0  # characters behind those that the last `read` has written; some may have been read before
 
     @property
@@ -84,37 +85,42 @@ class XmlValue:
         """Read on from `pos`; `out` is the JSON that this makes certain. Returns where it breaks, or the end."""
         begun = len(self._held)
         text = self._held + text[pos:]
-        self._held, self.tail = "", 0
+        self._held, self.tail, self.back = "", 0, 0
         parts: list[str] = []
         at = mark = 0
+        known, place = len(self.repairs), None
         while at < len(text):
             tokens = (_CLOSING,) if self._section else _TOKENS
             end, behind, plain = self._next(text, at)
             if end > at:
                 fits = self._inside.read(text[at:end], 0, False)
+                if len(self.repairs) > known and place is None:
+                    place = at + fits - self._inside.back
                 if self._inside.out:
                     parts.append(self._inside.out)
                     mark = at + fits - self._inside.tail
                 if self._inside.broken:
-                    return self._broke(parts, pos - begun, _waited(text, at, at + fits, tokens), mark, begun)
+                    taken = max(begun, _waited(text, at, at + fits, tokens))
+                    self.back = 0 if place is None else taken - place
+                    return self._broke(parts, pos - begun, taken, mark)
             if plain:
                 self._inside.read(plain, 0, False)
                 if self._inside.out:
                     parts.append(self._inside.out)
                     mark = behind
                 if self._inside.broken:
-                    return self._broke(parts, pos - begun, behind - 1, mark, begun)
+                    return self._broke(parts, pos - begun, max(begun, behind - 1), mark)
             if behind == end:  # all the rest waits
                 self._held = text[end:]
                 break
             at = behind
         self.out = "".join(parts)
         self.tail = len(text) - mark if parts else 0
+        self.back = 0 if place is None else len(text) - place
         return pos + len(text) - begun
 
-    def _broke(self, parts: list[str], pos: int, taken: int, mark: int, begun: int) -> int:
-        """Where it breaks: behind `taken` characters of which `begun` were read before, and `mark` have written."""
-        taken = max(begun, taken)
+    def _broke(self, parts: list[str], pos: int, taken: int, mark: int) -> int:
+        """Where it breaks: behind `taken` characters of which `mark` have written."""
         self.out = "".join(parts)
         self.tail = max(0, taken - mark) if parts else 0
         return pos + taken

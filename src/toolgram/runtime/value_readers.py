@@ -228,14 +228,19 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
 
 def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bool = False) -> int:
     """Hand a piece of `text` to the island, and pass on what that makes certain. Returns where it breaks or ends."""
+    repairs: list[str] = getattr(value, "repairs", [])
     if type(value) is not TaggedValue:
-        return _pass_on(stream, value, text, pos, _read_piece(value.read, text, pos, end, final))
+        known = len(repairs)
+        pos = _pass_on(stream, value, text, pos, _read_piece(value.read, text, pos, end, final))
+        if len(repairs) > known:
+            _note_repairs(stream, repairs[known:], getattr(value, "back", 0))
+        return pos
     while True:
-        known = len(value.repairs)
+        known = len(repairs)
         pos = _pass_on(stream, value, text, pos, _read_piece(value.read_to_repair, text, pos, end, final))
-        if len(value.repairs) == known:
+        if len(repairs) == known:
             return pos
-        _note_repairs(stream, value.repairs[known:])
+        _note_repairs(stream, repairs[known:], value.back)
         if pos == end or value.broken:
             return pos
 
@@ -244,9 +249,10 @@ def _read_piece(read: Callable[[str, int, bool], int], text: str, pos: int, end:
     return read(text, pos, final) if end == len(text) else pos + read(text[pos:end], 0, final)
 
 
-def _note_repairs(stream: Stream, kinds: Iterable[str]) -> None:
+def _note_repairs(stream: Stream, kinds: Iterable[str], back: int = 0) -> None:
+    """Note repairs of the value, so many characters before where it was read to."""
     for kind in () if stream.program.strict else kinds:
-        stream.events.note(kind, stream.calls.key)
+        stream.events.note(kind, stream.calls.key, stream.source.waiting - back)
 
 
 def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int:
@@ -313,7 +319,7 @@ def end_value(stream: Stream) -> bool:
 
 def finish_value(stream: Stream, value: MarkedValue) -> bool:
     """Pass on the rest of a value that is over. Whether it is whole."""
-    known = len(value.repairs) if type(value) is TaggedValue else 0
+    known = len(value.repairs)
     written = value.finish()
     if value.broken or (value.repairs and stream.program.strict):
         return False
@@ -354,7 +360,7 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
     if value.broken or (value.done and repairs and stream.program.strict):
         stream.unexpected_input()
     elif value.done:
-        _end_alone(stream, value, repairs)
+        _end_alone(stream, value)
     elif at < len(text) and final:
         stream.source.hold(text, at, len(text))
         return len(text)
@@ -364,10 +370,8 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
     return at
 
 
-def _end_alone(stream: Stream, value: Value, kinds: list[str]) -> None:
-    """The value has ended; `kinds` of anomalies were found in it."""
-    for kind in kinds:
-        stream.events.note(kind, stream.calls.key)
+def _end_alone(stream: Stream, value: Value) -> None:
+    """The value has ended."""
     if getattr(value, "odd", False):
         stream.events.note("unexpected_type", stream.calls.key)
     if getattr(value, "stray", False):
@@ -446,7 +450,7 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
     if text.startswith(tuple(state.literals), pos):
         stream.events.note("unclosed_arguments", stream.calls.key)
         _say(stream, value.close(), "")
-        _end_alone(stream, value, value.repairs)
+        _end_alone(stream, value)
         return pos
     run = _closing_run(text, pos)
     end = run.end() if run is not None else pos
@@ -464,7 +468,7 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
         at = _closing_bracket(text, at).end()  # type: ignore[union-attr]
     stream.events.note("repaired_json", stream.calls.key)
     _say(stream, value.close(), stream.source.take(text, pos, at))
-    _end_alone(stream, value, value.repairs)
+    _end_alone(stream, value)
     return at
 
 
