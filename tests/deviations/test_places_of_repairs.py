@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import toolgram
+from tests.derive.test_shapes import derived
 from tests.streams import assert_same_however_split
 
 TOOLS = [
@@ -70,6 +73,8 @@ OTHERS = [
     ("minicpm5", '<function name="f"><param name="a">%s</param></function>', '```json\n{"x": 1}\n```', "```json"),
     ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1,y:2,z::3,w:[1]}", ":3"),
     ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1,'y':2,w:[1,2]}", "'y'"),
+    ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1 y:2,w:[1,2]}", "y:2"),
+    ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:12:30,w:[true false]}", "false"),
     ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1,y:[1,2,],w:[1,2]}", "],w"),
     (
         "minimax_m3",
@@ -89,3 +94,14 @@ def test_the_place_in_other_notations(name: str, around: str, value: str, place:
     first = message.anomalies[0]
     assert first.kind == "repaired_json"
     assert text.startswith(place, first.start), text[first.start :]
+
+
+def test_a_raw_line_end_in_json_that_no_marker_ends() -> None:
+    text = 'call f\n  s = "Paris\n"  l = [2, "a\tb\n"]\nend\n'
+    message = assert_same_however_split(derived("kv_equals"), text)
+    assert [json.loads(call.arguments) for call in message.tool_calls] == [{"s": "Paris\n", "l": [2, "a\tb\n"]}]
+    assert [(each.kind, text[each.start]) for each in message.anomalies] == [
+        ("repaired_json", "\n"),
+        ("repaired_json", "\t"),
+    ]
+    assert not derived("kv_equals").parse(text, strict=True).tool_calls

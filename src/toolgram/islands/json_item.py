@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgram.islands import OpenBrackets
+from toolgram.islands import OpenBrackets, checked
 from toolgram.islands.json_values import BLANK, CONTROL, ITEM, SCALAR_END, STRING_END, JsonScanner, escape_controls
+
+REPAIRED = "repaired_json"
 
 
 class JsonValue:
     """One JSON value of any kind that no marker ends: read as the item of a list that is never closed."""
 
-    __slots__ = ("_scanner", "broken", "done", "out")
+    __slots__ = ("_scanner", "back", "broken", "done", "out", "repairs")
 
     def __init__(self) -> None:
         self._scanner = JsonScanner()
@@ -23,26 +25,35 @@ class JsonValue:
         self._scanner.stack.append("[")
         self._scanner.state = ITEM
         self.out = ""
+        self.repairs: list[str] = []  # kinds of anomalies: raw control characters
+        self.back = 0  # how far the first of them is before where the last `read` has stopped
         self.done = False
         self.broken = False
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on to the end of the value; a number ends only at the character after it."""
-        scanner, written = self._scanner, []
+        scanner, written, place = self._scanner, [], len(text)
         while pos < len(text) and not (self.done or self.broken):
             if len(scanner.stack) > 1:
                 scanner.run(text, pos, 1)
+                if scanner.out != text[pos : scanner.end]:
+                    differs = (at for at, one in enumerate(scanner.out) if one != text[pos + at])
+                    place = min(place, pos + next(differs))
                 pos = scanner.end
                 written.append(scanner.out)
                 self.done = len(scanner.stack) == 1
             else:
                 end = scanner.step(text, pos)
+                place = min(place, pos) if scanner.kind == CONTROL else place
                 if scanner.kind != BLANK:
                     written.append(escape_controls(text[pos:end]) if scanner.kind == CONTROL else text[pos:end])
                 self.done = scanner.kind in (SCALAR_END, STRING_END)
                 pos = end
             self.broken = scanner.broken
         self.out = "".join(written)
+        if place < pos and not self.repairs:
+            self.repairs.append(REPAIRED)
+        self.back = pos - place
         return pos
 
     def open_brackets(self) -> OpenBrackets:
@@ -51,13 +62,14 @@ class JsonValue:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return self._scanner.dump()
+        return [self._scanner.dump(), bool(self.repairs)]
 
     @classmethod
     def load(cls, data: Any) -> JsonValue:
         """The inverse of `dump`. Raises ValueError for what is none."""
         value = cls()
-        value._scanner = JsonScanner.load(data)
+        scanner, repaired = checked(data, list, bool)
+        value._scanner, value.repairs = JsonScanner.load(scanner), [REPAIRED] if repaired else []
         if value._scanner.stack[:1] != ["["]:
             raise ValueError("no value in a list")
         return value

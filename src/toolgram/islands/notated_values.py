@@ -34,6 +34,9 @@ _REPAIRED = "repaired_json"
 
 _BLANKS = re.compile(r"[ \t\r\n]*+").match
 _SCALAR = re.compile(r"[^,:{}\[\]()\"'<>\s][^,{}\[\]()\"<>\r\n]*+").match
+_LITERAL = r"(?:true|false|null|True|False|None|-?[0-9]+(?:\.[0-9]+)?)"
+_THEN_KEY = re.compile(rf"({_LITERAL})[ \t\r\n]++[\w$\-]++[ \t\r\n]*+:").match  # no comma between members
+_THEN_ITEMS = re.compile(rf"({_LITERAL})(?:[ \t\r\n]++{_LITERAL})++[ \t\r\n]*+").fullmatch  # nor between items
 _BARE_KEY = re.compile(r"[^:,{}\[\]\"\s<]++").match
 _PYTHON_STRING = re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL).match
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL).match
@@ -259,12 +262,14 @@ class NotatedScanner:
             return self._break(pos)
         if match.end() == len(text) and not final:
             return pos
+        several = (_THEN_KEY if self.stack[-1:] == "{" else _THEN_ITEMS)(match.group()) if self.stack else None
+        source = several[1] if several is not None else match.group().rstrip()
         value = TaggedValue(None if self.stack else self._types)
-        value.read(match.group().rstrip(), 0, True)
+        value.read(source, 0, True)
         self._write(value.out + value.finish())
         self.odd |= value.odd
         self._after_value()
-        return match.end()
+        return pos + len(source) if several is not None else match.end()
 
     def _key(self, text: str, pos: int, final: bool) -> int:
         opening, closing = self._quotes
