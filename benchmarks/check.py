@@ -2,10 +2,10 @@
 ratios.
 
 `make bench-check` measures and compares with `baseline.json`; `make bench-baseline` writes the figures of this machine
-into that file.  Ratios depend on the maker of the processor (making an event is cheaper on some, reading is not), so each
-has its own; on any other, the largest figure of a row counts.  They also depend on the machine's other load, so a
-workload that seems too slow is measured again, and the smallest of its figures counts.  A few exported grammars are
-measured beside the engines' own.
+into that file.  Ratios depend on the maker of the processor (making an event is cheaper on some, reading is not), so
+each maker has its own; on any other processor, the largest figure of a row counts.  They also depend on the machine's
+other load, so a workload that seems too slow is measured again, and the smallest of its figures counts.  A few exported
+grammars are measured beside the engines' own.
 """
 
 from __future__ import annotations
