@@ -19,6 +19,7 @@ from toolgram.events import (
     Reasoning,
     Status,
     ToolCallDelta,
+    ToolCallEnd,
     ToolCallStart,
 )
 from toolgram.message import Message, MessageBuilder
@@ -69,12 +70,14 @@ class PlainThought:
 
     def __call__(self, events: Iterable[Any]) -> list[Any]:
         """The events, reasoning and its surroundings as content."""
+        if not self._thinking and self._are_of_calls(events):
+            self._blank = ""
+            return [*events]
         plain: list[Any] = []
         for event in events:
             kind = type(event)
-            if kind is ToolCallDelta or kind is Note:
+            if kind is Note:
                 plain.append(event)
-                self._blank = self._blank if kind is Note else ""
                 continue
             source = event.source
             if kind is Reasoning or source in self._marks or (self._thinking and kind in (Content, Dropped)):
@@ -85,3 +88,13 @@ class PlainThought:
                 self._thinking = self._thinking and kind not in (ToolCallStart, Malformed)
             self._blank = source if kind is Dropped and not self._thinking and source.isspace() else ""
         return plain
+
+    def _are_of_calls(self, events: Iterable[Any]) -> bool:
+        """Whether none of these is reasoning or text, or blanks before reasoning; nearly always so in a call."""
+        for event in events:
+            kind = type(event)
+            if kind is ToolCallDelta or kind is ToolCallStart or kind is ToolCallEnd:
+                continue
+            if kind is not Dropped or event.source in self._marks or event.source.isspace():
+                return False
+        return True

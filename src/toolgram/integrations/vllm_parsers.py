@@ -452,7 +452,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             if type(event) is Content and not self.skip_reasoning_parsing:
                 outgoing.carried = False
                 return quick_content(event.text)
-        if self.skip_reasoning_parsing:
+        if events and self.skip_reasoning_parsing:
             events = self._plainly(events)
         if events or outgoing.waiting:
             return outgoing.delta(events)
