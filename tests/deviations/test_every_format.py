@@ -73,6 +73,24 @@ def is_object(text: str) -> bool:
         return False
 
 
+@pytest.mark.parametrize("opener", ["Say ```", "```json", "See {", "(", "[", "[{"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in BARE])
+def test_what_the_text_opened_closes_nothing_of_a_call(name: str, opener: str) -> None:
+    """A fence or a bracket at the end of the text before a call: what closes the call is the call's all the same."""
+    fmt = toolgram.get_format(name)
+    for prefix, text in examples(name):
+        plain = fmt.parse(text, prefix=prefix)
+        said = plain.content or ""
+        if not said or text.count(said) != 1 or "get_" in text[: text.find(said)]:
+            continue
+        message = fmt.parse(text.replace(said, opener), prefix=prefix)
+        assert message.content == opener
+        assert message.anomalies == plain.anomalies
+        assert [(call.name, call.arguments) for call in message.tool_calls] == [
+            (call.name, call.arguments) for call in plain.tool_calls
+        ]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_whole_arguments_make_a_whole_call(name: str) -> None:
     """However much of what stands around them is missing at the end of the output."""

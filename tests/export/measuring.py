@@ -22,8 +22,16 @@ from toolgram.spec import Literal
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 SAMPLES = int(os.environ.get("TOOLGRAM_SAMPLES", "300" if DEEP else "8"))
 PROMPTS = {"functionary_v3_2": ">>>"}
-# Said of arguments that the schema leaves open, and of free text that begins or ends as a closer does.
-TOLERATED = {"undeclared_argument", "repeated_argument", "surplus_closer", "unfinished_marker", "unopened_reasoning"}
+# Said of arguments that the schema leaves open, of free text that begins or ends as a closer does, and of values whose
+# text has a marker in it that neither opens nor closes anything there.
+TOLERATED = {
+    "undeclared_argument",
+    "repeated_argument",
+    "surplus_closer",
+    "unfinished_marker",
+    "unopened_reasoning",
+    "stray_marker",
+}
 
 
 def tool(name: str, properties: dict[str, Any], required: Sequence[str] = (), **more: Any) -> dict[str, Any]:

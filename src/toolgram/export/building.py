@@ -181,6 +181,8 @@ class Builder:
 
     def _edges(self, node: Node) -> list[Edge]:
         """The transitions to consider in a state that is not free text."""
+        if node.state in self.paths.owed:
+            return self.paths.closing(node.state, node.via)
         edges = self.after_calls.get(node.state) or self.paths.edges.get(node.state, [])
         if node.via and not node.inside:
             seen = self.paths.following.get((node.state, node.via), set())
@@ -263,7 +265,7 @@ class Builder:
         for source, edges in self.paths.edges.items():
             for edge in edges:
                 arguments = self.spec.states[edge.dest].meaning in ("arguments", "value", "argument_key")
-                again = self._is_name(edge.trigger) and "name" not in edge.actions
+                again = self._has(edge.trigger, "name") and "name" not in edge.actions
                 if arguments or again or {"open_arguments", "no_arguments", "argument_key"} & set(edge.actions):
                     found.add(source)
                 if "name" not in edge.actions:
@@ -308,11 +310,11 @@ class Builder:
         if trigger == "object_empty" or ("no_arguments" in edge.actions and declared is not None):
             empty = declared is not None and declared.may_be_empty
             return (self._marker(edge) if empty else NOTHING), edge.dest, via
-        if isinstance(shape, Run) and declared is not None and self._is_name(trigger):
+        if isinstance(shape, Run) and declared is not None and self._has(trigger, "name"):
             return Lit(declared.name) if re.fullmatch(shape.pattern, declared.name) else NOTHING, edge.dest, via
         if "name" in edge.actions and declared is not None:
             return Lit(json.dumps(declared.name, ensure_ascii=False)), edge.dest, via
-        if "call_id" in edge.actions or (trigger.startswith("string ") and self._is_id(trigger)):
+        if "call_id" in edge.actions or (trigger.startswith("string ") and self._has(trigger, "call_id")):
             return self._id(shape, quoted=trigger.startswith("string ")), edge.dest, via
         if isinstance(shape, Run) and not edge.text.isspace():
             return _run(shape, edge.text), edge.dest, via
@@ -325,11 +327,9 @@ class Builder:
             return Token(edge.text, tokens[edge.text])
         return Lit(edge.text) if edge.trigger in self.spec.special_tokens else with_tokens(edge.text, tokens)
 
-    def _is_name(self, trigger: str) -> bool:
-        return any(each.trigger == trigger and "name" in each.actions for each in self.spec.transitions)
-
-    def _is_id(self, trigger: str) -> bool:
-        return any(each.trigger == trigger and "call_id" in each.actions for each in self.spec.transitions)
+    def _has(self, trigger: str, action: str) -> bool:
+        """Whether a transition of a trigger has an action."""
+        return any(each.trigger == trigger and action in each.actions for each in self.spec.transitions)
 
     def _id(self, shape: Literal | Run | None, quoted: bool) -> Expr:
         length, allowed = _ID_LENGTHS.get(self.spec.call_ids, (0, WORD))

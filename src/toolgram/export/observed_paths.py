@@ -45,7 +45,7 @@ class ObservedPaths:
 
     `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
     `pairs` are triggers that follow each other. `outputs` has, for each output, the state in which it begins and its
-    transitions in order.
+    transitions in order. `owed` has the triggers of the closing markers that each call has behind it, by the state.
     """
 
     edges: dict[str, list[Edge]] = field(default_factory=dict)
@@ -53,10 +53,19 @@ class ObservedPaths:
     following: dict[tuple[str, str], set[Edge]] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     outputs: list[tuple[str, list[Edge]]] = field(default_factory=list)
+    owed: dict[str, frozenset[str]] = field(default_factory=dict)
     python_values: bool = False  # values of arguments are written as Python writes them
     json_words: bool = False  # arguments in Python's notation have JSON's words in them
     python_calls: bool = False  # a call is a Python dict as a whole
     ascii_only: bool = False  # JSON is written with `\u` escapes
+
+    def closing(self, state: str, via: str) -> list[Edge]:
+        """What was observed behind `via`, or behind the arguments where it is "", in a state with closing markers."""
+        edges = self.edges.get(state, [])
+        inside = {edge.trigger for edge in edges if edge.dest == state}
+        triggers = {via} if via else {trigger for source, trigger in self.following if source == state} - inside
+        seen = {edge for trigger in triggers for edge in self.following.get((state, trigger), ())}
+        return [edge for edge in edges if edge in seen]
 
 
 _PYTHON_KEY = re.compile(r"\{\s*'name'\s*:").search
@@ -66,7 +75,7 @@ _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 def observe_paths(fmt: Format) -> ObservedPaths:
     """The paths of a format, from all its canonical outputs."""
-    paths = ObservedPaths()
+    paths = ObservedPaths(owed={name: state.owed for name, state in fmt.program.states.items() if state.owed})
     seen: set[Edge] = set()
     for prefix, output, tools in canonical_outputs(fmt):
         before: Edge | None = None

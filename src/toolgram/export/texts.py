@@ -89,7 +89,7 @@ def patterns_of(
             else:
                 if "start_map item" in row and "start_map item" in rows[transition.dest]:
                     continue  # the call is recognised without it
-                follow = list(_follow(spec, rows, transition.dest, 2))
+                follow = list(_follow(spec, rows, transition.dest, 2, marked=True))
                 yield from ((*exact, *rest) for rest in follow or [()])
         elif trigger in ("start_map item", "start_array"):
             yield from _opened(spec, rows, trigger, transition.dest)
@@ -104,8 +104,11 @@ def _opened(spec: Spec, rows: dict[str, dict[str, Transition]], trigger: str, de
     yield (bracket, BLANKS, Step(_QUOTES if spec.python_json else frozenset('"')))
 
 
-def _follow(spec: Spec, rows: dict[str, dict[str, Transition]], state: str, depth: int) -> Iterator[Pattern]:
-    """What must come next in a held state, up to a limit; nothing where several things may come."""
+def _follow(
+    spec: Spec, rows: dict[str, dict[str, Transition]], state: str, depth: int, marked: bool = False
+) -> Iterator[Pattern]:
+    """What must come next in a held state, up to a limit; nothing where several things may come. Behind a marker, an
+    object is a call however its first key is written, because it is repaired there."""
     row = rows[state]
     blanks: Pattern = ()
     found: list[Pattern] = []
@@ -123,7 +126,8 @@ def _follow(spec: Spec, rows: dict[str, dict[str, Transition]], state: str, dept
             further = list(_follow(spec, rows, transition.dest, depth - 1)) if depth > 1 else []
             found += [(*body, *rest) for rest in further] or [body[:1]]
         elif trigger == "start_map item":
-            found.append((Step(frozenset("{")), BLANKS, Step(_QUOTES)))
+            key = () if marked else (BLANKS, Step(_QUOTES))
+            found.append((Step(frozenset("{")), *key))
         elif trigger == "start_array":
             found.append(literal_pattern("["))
         elif trigger in ("object_start", "object_empty"):

@@ -48,7 +48,7 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
             stream.buffer = text[begin:]
             return WAIT
     if any(text.startswith(marker, begin) for marker in state.literals):
-        if state.is_text and window.startswith(FENCE) and is_open_in_text(events.tail, FENCE):
+        if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
             stream.unexpected_input()  # the fence around the call is text, its end as its beginning
             events.behind_call = False
             return pos
@@ -58,7 +58,7 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     if closer == FENCE:
         cut = window == FENCE
         closer = "" if window[3:4].isalnum() or window[3:4] == FENCE[0] else closer  # else it opens another
-    if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(events.tail, closer)):
+    if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
         events.behind_call = False
         return None
     if closer and closers[closer].trigger and UNCLOSED in state.row:
@@ -91,9 +91,13 @@ def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
     return begin
 
 
-def is_open_in_text(tail: str, closer: str) -> bool:
-    """Whether the text before the call, which ends in `tail`, has opened what `closer` closes."""
-    found = _OPEN_AT_END.search(tail)
+def is_open_in_text(stream: Stream, closer: str) -> bool:
+    """Whether the text before the call has opened what `closer` closes. Not before the call's own closing marker:
+    what stands there is of the call."""
+    calls = stream.calls
+    if calls.owed or (calls.unclosed and stream.state.unclosed):
+        return False
+    found = _OPEN_AT_END.search(stream.events.tail)
     opened = found.group().rstrip() if found is not None else ""
     if closer == FENCE:
         return FENCE in opened and not opened.endswith(tuple(_OPENERS.values()))
