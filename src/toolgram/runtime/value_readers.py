@@ -52,10 +52,13 @@ def _found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]
     any_of, begins = re.compile(f"[{re.escape(stops)}]").search, state.start
     if not state.literals:
         return any_of, _a_symbol
-    return (
-        lambda text: any_of(text) or begins(text),
-        lambda text: _a_symbol(text) if any_of(text) else state.find(text),
-    )
+
+    def find(text: str) -> re.Match[str] | None:
+        found = state.find(text)
+        begun = found.start(1) if found is not None and found.lastindex == 1 else len(text)
+        return _a_symbol(text) if any_of(text, 0, begun) else found  # the characters of a marker are none of the value
+
+    return lambda text: any_of(text) or begins(text), find
 
 
 _a_symbol = re.compile("()()").match  # finds one in any text
