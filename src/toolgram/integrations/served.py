@@ -301,10 +301,10 @@ class Session:
                 if parser is None:
                     return [Content(text, text)] if text else []
             if token_ids:
-                begun = self.seen
-                self.seen += len(token_ids)
-                self.last = token_ids[-1]
-                if not self.served.by_id.keys().isdisjoint(token_ids):
+                begun, number, markers = self.seen, len(token_ids), self.served.by_id
+                self.seen = begun + number
+                self.last = last = token_ids[-1]
+                if last in markers or (number > 1 and not markers.keys().isdisjoint(token_ids)):
                     events = self._feed_pieces(parser, text, token_ids)
                     self._note(events)
                     return events
