@@ -62,6 +62,7 @@ class Move:
     actions: tuple[str, ...]
     repair: bool = False
     only_declared: bool = False  # by `declared_name`: it is followed only where the call's function is declared
+    opens: frozenset[str] = frozenset()  # triggers of markers that close, behind the call, what this one opens
 
 
 @dataclass(slots=True, eq=False)
@@ -102,6 +103,7 @@ class StateProgram:
     unclosed: frozenset[str] = frozenset()  # triggers before which a marker that closes the call was to come
     closed: bool = False  # the marker that closes the call has come
     owed: frozenset[str] = frozenset()  # triggers of markers that each call has behind it, and that stay here
+    instead: dict[str, frozenset[str]] = field(default_factory=dict)  # trigger -> those of markers that it comes before
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:

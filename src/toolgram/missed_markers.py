@@ -2,11 +2,13 @@
 
 Strategy: what a format's own examples always have behind their calls, it misses where it does not come.  A marker that
 leads on from a state is missed before whatever else leads on from there; one that stays in the state (each call in a
-section has it) is owed by each call.
+section has it) is owed by each call.  A marker that may be missing, or that stands in text as well, is owed only where
+its opening marker has come: a fence, the tag behind a list.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from toolgram.compile import StateProgram
 
 BRACKETS, FENCE = "}])", "```"
+_CALLS = frozenset({"start_call", "end_call"})
 
 
 def find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Collection[str]) -> frozenset[str]:
@@ -77,8 +80,111 @@ def find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Colle
     entered = {move.dest.name for move in moves if "end_call" in move.actions and move.trigger not in texts_of}
     for state in closed:
         state.closed = not state.unclosed and state.name not in entered
+    for state in states.values():
+        if state.owed:
+            state.instead = {trigger: state.owed for trigger, move in state.row.items() if move.dest is not state}
+    may_close = {name for name, text in texts_of.items() if text in closers and text not in BRACKETS}
+    cut = initial.row.keys() if spec.stop is None else ()  # it may end the turn, so that servers cut it off
+    _find_pairs(states, texts_of, examples, may_close - triggers - {*(spec.stop or ())}, cut)
     inside = {trigger for opened in begins.values() for trigger, move in opened.row.items() if move.dest is not opened}
     return frozenset(inside & initial.row.keys() - {TEXT, END, *(spec.stop or ())})
+
+
+def _find_pairs(
+    states: Mapping[str, StateProgram],
+    texts_of: Mapping[str, str],
+    examples: list[str],
+    closers: Collection[str],
+    cut: Collection[str],
+) -> None:
+    """See which opening markers the examples always close behind the call, by which of these closers, and what comes
+    instead of one: not the end of the output, where it may be `cut` off."""
+    rows = [(state, move) for state in states.values() for move in state.row.values()]
+    said = _markers(texts_of, examples)
+    met = {name for each in said for name in each}
+    leads = {(move.trigger, _leads_to_calls(move.dest)) for _, move in rows if move.trigger in met and not move.repair}
+    openers = {trigger for trigger, alone in leads if alone and (trigger, False) not in leads}
+    ahead = {move.trigger for state, move in rows if state.held}
+    ending = {move.trigger for _, move in rows if "end_call" in move.actions and not move.repair}
+    found, inner = _pairs(said, openers, met.intersection(closers) - ahead - ending)
+    for state in states.values():
+        if state.held or state.meaning not in (None, "content"):
+            continue
+        instead: dict[str, frozenset[str]] = {**state.instead}
+        for closer, inside in inner.items():
+            for trigger, move in state.row.items() if closer in state.row else ():
+                leads_on = move.dest is not state or trigger == TEXT
+                marker = len(texts_of.get(trigger, "")) > 1 or trigger in (TEXT, END)
+                own = trigger == closer or trigger in inside or (trigger == END and closer in cut)
+                if leads_on and marker and not own:
+                    instead[trigger] = instead.get(trigger, frozenset()) | {closer}
+        state.instead = instead
+    for _, move in rows:
+        if move.trigger in found:
+            move.opens = frozenset({found[move.trigger]})
+
+
+def _markers(texts_of: Mapping[str, str], examples: list[str]) -> list[list[str]]:
+    """The names of the markers in each example, in order."""
+    names = {text: name for name, text in texts_of.items() if len(text) > 1}
+    marker = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or r"(?!)")
+    return [[names[found.group()] for found in marker.finditer(example)] for example in examples]
+
+
+def _leads_to_calls(state: StateProgram) -> bool:
+    """Whether nothing but a call follows, or what is none after all."""
+    if not state.held:
+        return False
+    seen: set[str] = set()
+    pending = [state]
+    while pending:
+        state = pending.pop()
+        if state.loops or state.meaning == "reasoning":
+            return False
+        if state.held and state.name not in seen:
+            seen.add(state.name)
+            pending += [
+                move.dest
+                for move in state.row.values()
+                if move.trigger != TEXT and not move.repair and not _CALLS.intersection(move.actions)
+            ]
+    return True
+
+
+def _pairs(
+    said: list[list[str]], openers: Collection[str], closers: Collection[str]
+) -> tuple[dict[str, str], dict[str, set[str]]]:
+    """The openers that the same closer always follows before they come again, each with that; and what stands between
+    them, by the closer. Where one such opener always follows another, only the last counts."""
+    stretches: dict[tuple[str, str], list[set[str]]] = {}
+    for opener in sorted(openers):
+        for closer in sorted(closers):
+            found = [_between(each, opener, closer) for each in said]
+            if opener != closer and None not in found:
+                stretches[opener, closer] = [each for some in found for each in some or ()]
+    pairs: dict[str, str] = {}
+    inner: dict[str, set[str]] = {}
+    for (opener, closer), between in stretches.items():
+        always = set.intersection(*between)
+        if opener not in pairs and not any((other, closer) in stretches for other in always):
+            pairs[opener] = closer
+            inner.setdefault(closer, set()).update(*between)
+    return pairs, inner
+
+
+def _between(said: list[str], opener: str, closer: str) -> list[set[str]] | None:
+    """What stands between each opener and its closer; None where one is not closed before the next one."""
+    found: list[set[str]] = []
+    is_open = False
+    for name in said:
+        if is_open and name == opener:
+            return None
+        if is_open and name != closer:
+            found[-1].add(name)
+        if name == opener:
+            found.append(set())
+        is_open = name != closer and (is_open or name == opener)
+    return None if is_open else found
 
 
 def _ways(state: StateProgram) -> set[tuple[str, str]]:

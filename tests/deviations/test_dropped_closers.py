@@ -27,16 +27,9 @@ ONLY_BRACKETS = (
     "functionary_v3_2", "gigachat3", "glm4", "gpt_oss", "granite_20b_fc", "granite_3", "llama3_json", "mistral_v11",
     "mistral_v3", "xlam",
 )  # fmt: skip
-# Markers that are not missed: a fence, which V3.1 does without; a token that ends the turn; the end of a header; what
-# stands behind a list of calls, which is whole with its bracket or its fence.
+# Markers that are not missed, as they close no call:
 UNTOLD = {
-    "deepseek_v3": ["```"],
-    "inkling": ["<|end_message|>"],
-    "muse_glimmer": ["<|message|>"],
-    "lfm2": ["<|tool_call_end|>"],
-    "llama4_pythonic": ["<|python_end|>"],
-    "minicpm3": ["```", "<|tool_call_end|>"],
-    "phi4_mini": ["<|/tool_call|>"],
+    "muse_glimmer": ["<|message|>"],  # the end of the next message's header, which is text without it
 }
 # Templates whose calls have arguments in tags, each with a closing marker.
 DERIVED = (

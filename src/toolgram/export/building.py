@@ -31,9 +31,11 @@ from toolgram.export.expressions import (
     Seq,
     Text,
     Token,
+    begins_fixed,
     choice,
     joined_ranges,
     seq,
+    split_fixed,
     with_tokens,
 )
 from toolgram.export.markers import Tokens
@@ -63,7 +65,8 @@ class Node:
     """A state of the automaton: a state of the machine, how it was entered, for which function, and the progress.
 
     `begun` is False at the beginning of an output. `called` says that there is a call, `due` that reasoning must still
-    begin, `inside` that this is the place between two tagged arguments.
+    begin, `inside` that this is the place between two tagged arguments. `enclosed` are the triggers of the closing
+    markers that must come behind the call.
     """
 
     state: str
@@ -73,6 +76,7 @@ class Node:
     called: bool = False
     due: bool = False
     inside: bool = False
+    enclosed: frozenset[str] = frozenset()
 
 
 class Builder:
@@ -196,13 +200,14 @@ class Builder:
     # --- the moves ------------------------------------------------------------------------------------------------
 
     def _moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
-        if self._is_text(node.state):
+        if self._is_text(node.state) and not node.enclosed:
             yield from self._text_moves(node)
             return
         if node.inside:
             yield from self._closing_moves(node)
             return
-        edges = self._edges(node)
+        missed = self.paths.missed(node.state, node.enclosed)
+        edges = [edge for edge in self._edges(node) if edge.trigger not in missed]
         if any("open_arguments" in edge.actions for edge in edges):
             yield from self._argument_moves(node, edges)
             edges = [edge for edge in edges if "open_arguments" not in edge.actions]
@@ -210,7 +215,7 @@ class Builder:
         for edge in edges:
             for lead in sorted({edge.lead, *(_BLANKS if behind and edge.lead in _BLANKS else ())}):
                 yield from self._step(node, edge, lead)
-        if self._may_end(node):
+        if self._may_end(node) and END not in missed:
             ends = {edge.lead for edge in edges if self._ends(edge) and self._has_arguments(node, edge)}
             for lead in sorted(ends | _BLANKS if "" in ends and behind and not self.request.named else ends):
                 yield Lit(lead) if lead else EMPTY, None
@@ -254,9 +259,10 @@ class Builder:
             tool = -1  # its arguments have been written
         if not self.request.required and self.request.parallel and self.request.answer is None:
             called = False  # it makes no difference
-        if self._is_text(state):
+        enclosed = self.paths.enclosed(node.enclosed, edge.trigger)
+        if self._is_text(state) and not enclosed:
             return Node(self._like(state), called=called, due=due)
-        return Node(state, via, tool if state in self.concerned else -1, True, called, due)
+        return Node(state, via, tool if state in self.concerned else -1, True, called, due, enclosed=enclosed)
 
     def _concerned(self) -> set[str]:
         """The states in which it matters which function is called: its arguments or its name come later."""
@@ -552,9 +558,9 @@ class Builder:
             at = min(whole) if whole else first_completion(forbidden, text)
             if not at and depth < 6 and rest == EMPTY and dest is not None and not self._is_text(dest.state):
                 further = list(self._moves(dest))  # nothing, where a function cannot be called
-                if all(_begins_fixed(each) for each, _ in further):
+                if all(begins_fixed(each) for each, _ in further):
                     for each, following in further:
-                        fixed, tail = _split(each)
+                        fixed, tail = split_fixed(each)
                         pending.append((text + fixed, tail, following, depth + 1))
                     continue
             if at:
@@ -575,20 +581,6 @@ def _ends_arguments(edge: Edge) -> bool:
     if edge.trigger in ("object_end", "object_empty", "end_map item"):
         return True
     return bool({"no_arguments", "close_arguments"} & set(edge.actions))
-
-
-def _begins_fixed(label: Expr) -> bool:
-    head = label.parts[0] if isinstance(label, Seq) and label.parts else label
-    return isinstance(head, Lit)
-
-
-def _split(label: Expr) -> tuple[str, Expr]:
-    if isinstance(label, Lit):
-        return label.text, EMPTY
-    assert isinstance(label, Seq)
-    head = label.parts[0]
-    assert isinstance(head, Lit)
-    return head.text, seq(*label.parts[1:])
 
 
 def _run(shape: Run, seen: str) -> Expr:

@@ -520,3 +520,19 @@ class Export:
             "preserved_tokens": list(self.preserved_tokens),
             "notes": list(self.notes),
         }
+
+
+def begins_fixed(label: Expr) -> bool:
+    """Whether an expression begins with fixed text."""
+    head = label.parts[0] if isinstance(label, Seq) and label.parts else label
+    return isinstance(head, Lit)
+
+
+def split_fixed(label: Expr) -> tuple[str, Expr]:
+    """The fixed text with which an expression begins, and the rest."""
+    if isinstance(label, Lit):
+        return label.text, EMPTY
+    assert isinstance(label, Seq)
+    head = label.parts[0]
+    assert isinstance(head, Lit)
+    return head.text, seq(*label.parts[1:])

@@ -45,7 +45,8 @@ class ObservedPaths:
 
     `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
     `pairs` are triggers that follow each other. `outputs` has, for each output, the state in which it begins and its
-    transitions in order. `owed` has the triggers of the closing markers that each call has behind it, by the state.
+    transitions in order. `owed` has the triggers of the closing markers that each call has behind it, by the state;
+    `opens` those of the markers that close what a marker opens, and `instead` what such markers are missed before.
     """
 
     edges: dict[str, list[Edge]] = field(default_factory=dict)
@@ -54,6 +55,8 @@ class ObservedPaths:
     pairs: set[tuple[str, str]] = field(default_factory=set)
     outputs: list[tuple[str, list[Edge]]] = field(default_factory=list)
     owed: dict[str, frozenset[str]] = field(default_factory=dict)
+    opens: dict[str, frozenset[str]] = field(default_factory=dict)
+    instead: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
     python_values: bool = False  # values of arguments are written as Python writes them
     json_words: bool = False  # arguments in Python's notation have JSON's words in them
     python_calls: bool = False  # a call is a Python dict as a whole
@@ -67,6 +70,14 @@ class ObservedPaths:
         seen = {edge for trigger in triggers for edge in self.following.get((state, trigger), ())}
         return [edge for edge in edges if edge in seen]
 
+    def enclosed(self, closers: frozenset[str], trigger: str) -> frozenset[str]:
+        """The triggers of the closing markers that are to come, behind a transition."""
+        return (closers | self.opens.get(trigger, frozenset())) - {trigger}
+
+    def missed(self, state: str, closers: frozenset[str]) -> set[str]:
+        """The triggers before which one of these closing markers is missed in a state."""
+        return {trigger for trigger, those in self.instead.get(state, {}).items() if not those.isdisjoint(closers)}
+
 
 _PYTHON_KEY = re.compile(r"\{\s*'name'\s*:").search
 _JSON_WORD = re.compile(r"[=:,\[]\s*(?:true|false|null)\b").search
@@ -75,7 +86,12 @@ _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 def observe_paths(fmt: Format) -> ObservedPaths:
     """The paths of a format, from all its canonical outputs."""
-    paths = ObservedPaths(owed={name: state.owed for name, state in fmt.program.states.items() if state.owed})
+    states = fmt.program.states
+    paths = ObservedPaths(
+        owed={name: state.owed for name, state in states.items() if state.owed},
+        opens={move.trigger: move.opens for state in states.values() for move in state.row.values() if move.opens},
+        instead={name: state.instead for name, state in states.items() if state.instead},
+    )
     seen: set[Edge] = set()
     for prefix, output, tools in canonical_outputs(fmt):
         before: Edge | None = None

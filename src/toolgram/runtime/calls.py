@@ -36,6 +36,7 @@ class Calls:
         "again",
         "count",
         "depth",
+        "enclosed",
         "id",
         "ids",
         "index",
@@ -73,6 +74,7 @@ class Calls:
         # The last call is complete, and its closing marker has not come; None where no marker has opened it.
         self.unclosed: bool | None = False
         self.owed = NOTHING_OWED  # triggers of other markers behind it that have not come
+        self.enclosed = NOTHING_OWED  # of markers that every call owes from here on, as their opening markers have come
 
     @property
     def names(self) -> frozenset[str]:
@@ -105,6 +107,7 @@ class Calls:
         """What looked like a call is none. Whether it had a name."""
         named = self.name is not None
         self.name = self.id = None
+        self.enclosed = NOTHING_OWED
         return named
 
     def begin(self) -> None:
@@ -133,7 +136,15 @@ class Calls:
             self._events.behind_call = status == "complete"
             if self.unclosed is not None:
                 self.unclosed = status == "complete"
+            if self.enclosed and status == "complete":
+                self.owed |= self.enclosed
             self.index = self.keys = self.wrapper = None
+
+    def forget_owed(self) -> None:
+        """No marker is missing any more: it was told, or what was open is malformed."""
+        if self.unclosed:
+            self.unclosed = False
+        self.owed = self.enclosed = NOTHING_OWED
 
     def delta(self, arguments: str, source: str) -> None:
         """Arguments of the open call, or of the next one."""

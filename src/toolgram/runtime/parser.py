@@ -29,7 +29,7 @@ from toolgram.iterating import Events
 from toolgram.message import Message, MessageBuilder
 from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments
-from toolgram.runtime.event_buffer import REASONING, UNCLOSED_ENVELOPE
+from toolgram.runtime.event_buffer import REASONING
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.straight_paths import Key, Path, StraightPaths
@@ -518,7 +518,7 @@ def _end(stream: Stream) -> None:
     if unclosed is not None and unclosed.dest.held and stream.closing == "length":
         unclosed = None  # what is cut off may have been prose
     if unclosed is not None:
-        events.note(UNCLOSED_ENVELOPE, "")
+        stream.note_unclosed()
     calls.end("complete" if unclosed is not None else "truncated")
     events.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.turn_end)
     if ending is not None:

@@ -346,6 +346,7 @@ class _Recorder:
             # A way out ends the call, which says anew whether one is behind.
             json.dumps({**most.end, "calls": None, "call": None, "behind_call": None, "unclosed": None, "owed": None}),
             calls.owed,
+            calls.enclosed,
         )
 
     def _context_calls(self) -> int:

@@ -63,6 +63,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "again": calls.again,
         "unclosed": calls.unclosed,
         "owed": sorted(calls.owed),
+        "enclosed": sorted(calls.enclosed),
         "wrapper": None if calls.wrapper is None else "".join(calls.wrapper),
         "held": None if held is None else [event_to_dict(event) for event in held.events],
         "origin": None if held is None else held.origin.name,
@@ -178,8 +179,10 @@ def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) 
     )
     calls.count, calls.index, calls.id, name, keys, calls.key, *rest = _fields(data, names, *kinds)
     calls.read_on, calls.opened, calls.unclosed, wrapper, calls.depth = rest
-    calls.told, calls.again, owed = _fields(data, ("told", "again", "owed"), bool, str, list)
-    calls.owed = frozenset(checked(owed, *[str] * len(owed)))
+    calls.told, calls.again = _fields(data, ("told", "again"), bool, str)
+    calls.owed, calls.enclosed = (
+        frozenset(checked(each, *[str] * len(each))) for each in _fields(data, ("owed", "enclosed"), list, list)
+    )
     calls.wrapper = None if wrapper is None else [wrapper] if wrapper else []
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
     if name is not None:

@@ -61,6 +61,7 @@ class Path:
     id: int = 0  # and the id
     leaves: str = ""  # what a continuation depends on behind it, but for the number of calls
     owed: frozenset[str] = frozenset()  # what the last call that it ends has not had behind it
+    enclosed: frozenset[str] = frozenset()  # and what the next one is not to have either
     exits: list[Path] = field(default_factory=list)
 
     @property
@@ -87,14 +88,15 @@ class Path:
                 calls.start = start = ToolCallStart(base + first, made_id, found[self.name], source)
                 out.append(start)
             elif kind == "end":
+                calls.owed = self.owed if calls.unclosed is not None else self.owed & self.enclosed
                 if calls.unclosed is not None:
                     calls.unclosed = second == "complete"
-                    calls.owed = self.owed
                 out.append(ToolCallEnd(base + first, second, source))
             else:
                 out.append(Note(first, found[self.id] if second is None else second))
         calls.count = base + self.calls
         calls.index = None if self.index is None else base + self.index
+        calls.enclosed = self.enclosed
         events.behind_call = self.behind_call
         stream.state, stream.reader = self.state, self.reader
         island = self.island
@@ -144,7 +146,8 @@ class StraightPaths:
             return NO_PATH
         if stream.closing is not None or stream.source.prefix_characters or stream.calls.id is not None:
             return NO_PATH
-        if stream.calls.owed or (stream.calls.unclosed and symbol.trigger in stream.state.unclosed):
+        calls = stream.calls
+        if calls.owed or calls.enclosed or (calls.unclosed and symbol.trigger in stream.state.unclosed):
             return NO_PATH
         if self.entries is None:
             move = stream.state.row.get(symbol.trigger)

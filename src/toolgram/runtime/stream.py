@@ -110,13 +110,11 @@ class Stream:
             text = text[self.source.skip_prefix(0, len(text)) :]
             prompted = not text  # the prompt has written all of it
         dest, calls = move.dest, self.calls
-        if events.held is None and (
-            (trigger in state.unclosed and calls.unclosed) or (calls.owed and self._lacks(move))
-        ):
-            self._note_unclosed()
+        if (calls.unclosed or calls.owed or calls.enclosed) and events.held is None and self._misses(trigger):
+            self.note_unclosed()
         if dest.held and events.held is None:
             if state.loops:
-                self.calls.unclosed = None if trigger in self.program.bare else False
+                calls.unclosed, calls.enclosed = None if trigger in self.program.bare else False, NOTHING_OWED
             if trigger == UNCLOSED:
                 self.hold(self.calls.index)
             else:
@@ -133,11 +131,18 @@ class Stream:
         elif prompted and events.held is None:
             events.make_seam()
         if dest.owed and "end_call" in move.actions and calls.unclosed is not None:
-            calls.owed = dest.owed - {trigger}
+            calls.owed |= dest.owed
+        if move.opens:
+            calls.enclosed |= move.opens
+        elif trigger in calls.owed or trigger in calls.enclosed:
+            calls.owed -= {trigger}
+            calls.enclosed -= {trigger}
         if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
             self.assumed = trigger in self.program.stop or self.calls.count > 0
         self.state = dest
         if events.held is not None and not dest.held:
+            if events.held.call is not None:
+                calls.owed = NOTHING_OWED  # that it is unclosed is told now
             events.commit()
         if dest.meaning == "value":
             self._begin_value(trigger)
@@ -197,7 +202,7 @@ class Stream:
                     self.events.note("unclosed_value", calls.key)
             elif action == UNCLOSED_ENVELOPE:
                 if ended and (calls.index is not None or calls.unclosed):
-                    self.events.note(UNCLOSED_ENVELOPE, "")
+                    self.note_unclosed()
             elif action == "unclosed_arguments":
                 self._close_arguments()
             elif action == "unopened_reasoning":
@@ -248,14 +253,16 @@ class Stream:
 
     def say(self, text: str) -> None:
         """Free text of the current state."""
+        if self.calls.owed and not text.isspace() and self._misses(TEXT):
+            self.note_unclosed()
         self.events.say(self.state.meaning or "content", text)
 
     def _leave_for_text(self) -> None:
         """Text has come in a state that text leaves."""
         move = self.state.row[TEXT]
+        if self._misses(TEXT):
+            self.note_unclosed()
         if move.dest is not self.state:
-            if (TEXT in self.state.unclosed and self.calls.unclosed) or (self.calls.owed and self.state.owed):
-                self._note_unclosed()
             if self.trace:
                 self._tell(TEXT, move.dest)
             if move.actions:
@@ -263,17 +270,19 @@ class Stream:
             self.state = move.dest
         self.reader = reader_of(self.state)
 
-    def _note_unclosed(self) -> None:
+    def note_unclosed(self) -> None:
         """A marker that closes the last call has not come."""
-        self.calls.unclosed, self.calls.owed = False, NOTHING_OWED
+        self.calls.forget_owed()
         self.events.note(UNCLOSED_ENVELOPE, "")
 
-    def _lacks(self, move: Move) -> bool:
-        """Whether a marker that each call has behind it does not come before this transition."""
-        calls = self.calls
-        if move.trigger in calls.owed:
-            calls.owed -= {move.trigger}
-        return bool(calls.owed and self.state.owed) and move.dest is not self.state
+    def _misses(self, trigger: str) -> bool:
+        """Whether a marker that closes the last call does not come before this transition."""
+        calls, state = self.calls, self.state
+        if calls.unclosed and trigger in state.unclosed:
+            return True
+        closers = state.instead.get(trigger, NOTHING_OWED)
+        calls.enclosed -= closers  # whether a call stood there or not
+        return not calls.owed.isdisjoint(closers)
 
     # --- what does not fit ----------------------------------------------------------------------------------------
 
@@ -300,7 +309,10 @@ class Stream:
         else:
             self.island = None
         if not self.state.row[UNCLOSED].dest.held:
-            self.events.note(UNCLOSED_ENVELOPE, "")
+            if in_list:
+                self.events.note(UNCLOSED_ENVELOPE, "")
+            else:
+                self.note_unclosed()
         self.fire(UNCLOSED, text)
         if not in_list and "end_array" in self.state.row:
             self.fire("end_array", "")
@@ -386,6 +398,7 @@ class Stream:
         if UNCLOSED in self.state.row and not self.state.row[UNCLOSED].dest.held and self.calls.index is not None:
             self.events.note(UNCLOSED_ENVELOPE, "")
             self.calls.end("complete")
+        self.calls.forget_owed()
         text += self.leftover()
         self.island = None
         self.fire("malformed", "")

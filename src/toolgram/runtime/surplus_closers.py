@@ -76,7 +76,7 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
         events.say("content", text[pos:begin])
         events.drop(window, "cut off")
         events.note("unfinished_marker", window)
-        stream.calls.unclosed = False
+        stream.calls.forget_owed()
         return len(text)
     events.behind_call = False
     return None
