@@ -145,26 +145,33 @@ CALLS_BEHIND_TEXT = {
     ),
     "llama4_pythonic": (
         [
-            "[[get_time()]", "[a [get_time()]", "[", "[a", "[(a) (b)]", "[a <|python_start|>[get_time()]",
+            "[[get_time()]", "[a [get_time()]", "[", "[a", "[(a) (b)]", "[a <|python_start|>[get_time()]<|python_end|>",
             "a[get_time()]<|python_end|>b[get_time()]\n", "<|python_start|>[get_time()]<|python_end|>[a",
         ],
         [
             "[get_time()][get_time()]", "[get_time()]<|python_start|>[get_time()]", "[other()]", "[get_time()]a",
-            "<|python_start|>a", "[ other()]",
+            "<|python_start|>a", "[ other()]", "<|python_start|>[get_time()]",
         ],
     ),
     "xlam": (
-        ['[[{"name": "get_time", "arguments": {}}]', '1 {"tool_calls": [{"name": "get_time", "arguments": {}}]}', "["],
+        ['[[{"name": "get_time", "arguments": {}}]', '1 {"tool_calls": [{"name": "get_time", "arguments": {}}]}', "[",
+         "[x {", "[[x] {x}"],
         [
+            "[{x", "[\n  { x",
             '[{"tool_calls": [{"name": "get_time", "arguments": {}}]}',
             '[{"name": "get_time", "arguments": {}}]{"tool_calls": [{"name": "get_time", "arguments": {}}]}',
         ],
     ),
     "phi4_mini": (
-        ['functools. <|tool_call|>[{"name": "get_time", "arguments": {}}]', "import functools", "functools {x"],
         [
+            'functools. <|tool_call|>[{"name": "get_time", "arguments": {}}]<|/tool_call|>', "import functools",
+            "functools x {",
+        ],
+        [
+            "functools {x",  # an object behind a marker is a call, however it goes on
             'functools[{"name": "get_time", "arguments": {}}]<|tool_call|>[{"name": "get_time", "arguments": {}}]',
-            'functools <|tool_call|>[{"name": "get_time", "arguments": {}}]',  # which the parser reads as one marker
+            '<|tool_call|>[{"name": "get_time", "arguments": {}}]',
+            'functools <|tool_call|>[{"name": "get_time", "arguments": {}}]<|/tool_call|>',  # read as one marker
         ],
     ),
 }  # fmt: skip
@@ -181,6 +188,25 @@ def test_calls_behind_text_are_part_of_its_rules(name: str) -> None:
         assert engine.accepts(text), text
     for text in refused:
         assert not engine.accepts(text), text
+
+
+@pytest.mark.parametrize("name", ["hermes", "mistral_v11", "qwen3_coder"])
+def test_what_many_names_begin_with_is_one_piece(name: str) -> None:
+    """llguidance reads it once, and not once for each name; no name is lost, and none is added."""
+    names = ["files_get", "files_get_all", "files_list", "files_", "files_search", "other"]
+    made = toolgram.get_format(name).export("llguidance", [tool(each, {}) for each in names], "required")
+    engine = Engines().load("llguidance", made.text)
+    written = {
+        "hermes": '<tool_call>\n{{"name": "{}", "arguments": {{}}}}\n</tool_call>',
+        "mistral_v11": "[TOOL_CALLS]{}[ARGS]{{}}",
+        "qwen3_coder": "<tool_call>\n<function={}>\n</function>\n</tool_call>",
+    }[name]
+    assert '"files_"' in made.text
+    assert not any(each in made.text for each in ("files_g", "files_l", "files_s"))
+    for each in names:
+        assert engine.accepts(written.format(each)), each
+    for each in ("files_gets", "files", "files_get_", "files_other", "files_listfiles_list", "oth"):
+        assert not engine.accepts(written.format(each)), each
 
 
 def test_what_follows_a_text_is_told_to_the_engine() -> None:

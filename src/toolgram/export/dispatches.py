@@ -188,7 +188,9 @@ def _says_its_head_again(pattern: Pattern) -> bool:
 
 
 def _cut(pattern: Pattern, notes: list[str]) -> Pattern:
-    """A shorter pattern that is followed in fewer states: a long head takes no name behind it."""
+    """A shorter pattern that is followed in fewer states: a long head takes no name behind it, and what tells a call
+    (`[{`) no more blanks.
+    """
     head = _head(pattern)
     rest = pattern[len(head) :]
     if len(head) >= _LONG_HEAD and not rest[0].repeated:
@@ -201,7 +203,14 @@ def _cut(pattern: Pattern, notes: list[str]) -> Pattern:
     if fixed > _TOLD_APART:
         notes.append(f"text holds no {spelled(pattern[behind : behind + _TOLD_APART])!r} behind {head!r}")
         return pattern[: behind + _TOLD_APART]
+    if behind > len(head) and fixed == 1 and behind + 1 < len(pattern) and _is_blank(pattern[behind + 1]):
+        notes.append(f"text holds no {character(pattern[behind])!r} behind {head!r}")
+        return pattern[: behind + 1]
     return pattern
+
+
+def _is_blank(step: Step) -> bool:
+    return step.repeated and not step.negated and "".join(step.characters).isspace()
 
 
 def _merged(pattern: Pattern, words: Iterable[str], notes: list[str]) -> tuple[Pattern, str]:

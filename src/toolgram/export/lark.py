@@ -8,7 +8,8 @@ has no lexer and no `&`: free text is written as its automaton, and few argument
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, takewhile
 from types import UnionType
 from typing import Any, ClassVar
 
@@ -50,6 +51,9 @@ from toolgram.export.writing import Note, RuleWriter, is_length
 
 _MOST_BITS = 60
 _LONGEST_RAW = 16  # a limit on the length of a raw value: with a larger one llguidance may not find its end
+
+
+_LEAST_ALIKE, _LEAST_SHARED = 4, 4  # texts that begin alike, and characters that they share, to be cut behind these
 
 
 def lark_string(text: str) -> str:
@@ -347,7 +351,8 @@ class LlguidanceWriter(LarkWriter):
 
 
 def cuts_of(root: Expr) -> dict[str, int]:
-    """Where to cut fixed texts, so that of two texts that may stand at one place neither begins with the other.
+    """Where to cut fixed texts, so that of two texts that may stand at one place neither begins with the other, and
+    what many of them begin with is one piece.
 
     The subset construction finds what may stand at one place: the sets of places that the same symbols lead to.
     """
@@ -367,12 +372,24 @@ def cuts_of(root: Expr) -> dict[str, int]:
                 if not other.startswith(text):
                     break
                 cuts[other] = max(cuts.get(other, 0), len(text))
+        for text, at in _shared_beginnings(texts):
+            cuts[text] = max(cuts.get(text, 0), at)
         for dests in ways.values():
             after = places.closed(dests)
             if after not in seen:
                 seen.add(after)
                 pending.append(after)
     return cuts
+
+
+def _shared_beginnings(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Sorted texts that begin alike, and how far: a lexer reads such a beginning once, and not once for each text."""
+    for _, found in groupby(texts, lambda text: text[:_LEAST_SHARED]):
+        alike = list(found)
+        ends = zip(alike[0], alike[-1], strict=False)
+        shared = len([*takewhile(lambda pair: pair[0] == pair[1], ends)])
+        if len(alike) >= _LEAST_ALIKE and shared >= _LEAST_SHARED:
+            yield from ((text, shared) for text in alike if len(text) > shared)
 
 
 class _Places:
