@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 import toolgram
 from tests.export.engines import Engines
-from tests.export.measuring import TOOLS, tool
+from tests.export.measuring import PROMPTS, TOOLS, tool
+from tests.export.writing import random_output
+from tests.properties.selection import formats_of
 from toolgram.export import TARGETS, export_request, expression
 from toolgram.export.dispatches import Dispatch, dispatch_of, fixed_words
 from toolgram.export.expressions import (
@@ -207,6 +210,19 @@ def test_what_many_names_begin_with_is_one_piece(name: str) -> None:
         assert engine.accepts(written.format(each)), each
     for each in ("files_gets", "files", "files_get_", "files_other", "files_listfiles_list", "oth"):
         assert not engine.accepts(written.format(each)), each
+
+
+@pytest.mark.parametrize("name", formats_of("names that begin alike"))
+def test_names_that_begin_alike_are_read_beside_text(name: str) -> None:
+    """Where text may stand as well, a name is no pieces: the lexer would go on with the text behind the first."""
+    fmt = toolgram.get_format(name)
+    tools = [tool(f"update_row_{at}", {}) for at in (1, 12, 2, 30, 38, 4)]
+    engine = Engines().load("llguidance", fmt.export("llguidance", tools, prefix=PROMPTS.get(name)).text)
+    root, _ = expression(fmt, export_request(tools, "auto"), PROMPTS.get(name), lambda words: None)
+    rng = random.Random(0)
+    for _ in range(20):
+        text = random_output(root, rng)
+        assert engine.accepts(text), text
 
 
 def test_what_follows_a_text_is_told_to_the_engine() -> None:

@@ -352,7 +352,7 @@ class LlguidanceWriter(LarkWriter):
 
 def cuts_of(root: Expr) -> dict[str, int]:
     """Where to cut fixed texts, so that of two texts that may stand at one place neither begins with the other, and
-    what many of them begin with is one piece.
+    what many of them begin with is one piece, if only fixed texts may stand there.
 
     The subset construction finds what may stand at one place: the sets of places that the same symbols lead to.
     """
@@ -360,6 +360,8 @@ def cuts_of(root: Expr) -> dict[str, int]:
     end = places.new()
     places.add(root, 0, end)
     cuts: dict[str, int] = {}
+    alike: list[tuple[str, int]] = []
+    whole: set[str] = set()
     first = places.closed({0})
     seen, pending = {first}, [first]
     while pending:
@@ -372,24 +374,29 @@ def cuts_of(root: Expr) -> dict[str, int]:
                 if not other.startswith(text):
                     break
                 cuts[other] = max(cuts.get(other, 0), len(text))
-        for text, at in _shared_beginnings(texts):
-            cuts[text] = max(cuts.get(text, 0), at)
+        if all(isinstance(symbol, Lit | Token) for symbol in ways):
+            alike += _shared_beginnings(texts)
+        else:  # of which one may go on where a piece ends
+            whole.update(texts)
         for dests in ways.values():
             after = places.closed(dests)
             if after not in seen:
                 seen.add(after)
                 pending.append(after)
+    heads = {text[:at] for text, at in alike}
+    kept = {head for head in heads if any(text.startswith(head) for text in whole)}
+    cuts.update({text: max(cuts.get(text, 0), at) for text, at in alike if text[:at] not in kept})
     return cuts
 
 
 def _shared_beginnings(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Sorted texts that begin alike, and how far: a lexer reads such a beginning once, and not once for each text."""
     for _, found in groupby(texts, lambda text: text[:_LEAST_SHARED]):
-        alike = list(found)
-        ends = zip(alike[0], alike[-1], strict=False)
+        group = list(found)
+        ends = zip(group[0], group[-1], strict=False)
         shared = len([*takewhile(lambda pair: pair[0] == pair[1], ends)])
-        if len(alike) >= _LEAST_ALIKE and shared >= _LEAST_SHARED:
-            yield from ((text, shared) for text in alike if len(text) > shared)
+        if len(group) >= _LEAST_ALIKE and shared >= _LEAST_SHARED:
+            yield from ((text, shared) for text in group if len(text) > shared)
 
 
 class _Places:
