@@ -9,7 +9,7 @@ its opening marker has come: a fence, the tag behind a list.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from typing import TYPE_CHECKING
 
 from toolgram.spec import END, TEXT, UNCLOSED, Literal, Spec
@@ -84,8 +84,9 @@ def find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Colle
         if state.owed:
             state.instead = {trigger: state.owed for trigger, move in state.row.items() if move.dest is not state}
     may_close = {name for name, text in texts_of.items() if text in closers and text not in BRACKETS}
-    cut = initial.row.keys() if spec.stop is None else ()  # it may end the turn, so that servers cut it off
-    _find_pairs(states, texts_of, examples, may_close - triggers - {*(spec.stop or ())}, cut)
+    may_close -= triggers | {*(spec.stop or ())}
+    may_be_cut = spec.stop is None  # what ends text as well may end the turn, and servers cut that off
+    _find_pairs(states, texts_of, examples, may_close, initial.row.keys(), may_be_cut)
     inside = {trigger for opened in begins.values() for trigger, move in opened.row.items() if move.dest is not opened}
     return frozenset(inside & initial.row.keys() - {TEXT, END, *(spec.stop or ())})
 
@@ -94,19 +95,27 @@ def _find_pairs(
     states: Mapping[str, StateProgram],
     texts_of: Mapping[str, str],
     examples: list[str],
-    closers: Collection[str],
-    cut: Collection[str],
+    closers: Set[str],
+    in_text: Set[str],
+    may_be_cut: bool,
 ) -> None:
     """See which opening markers the examples always close behind the call, by which of these closers, and what comes
-    instead of one: not the end of the output, where it may be `cut` off."""
+    instead of one. Those that stand `in_text` as well `may_be_cut` off at the end of the output."""
     rows = [(state, move) for state in states.values() for move in state.row.values()]
     said = _markers(texts_of, examples)
     met = {name for each in said for name in each}
     leads = {(move.trigger, _leads_to_calls(move.dest)) for _, move in rows if move.trigger in met and not move.repair}
     openers = {trigger for trigger, alone in leads if alone and (trigger, False) not in leads}
-    ahead = {move.trigger for state, move in rows if state.held}
+    ahead = {move.trigger for state, move in rows if state.held or move.dest.held}
     ending = {move.trigger for _, move in rows if "end_call" in move.actions and not move.repair}
-    found, inner = _pairs(said, openers, met.intersection(closers) - ahead - ending)
+    either = {  # of two markers that close alike, neither is missed
+        one
+        for state in states.values()
+        for one in met.intersection(closers) & state.row.keys()
+        for other in state.row.keys() & closers - in_text
+        if other != one and state.row[one].dest is state.row[other].dest is not state and not state.held
+    }
+    found, inner = _pairs(said, openers, met.intersection(closers) - ahead - ending - either)
     for state in states.values():
         if state.held or state.meaning not in (None, "content"):
             continue
@@ -115,7 +124,7 @@ def _find_pairs(
             for trigger, move in state.row.items() if closer in state.row else ():
                 leads_on = move.dest is not state or trigger == TEXT
                 marker = len(texts_of.get(trigger, "")) > 1 or trigger in (TEXT, END)
-                own = trigger == closer or trigger in inside or (trigger == END and closer in cut)
+                own = trigger == closer or trigger in inside or (may_be_cut and trigger == END and closer in in_text)
                 if leads_on and marker and not own:
                     instead[trigger] = instead.get(trigger, frozenset()) | {closer}
         state.instead = instead

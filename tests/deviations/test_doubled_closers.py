@@ -12,8 +12,11 @@ import json
 import pytest
 
 import toolgram
+from tests.deviations.test_every_format import examples_of
 from tests.deviations.test_json_in_values import FORMATS, STRING, examples, tools
 from tests.streams import assert_same_however_split, calls_of
+from toolgram.events import Content, Dropped, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.formats import Format
 from toolgram.spec import Literal
 
 
@@ -113,3 +116,61 @@ def test_a_strict_parser_takes_them_for_text(name: str) -> None:
         text.replace("\0", "Oslo" + closer), tools(STRING), prefix=prefix, strict=True
     )
     assert not surplus(message)
+
+
+# --- markers behind a call ------------------------------------------------------------------------------------------
+
+IN_HEADERS = {"beam": ["assistant", "<|message|>"], "muse": ["<|message|>"], "muse_glimmer": ["<|message|>"]}
+
+
+def ends_of_closers(fmt: Format, prefix: str, text: str) -> list[tuple[str, int]]:
+    """The closing markers behind calls, and where they end."""
+    parser = fmt.parser(prefix=prefix)
+    found, at, behind = [], 0, False
+    for event in parser.feed(text) + parser.close():
+        behind &= not isinstance(event, ToolCallStart | Content | Reasoning)
+        behind |= isinstance(event, ToolCallEnd | ToolCallDelta)
+        marker = event.source.strip()
+        if behind and isinstance(event, Dropped) and len(marker) > 1 and marker in fmt.program.closers:
+            found.append((marker, at + event.source.index(marker) + len(marker)))
+        at += len(event.source)
+    return [(marker, end) for marker, end in found if marker not in IN_HEADERS.get(fmt.name, ())]
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_a_marker_behind_a_call_that_comes_twice(name: str) -> None:
+    """It is dropped and told, whether it may stand in text or not; also behind blanks."""
+    fmt = toolgram.get_format(name)
+    for prefix, text in examples_of(fmt):
+        whole = fmt.parse(text, prefix=prefix)
+        for marker, end in ends_of_closers(fmt, prefix, text):
+            for blanks in ("", "\n"):
+                again = text[:end] + blanks + marker + text[end:]
+                message = assert_same_however_split(fmt, again, prefix=prefix)
+                assert message.content == whole.content, again
+                assert calls_of(message) == calls_of(whole), again
+                assert message.anomalies or marker == "```", again  # a model may have opened two fences
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3", "inkling", "kimi_k2", "lfm2", "llama4_pythonic", "minicpm3", "olmo3"])
+def test_each_time_too_many_is_told(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    prefix, text = next((prefix, text) for prefix, text in examples_of(fmt) if ends_of_closers(fmt, prefix, text))
+    marker, end = ends_of_closers(fmt, prefix, text)[-1]
+    for times in (0, 1, 3):
+        assert surplus(fmt.parse(text[:end] + f"\n{marker}" * times, prefix=prefix)) == times
+    parser = fmt.parser(prefix=prefix)
+    parser.feed(text[:end])
+    restored = fmt.restore(parser.snapshot())
+    restored.feed(marker)
+    restored.close("stop")
+    assert [each.kind for each in restored.take_anomalies()] == ["surplus_closer"]
+
+
+@pytest.mark.parametrize(
+    "text", ["<|tool_call_start|>[f(a=1) ]]<|tool_call_end|>\nDone.", "<|tool_call_start|>[f(a=1)\n]\n]\nDone."]
+)
+def test_a_bracket_behind_blanks_between_markers(text: str) -> None:
+    message = assert_same_however_split(toolgram.get_format("lfm2"), text)
+    assert message.content == "Done."
+    assert surplus(message) == 1

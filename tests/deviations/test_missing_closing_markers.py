@@ -167,7 +167,8 @@ def test_nothing_is_missed_where_it_has_not_come(name: str, text: str) -> None:
 def test_a_closing_marker_that_is_cut_off_is_not_missed_as_well() -> None:
     for name, (call, closer, _) in ENCLOSED.items():
         message = assert_same_however_split(toolgram.get_format(name), call + closer[:-1])
-        assert len(message.anomalies) == 1, name
+        told = ["unfinished_marker"] + ["unclosed_envelope"] * (name == "minicpm3")  # whose fence has one behind it
+        assert [each.kind for each in message.anomalies] == told, name
 
 
 @pytest.mark.parametrize(("eos_token", "wanted"), [("<|im_end|>", []), ("</s>", ["unclosed_envelope"])])

@@ -344,8 +344,9 @@ class _Recorder:
             name,
             made_id,
             # A way out ends the call, which says anew whether one is behind.
-            json.dumps({**most.end, "calls": None, "call": None, "behind_call": None, "unclosed": None, "owed": None}),
+            json.dumps(most.end | dict.fromkeys(("calls", "call", "behind_call", "came", "unclosed", "owed"))),
             calls.owed,
+            stream.events.came,
             calls.enclosed,
         )
 

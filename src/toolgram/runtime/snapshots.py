@@ -76,6 +76,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "has": events.has,
         "gap": events.gap,
         "behind_call": events.behind_call,
+        "came": sorted(events.came) if events.behind_call else [],
         "tail": events.tail,
     }
 
@@ -151,6 +152,8 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
     values = _fields(data, names, *kinds)
     blanks, events.fresh, events.seam, events.lead, events.has, events.gap, events.behind_call, events.tail = values
     events.blanks = [blanks] if blanks else []
+    (came,) = _fields(data, ("came",), list)
+    events.came = frozenset(checked(came, *[str] * len(came)))
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
     (unclosed,) = _fields(data, ("unclosed_call",), (_COUNT, None))
     outer = load_island(data["outer"])

@@ -61,7 +61,8 @@ class Path:
     id: int = 0  # and the id
     leaves: str = ""  # what a continuation depends on behind it, but for the number of calls
     owed: frozenset[str] = frozenset()  # what the last call that it ends has not had behind it
-    enclosed: frozenset[str] = frozenset()  # and what the next one is not to have either
+    came: frozenset[str] = frozenset()  # and what it has had
+    enclosed: frozenset[str] = frozenset()  # what calls are to have behind them because of what was opened
     exits: list[Path] = field(default_factory=list)
 
     @property
@@ -97,7 +98,7 @@ class Path:
         calls.count = base + self.calls
         calls.index = None if self.index is None else base + self.index
         calls.enclosed = self.enclosed
-        events.behind_call = self.behind_call
+        events.behind_call, events.came = self.behind_call, self.came
         stream.state, stream.reader = self.state, self.reader
         island = self.island
         if island is not None:
@@ -148,6 +149,8 @@ class StraightPaths:
             return NO_PATH
         calls = stream.calls
         if calls.owed or calls.enclosed or (calls.unclosed and symbol.trigger in stream.state.unclosed):
+            return NO_PATH
+        if events.behind_call and symbol.trigger in events.came:
             return NO_PATH
         if self.entries is None:
             move = stream.state.row.get(symbol.trigger)

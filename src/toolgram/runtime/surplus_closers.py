@@ -39,6 +39,8 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     window = text[begin : begin + stream.program.longest_closer + 1]
     if not window or (not final and state.may_become(text, begin)):
         return None
+    if window[0].isspace():
+        return None  # between markers, the state reads blanks itself
     if window[0] == "," and state.is_text and state.meaning == "content" and not state.closed:
         notated = stream.program.notation and stream.calls.unclosed
         if (_notated_member if notated else _member)(text, begin):

@@ -167,7 +167,10 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
         if behind >= 0:
             return behind
     if symbol.kind == TERMINAL:
-        if not symbol.most and text[begin:end] not in stream.program.closers:
+        if text[begin:end] in stream.program.closers:
+            _close(stream, symbol, text[begin:end])
+            return end
+        if not symbol.most:
             stream.events.behind_call = False
         stream.fire(symbol.trigger, text[begin:end], symbol_why(symbol))
         return end
@@ -188,6 +191,18 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
     else:
         stream.reader = "object"
     return end
+
+
+def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
+    """A marker that may close a call. One that has come behind the same call already closes nothing."""
+    events, row, trigger = stream.events, stream.state.row, symbol.trigger
+    closes = not stream.state.held and trigger in row and row[trigger].dest.meaning == "content" and closer != FENCE
+    surplus = events.behind_call and trigger in events.came and closes
+    stream.fire(trigger, closer, symbol_why(symbol))
+    if events.behind_call:
+        events.came = events.came | {trigger} if closes else frozenset()
+        if surplus:
+            events.note("surplus_closer", closer)
 
 
 def _python_arguments(stream: Stream) -> Island:
