@@ -12,6 +12,7 @@ import re
 from toolgram.compile import FENCE
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, RejectedValue, Stream, symbol_why
 from toolgram.spec import UNCLOSED
 
@@ -21,6 +22,9 @@ _MOST_BLANKS = 64  # between a call and a closer
 _KEY = r"""(?:"[^"\\\n]{1,64}"|'[^'\\\n]{1,64}')"""
 _member = re.compile(rf",\s{{0,64}}+{_KEY}\s{{0,64}}+:").match
 _member_begun = re.compile(rf""",\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?\Z""").match
+# Another call, as in a list, where objects stand without the brackets of one.
+_object = re.compile(rf",\s{{0,64}}+\{{\s{{0,64}}+{_KEY}\s{{0,64}}+:").match
+_object_begun = re.compile(rf""",\s{{0,64}}+(?:\{{\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?)?\Z""").match
 _notated_member = re.compile(r",\s{0,64}+\w{1,64}+:").match
 _notated_begun = re.compile(r",\s{0,64}+\w{0,64}+\Z").match
 _MEMBER_WHY = "a member behind the arguments, which are closed"
@@ -49,6 +53,16 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
             events.say("content", text[pos:begin])
             stream.buffer = text[begin:]
             return WAIT
+        if "start_map item" in state.row and "," not in state.literals:
+            if _object(text, begin):
+                events.say("content", text[pos:begin])
+                events.drop(",", SYNTAX)
+                events.note("repaired_json", ",")
+                return begin + 1
+            if not final and _object_begun(text, begin):
+                events.say("content", text[pos:begin])
+                stream.buffer = text[begin:]
+                return WAIT
     if any(text.startswith(marker, begin) for marker in state.literals):
         if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
             stream.unexpected_input()  # the fence around the call is text, its end as its beginning
@@ -60,6 +74,8 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     if closer == FENCE:
         cut = window == FENCE
         closer = "" if window[3:4].isalnum() or window[3:4] == FENCE[0] else closer  # else it opens another
+    if closer and len(text) - begin > len(closer) and (cut or state.may_become(text, begin)):
+        closer = ""  # it begins a longer marker, which is cut off
     if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
         events.behind_call = False
         return None

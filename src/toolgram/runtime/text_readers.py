@@ -92,8 +92,8 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         run_on = final and symbol.most and end == len(text) and not stream.ended
         if run_on and (_is_open(stream) or _is_key(state, symbol)):
             return _cut_off(stream, text, pos)
-        if final and end < len(text) and _opens_value(state, symbol) and state.may_become(text, pos):
-            return _cut_off(stream, text, pos)  # a longer marker of a value, of which the rest is missing
+        if final and end < len(text) and _opens_argument(state, symbol) and state.may_become(text, pos):
+            return _cut_off(stream, text, pos)  # a longer marker, of which the rest is missing
         if not symbol.special or stream.was_emitted(symbol):
             return _found(stream, symbol, text, pos, end)
     elif state.may_become(text, pos):
@@ -143,8 +143,8 @@ def _is_key(state: StateProgram, symbol: Symbol) -> bool:
     return "argument_key" in state.row[symbol.trigger].actions
 
 
-def _opens_value(state: StateProgram, symbol: Symbol) -> bool:
-    return state.row[symbol.trigger].dest.meaning == "value"
+def _opens_argument(state: StateProgram, symbol: Symbol) -> bool:
+    return state.row[symbol.trigger].dest.meaning in ("argument_key", "value")
 
 
 def _cut_off(stream: Stream, text: str, pos: int) -> int:

@@ -1,0 +1,56 @@
+"""Outputs cut off at every character: a call that has begun is cut off, and nothing of a marker is a bracket too many.
+
+Strategy: each format's own examples, cut behind each character.  A closing marker may begin with a shorter marker, or
+with a bracket: what is left of it says nothing yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import toolgram
+
+
+def examples(fmt: toolgram.Format) -> Iterator[tuple[str, str | None]]:
+    for each in fmt.machine_dict["format"]["canonical"]:
+        yield (each["output"], each.get("prefix")) if isinstance(each, dict) else (each, None)
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_a_cut_off_output_holds_no_mistakes(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    for output, prefix in examples(fmt):
+        for end in range(1, len(output)):
+            message = fmt.parse(output[:end], prefix=prefix, finish_reason="length")
+            assert not message.malformed, output[:end]
+            surplus = [each for each in message.anomalies if each.kind == "surplus_closer"]
+            assert all(each.start == end for each in surplus), output[:end]  # it is whole, and the last of it
+
+
+@pytest.mark.parametrize(
+    ("cut", "content", "kind"),
+    [
+        ("]<]mini", "Hi", "unfinished_marker"),
+        ("]<]minimax[>[", "Hi", "unfinished_marker"),
+        ("]<]minimax[>[</tool_c", "Hi", "unfinished_marker"),
+        ("]<]minimax[>[<invoke na", "Hi ]<]minimax[>[<invoke na", "unclosed_envelope"),  # it begins a call
+    ],
+)
+def test_the_rest_of_a_marker_that_begins_with_a_bracket(cut: str, content: str, kind: str) -> None:
+    mark = "]<]minimax[>["
+    called = f'Hi{mark}<tool_call>\n{mark}<invoke name="f">{mark}<a>1{mark}</a>{mark}</invoke>\n'
+    message = toolgram.get_format("minimax_m3").parse(called + cut)
+    assert (message.content, [call.status for call in message.tool_calls]) == (content, ["complete"])
+    assert [each.kind for each in message.anomalies] == [kind]
+
+
+@pytest.mark.parametrize(("reason", "status"), [(None, "complete"), ("stop", "complete"), ("length", "truncated")])
+@pytest.mark.parametrize("cut", ["", "]<]minimax[>[", "]<]minimax[>[</", "]<]minimax[>[</invoke"])
+def test_a_call_whose_closing_marker_is_cut_off_in_a_shorter_one(cut: str, reason: str | None, status: str) -> None:
+    mark = "]<]minimax[>["
+    called = f'{mark}<tool_call>\n{mark}<invoke name="f">{mark}<a>1{mark}</a>'
+    message = toolgram.get_format("minimax_m3").parse(called + cut, finish_reason=reason)
+    assert [(call.name, call.status) for call in message.tool_calls] == [("f", status)]
+    assert message.content is None
