@@ -133,7 +133,7 @@ class Calls:
         """The open call has ended, if one is open."""
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
-            self._events.behind_call, self._events.came = status == "complete", NOTHING_OWED
+            self._events.behind_call = NOTHING_OWED if status == "complete" else None
             if self.unclosed is not None:
                 self.unclosed = status == "complete"
             if self.enclosed and status == "complete":

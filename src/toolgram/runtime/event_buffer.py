@@ -90,7 +90,7 @@ class HeldRegion:
 class EventBuffer:
     """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
 
-    __slots__ = ("behind_call", "blanks", "came", "fresh", "gap", "has", "held", "lead", "out", "seam", "tail")
+    __slots__ = ("behind_call", "blanks", "fresh", "gap", "has", "held", "lead", "out", "seam", "tail")
 
     def __init__(self) -> None:
         self.out: list[BufferedEvent] = _NOWHERE
@@ -101,8 +101,8 @@ class EventBuffer:
         self.has = 0  # some was sent, of CONTENT, of REASONING, or of both
         self.lead = ""  # blanks that are dropped where the text of the turn begins with them
         self.gap = 0  # some was sent, then a marker: a blank joins what follows
-        self.behind_call = False  # a complete call was last, and perhaps closers and blanks
-        self.came: frozenset[str] = frozenset()  # the triggers of these closers
+        # A complete call was last, and perhaps closers, of which these are the triggers, and blanks; None for no.
+        self.behind_call: frozenset[str] | None = None
         self.tail = ""  # the end of the last content, where it may open what a call stands in
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
@@ -126,7 +126,7 @@ class EventBuffer:
         shown = " " + body if self.gap & channel else body
         self.gap &= ~channel
         self.has |= channel
-        self.behind_call = False
+        self.behind_call = None
         self.remember(body)
         self.fresh = False
         if meaning == "content":

@@ -344,9 +344,8 @@ class _Recorder:
             name,
             made_id,
             # A way out ends the call, which says anew whether one is behind.
-            json.dumps(most.end | dict.fromkeys(("calls", "call", "behind_call", "came", "unclosed", "owed"))),
+            json.dumps(most.end | dict.fromkeys(("calls", "call", "behind_call", "unclosed", "owed"))),
             calls.owed,
-            stream.events.came,
             calls.enclosed,
         )
 

@@ -75,8 +75,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "lead": events.lead,
         "has": events.has,
         "gap": events.gap,
-        "behind_call": events.behind_call,
-        "came": sorted(events.came) if events.behind_call else [],
+        "behind_call": None if events.behind_call is None else sorted(events.behind_call),
         "tail": events.tail,
     }
 
@@ -148,12 +147,11 @@ def _load_source(source: Source, data: Mapping[str, Any]) -> None:
 
 def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: Mapping[str, Any]) -> None:
     names = ("blanks", "fresh", "seam", "lead", "has", "gap", "behind_call", "tail")
-    kinds = (str, bool, bool, str, range(4), range(4), bool, str)
+    kinds = (str, bool, bool, str, range(4), range(4), (list, None), str)
     values = _fields(data, names, *kinds)
-    blanks, events.fresh, events.seam, events.lead, events.has, events.gap, events.behind_call, events.tail = values
+    blanks, events.fresh, events.seam, events.lead, events.has, events.gap, behind, events.tail = values
+    events.behind_call = None if behind is None else frozenset(checked(behind, *[str] * len(behind)))
     events.blanks = [blanks] if blanks else []
-    (came,) = _fields(data, ("came",), list)
-    events.came = frozenset(checked(came, *[str] * len(came)))
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
     (unclosed,) = _fields(data, ("unclosed_call",), (_COUNT, None))
     outer = load_island(data["outer"])

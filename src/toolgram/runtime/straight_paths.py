@@ -56,12 +56,11 @@ class Path:
     island: Envelope | JsonScanner | None
     calls: int  # how many it begins
     index: int | None  # of the open call behind it, counted from the first that it begins
-    behind_call: bool
+    behind_call: frozenset[str] | None
     name: int = 0  # the groups of the name
     id: int = 0  # and the id
     leaves: str = ""  # what a continuation depends on behind it, but for the number of calls
     owed: frozenset[str] = frozenset()  # what the last call that it ends has not had behind it
-    came: frozenset[str] = frozenset()  # and what it has had
     enclosed: frozenset[str] = frozenset()  # what calls are to have behind them because of what was opened
     exits: list[Path] = field(default_factory=list)
 
@@ -98,7 +97,7 @@ class Path:
         calls.count = base + self.calls
         calls.index = None if self.index is None else base + self.index
         calls.enclosed = self.enclosed
-        events.behind_call, events.came = self.behind_call, self.came
+        events.behind_call = self.behind_call
         stream.state, stream.reader = self.state, self.reader
         island = self.island
         if island is not None:
@@ -150,7 +149,7 @@ class StraightPaths:
         calls = stream.calls
         if calls.owed or calls.enclosed or (calls.unclosed and symbol.trigger in stream.state.unclosed):
             return NO_PATH
-        if events.behind_call and symbol.trigger in events.came:
+        if events.behind_call and symbol.trigger in events.behind_call:
             return NO_PATH
         if self.entries is None:
             move = stream.state.row.get(symbol.trigger)

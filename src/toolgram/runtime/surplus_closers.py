@@ -66,7 +66,7 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     if any(text.startswith(marker, begin) for marker in state.literals):
         if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
             stream.unexpected_input()  # the fence around the call is text, its end as its beginning
-            events.behind_call = False
+            events.behind_call = None
             return pos
         return None
     closer = max((each for each in closers if window.startswith(each)), key=len, default="")
@@ -77,7 +77,7 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     if closer and len(text) - begin > len(closer) and (cut or state.may_become(text, begin)):
         closer = ""  # it begins a longer marker, which is cut off
     if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
-        events.behind_call = False
+        events.behind_call = None
         return None
     if closer and closers[closer].trigger and UNCLOSED in state.row:
         return None  # a marker that closes what is not closed yet
@@ -96,14 +96,14 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
         events.note("unfinished_marker", window)
         stream.calls.forget_owed()
         return len(text)
-    events.behind_call = False
+    events.behind_call = None
     return None
 
 
 def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
     """What was to be an argument, up to the bracket that closes the arguments once more, is malformed."""
     stream.events.say("content", text[pos:begin])
-    stream.events.behind_call = False
+    stream.events.behind_call = None
     stream.island = ErrorRecovery(OpenBrackets("{"))
     stream.rejected, stream.reader = RejectedValue("malformed", _MEMBER_WHY, False), "rejected_rest"
     return begin

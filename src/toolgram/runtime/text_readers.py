@@ -8,6 +8,7 @@ from toolgram.compile import ENVELOPE, FENCE, TERMINAL, StateProgram, Symbol
 from toolgram.islands import Island, island_class
 from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
+from toolgram.runtime.calls import NOTHING_OWED
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
@@ -19,7 +20,7 @@ _fence = re.compile(r"```(?:json)?+[ \t\r\n]{0,64}+(?!j)").match
 
 def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Free text: everything up to the next symbol. One match per delta; a possible prefix of a marker waits."""
-    if stream.events.behind_call:
+    if stream.events.behind_call is not None:
         behind = read_surplus_closer(stream, text, pos, final)
         if behind is not None:
             return behind
@@ -37,7 +38,7 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         pos = end
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
-        stream.events.behind_call = False  # it was text
+        stream.events.behind_call = None  # it was text
     cut = _half_a_closer(state, text[start:begin]) if final and state.meaning == "reasoning" and not group else 0
     if begin - cut > start:
         stream.say(text[start : begin - cut])
@@ -64,7 +65,7 @@ def _half_a_closer(state: StateProgram, text: str) -> int:
 
 def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
     """One token; in a state that free text would leave, blanks before it."""
-    if stream.events.behind_call:
+    if stream.events.behind_call is not None:
         behind = read_surplus_closer(stream, text, pos, final)
         if behind is not None:
             return behind
@@ -171,7 +172,7 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
             _close(stream, symbol, text[begin:end])
             return end
         if not symbol.most:
-            stream.events.behind_call = False
+            stream.events.behind_call = None
         stream.fire(symbol.trigger, text[begin:end], symbol_why(symbol))
         return end
     if stream.events.held is None:
@@ -197,10 +198,10 @@ def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
     """A marker that may close a call. One that has come behind the same call already closes nothing."""
     events, row, trigger = stream.events, stream.state.row, symbol.trigger
     closes = not stream.state.held and trigger in row and row[trigger].dest.meaning == "content" and closer != FENCE
-    surplus = events.behind_call and trigger in events.came and closes
+    surplus = closes and trigger in (events.behind_call or ())
     stream.fire(trigger, closer, symbol_why(symbol))
-    if events.behind_call:
-        events.came = events.came | {trigger} if closes else frozenset()
+    if events.behind_call is not None:
+        events.behind_call = events.behind_call | {trigger} if closes else NOTHING_OWED
         if surplus:
             events.note("surplus_closer", closer)
 
