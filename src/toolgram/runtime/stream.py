@@ -281,7 +281,8 @@ class Stream:
         if calls.unclosed and trigger in state.unclosed:
             return True
         closers = state.instead.get(trigger, NOTHING_OWED)
-        calls.enclosed -= closers  # whether a call stood there or not
+        if calls.enclosed:
+            calls.enclosed -= closers  # whether a call stood there or not
         return not calls.owed.isdisjoint(closers)
 
     # --- what does not fit ----------------------------------------------------------------------------------------
