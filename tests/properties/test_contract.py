@@ -200,7 +200,8 @@ def test_json_arguments_are_the_models_own_bytes(name: str, data: st.DataObject)
             and not (written_as_string or read_as_text)
         ):
             assert event.arguments == event.source or (
-                is_tagged(name) and json.loads(event.arguments) == json.loads(event.source)
+                # behind a value that nothing closes, the end of all arguments follows at once
+                is_tagged(name) and json.JSONDecoder().raw_decode(event.arguments)[0] == json.loads(event.source)
             )
         at += len(event.source)
 
