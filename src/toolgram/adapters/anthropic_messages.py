@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from toolgram.adapters.chat import message_finish_reason, new_id
+from toolgram.adapters.chat import UniqueIds, message_finish_reason, new_id
 from toolgram.adapters.shaping import Calls, FailedCall, LeadingBlanks, Shaping, finish_reason
 from toolgram.adapters.usage import Usage
 from toolgram.events import Content, Event, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
@@ -31,13 +31,15 @@ def to_anthropic_message(
 ) -> dict[str, Any]:
     """A whole message. `stop_sequence` is the one at which the model was stopped, where it was."""
     blocks: list[dict[str, Any]] = []
+    ids = UniqueIds()
     if message.reasoning and reasoning:
         blocks.append({"type": "thinking", "thinking": message.reasoning, "signature": ""})
     for part in message.parts:
         if not isinstance(part, ToolCall):
             blocks.append({"type": "text", "text": part})
         elif part.status == "complete":
-            blocks.append({"type": "tool_use", "id": part.id, "name": part.name, "input": json.loads(part.arguments)})
+            given = json.loads(part.arguments)
+            blocks.append({"type": "tool_use", "id": ids.take(part.id), "name": part.name, "input": given})
         else:
             blocks.append({"type": "text", "text": f'{{"name": {json.dumps(part.name)}, "input": {part.arguments}'})
     made = _message(id or new_id("msg_"), model, blocks, usage)
@@ -70,6 +72,7 @@ class MessageEvents:
         self, model: str = "", *, calls: Calls = "streamed", reasoning: bool = True, id: str | None = None
     ) -> None:
         self.shaping = Shaping(calls)
+        self._ids = UniqueIds()
         self._id, self._model, self._reasoning = id or new_id("msg_"), model, reasoning
         self._open = ""  # the type of the block that is open
         self._count = 0
@@ -89,7 +92,7 @@ class MessageEvents:
                 if self._reasoning:
                     self._say("thinking", piece.text, out)
             elif isinstance(piece, ToolCallStart):
-                self._begin({"type": "tool_use", "id": piece.id, "name": piece.name, "input": {}}, out)
+                self._begin({"type": "tool_use", "id": self._ids.take(piece.id), "name": piece.name, "input": {}}, out)
             elif isinstance(piece, ToolCallDelta):
                 if piece.arguments:
                     self._delta({"type": "input_json_delta", "partial_json": piece.arguments}, out)

@@ -30,6 +30,19 @@ def new_id(kind: str) -> str:
     return kind + _IDS().removeprefix("call_")
 
 
+class UniqueIds:
+    """Ids of the calls of one answer, for clients that know a call by its id: one that a model writes again is new."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, id: str) -> str:
+        """This id, or another one where it is taken."""
+        made = new_id("call_") if id in self._taken else id
+        self._taken.add(made)
+        return made
+
+
 def reasoning_fields(text: str | None, key: str | None) -> dict[str, Any]:
     """Reasoning under the name that was chosen; nothing where there is none."""
     if key is not None and key not in REASONING_KEYS:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolgram.adapters.chat import message_finish_reason, new_id
+from toolgram.adapters.chat import UniqueIds, message_finish_reason, new_id
 from toolgram.adapters.shaping import Calls, FailedCall, LeadingBlanks, Shaping, finish_reason
 from toolgram.adapters.usage import Usage
 from toolgram.events import Content, Event, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
@@ -80,12 +80,13 @@ def to_response(
 ) -> dict[str, Any]:
     """A whole response."""
     output: list[dict[str, Any]] = []
+    ids = UniqueIds()
     if message.reasoning and reasoning:
         output.append(_reasoning_item(message.reasoning, "completed"))
     for part in message.parts:
         if isinstance(part, ToolCall):
             status = "completed" if part.status == "complete" else "incomplete"
-            output.append(_call_item(part.id, part.name, part.arguments, status))
+            output.append(_call_item(ids.take(part.id), part.name, part.arguments, status))
         else:
             output.append(_message_item(part, "completed"))
     return _response(_head(model, request or {}, id, created), output, message_finish_reason(message), usage)
@@ -105,6 +106,7 @@ class ResponseEvents:
         created: float | None = None,
     ) -> None:
         self.shaping = Shaping(calls)
+        self._ids = UniqueIds()
         self.head = _head(model, request or {}, id, created)
         self._reasoning = reasoning
         self._output: list[dict[str, Any]] = []  # the items that are done
@@ -134,7 +136,7 @@ class ResponseEvents:
                 if self._reasoning:
                     self._say("reasoning", piece.text, out)
             elif isinstance(piece, ToolCallStart):
-                self._begin(_call_item(piece.id, piece.name, "", "in_progress"), out)
+                self._begin(_call_item(self._ids.take(piece.id), piece.name, "", "in_progress"), out)
             elif isinstance(piece, ToolCallDelta):
                 if piece.arguments:
                     self._delta("response.function_call_arguments.delta", piece.arguments, out)
