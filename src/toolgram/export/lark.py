@@ -237,6 +237,8 @@ class LlguidanceWriter(LarkWriter):
         """The terminal of an expression with sets of characters that is regular as a whole; "" for any other."""
         if isinstance(expr, Lit | Json | Text | Members) or not _holds(expr, Class | Repeat):
             return ""
+        if isinstance(expr, Seq) and any(isinstance(part, Break) for part in expr.parts):
+            return ""  # the first piece is a terminal elsewhere, and a lexer that goes on cannot come back to it
         found = regular(expr)
         return self.terminal(found, "value", f"/{found}/") if found is not None else ""
 
