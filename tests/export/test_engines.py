@@ -305,6 +305,27 @@ def tool_lists(draw: st.DrawFn) -> list[dict[str, Any]]:
     return made
 
 
+@every_format
+def test_arguments_whose_names_begin_alike(name: str) -> None:
+    """A lexer goes on with the longest piece that may stand there, and does not come back to a shorter one."""
+    properties = {
+        "city": {"type": "string"},
+        "city0": {"type": "integer", "minimum": 0, "maximum": 20},
+        "count": {"type": "number"},
+        "c": {"type": "boolean"},
+        "cities": {"type": "array", "items": {"type": "integer", "minimum": 3, "maximum": 30}},
+        "kind": {"enum": ["a", "ab", 1, 12]},
+    }
+    tools = [tool(each, properties, ["city"], additionalProperties=True) for each in ("find", "find_all")]
+    fmt = toolgram.get_format(name)
+    root, triggers = expression(fmt, export_request(tools), None, lambda words: None)
+    engine = Engines(words_of(fmt, tools, triggers)).load("llguidance", exported(fmt, "llguidance", tools).text)
+    rng = random.Random(1)
+    for _ in range(20):
+        text = random_output(root, rng)
+        assert engine.accepts(text), text
+
+
 @pytest.mark.parametrize("name", toolgram.format_names())
 @pytest.mark.parametrize("choice", ["auto", "required"])
 def test_what_an_export_writes_is_read_without_an_anomaly(name: str, choice: Any) -> None:

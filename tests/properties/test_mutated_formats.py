@@ -21,6 +21,7 @@ from tests.strategies import noise, outputs
 from tests.streams import check_events, cut, merged, run
 from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
+from toolgram.look_ahead import TooManyWays
 from toolgram.spec_files import spec_from_texts
 from toolgram.vocabulary import ACTIONS, TAGS
 
@@ -131,11 +132,13 @@ CHANGES: list[Change] = [
 
 
 def _loaded(grammar: str, machine: str) -> Format | None:
-    """The format, or None where it is refused."""
+    """The format, compiled, or None where it is refused, as by `load_format`."""
     try:
-        return Format(spec_from_texts(grammar, "own.lark", machine, "own.yaml", (str(grammar_home()),)))
-    except FormatError:
+        fmt = Format(spec_from_texts(grammar, "own.lark", machine, "own.yaml", (str(grammar_home()),)))
+        _ = fmt.program
+    except (FormatError, TooManyWays):
         return None
+    return fmt
 
 
 @every_format
