@@ -61,6 +61,9 @@ def test_a_derived_format_pickles_with_its_report() -> None:
     assert other.report.probes == fmt.report.probes
 
 
+_VALUES = ('"Paris"', "'Paris'", "Paris")
+
+
 @every_format
 @given(data=st.data())
 def test_a_pickled_parser_goes_on_exactly(name: str, data: st.DataObject) -> None:
@@ -73,6 +76,20 @@ def test_a_pickled_parser_goes_on_exactly(name: str, data: st.DataObject) -> Non
     other = pickle.loads(pickle.dumps(parser))
     assert other.message == parser.message
     assert _finished((other, text[at:])) == _finished((parser, text[at:]))
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_a_parser_pickles_where_a_marker_stands_in_arguments(name: str) -> None:
+    """Behind every character: of each example, each marker is put where a value begins, and the output goes on."""
+    fmt = toolgram.get_format(name)
+    for marker in sorted({text for text in fmt.program.literals.values() if len(text) > 1}):
+        text = next((fmt.example.replace(each, f"{marker}{each}", 1) for each in _VALUES if each in fmt.example), "")
+        begin = text.find(marker)
+        for at in range(begin, min(begin + len(marker) + 3, len(text))):
+            parser = fmt.parser(call_ids=random_call_ids(seed=7))
+            parser.feed(text[:at])
+            other = pickle.loads(pickle.dumps(parser))
+            assert _finished((other, text[at:])) == _finished((parser, text[at:]))
 
 
 def test_another_process_reads_on() -> None:

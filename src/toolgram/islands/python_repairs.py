@@ -448,7 +448,7 @@ class RepairingPythonScanner(PythonScanner):
         self._first = None if first is None else [first]
         self._source, self._nested = [source] if source else [], nested
         self.notes = checked(notes, *[str] * len(notes))[:]
-        fits = (bool(source) or self._state != "source") and not nested.strip("([{")
+        fits = (bool(source or stops) or self._state != "source") and not nested.strip("([{")
         fits &= self._held in ("", "=", "\\") or self._state != "source"
         fits &= self._state != "after a quote" or (bool(_after_a_quote(self._held)) and len(self._quote) == 1)
         fits &= first is None or self._stack[-1:] == "{"
