@@ -17,7 +17,8 @@ from tests.generators.calls_in_halves import around_value, simple_call
 from tests.generators.grammar_walks import OneValue, covering_words, walks
 from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE
 
-LONGEST_GOAL = 90
+LONGEST_GOAL = 90  # characters
+MOST_MARKERS = 6  # of the longest, where these are more characters than that
 _CALLS = {ARGUMENTS, LIST, OBJECT, VALUE}
 _BEGINS = re.compile(r"(?<=[\s\[\](){}<>,:\"'=])(?=\S)")
 
@@ -40,9 +41,8 @@ def goals(name: str) -> tuple[str, ...]:
     found = walks(name)
     whole = {found.write(word, random.Random(seed), OneValue(1)) for word in covering_words(found) for seed in range(6)}
     endings = {text[at:] for text in whole for at in (0, *(match.start() for match in _BEGINS.finditer(text)))}
-    return tuple(
-        sorted((text for text in endings if 0 < len(text) <= LONGEST_GOAL), key=lambda text: (len(text), text))
-    )
+    longest = max(LONGEST_GOAL, MOST_MARKERS * max(map(len, markers(toolgram.get_format(name).spec)), default=0))
+    return tuple(sorted((text for text in endings if 0 < len(text) <= longest), key=lambda text: (len(text), text)))
 
 
 @lru_cache(maxsize=256)
