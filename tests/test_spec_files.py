@@ -173,6 +173,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "no rule": (lambda: defined(MISTRAL, "x: nothing"), "Lark refuses the grammar"),
     "no start": (lambda: ("begin: TEXT\nTEXT: /a/", _base(MISTRAL)[1]), "no rule `start`"),
     "no expression": (lambda: defined(MISTRAL, "NEW: /(/"), "no regular expression"),
+    "nested set": (lambda: defined(MISTRAL, "NEW: /[[a-z]{1,9}/"), "too complex for a trigger"),
     "too complex": (lambda: defined(MISTRAL, "NEW: /a+b+/"), "too complex"),
     "over the limit": (lambda: defined(MISTRAL, "NEW: /[a-z]{1,99999}/"), "too complex"),
     "without a limit": (lambda: defined(MISTRAL, "NEW: /[a-z][a-z]{0,}/"), "too complex"),

@@ -118,7 +118,12 @@ def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
 
 
 def _as_run(name: str, pattern: str) -> Literal | Run | None:
-    parsed = _parser.parse(pattern)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)  # `[[`: a later Python may read another set
+        try:
+            parsed = _parser.parse(pattern)
+        except FutureWarning:
+            return None
     if parsed and all(op is _constants.LITERAL for op, _ in parsed):
         text = "".join(chr(code) for _, code in parsed)
         return Literal(name, text) if len(text) <= MAX_MARKER else None
