@@ -67,3 +67,15 @@ def test_a_comma_before_no_call_is_text(format_name: str, rest: str) -> None:
         _, message = run(fmt, cut(text, size))
         assert [(each.name, each.status) for each in message.tool_calls] == [("f", "complete")]
         assert message.content == rest
+
+
+@pytest.mark.parametrize("format_name", [name for name in MARKERS if name != "apertus"])  # whose key is any name
+def test_a_comma_before_an_object_that_is_no_call_stays(format_name: str) -> None:
+    fmt = toolgram.get_format(format_name)
+    rest = ', {"x": 1}'
+    text = MARKERS[format_name][0] + call(format_name, "f", "{}") + rest
+    for size in CUT_SIZES:
+        _, message = run(fmt, cut(text, size))
+        assert [(each.name, each.status) for each in message.tool_calls] == [("f", "complete")]
+        assert message.content == rest
+        assert "repaired_json" not in {each.kind for each in message.anomalies}

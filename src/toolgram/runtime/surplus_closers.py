@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from toolgram.compile import FENCE
+from toolgram.compile import FENCE, StateProgram
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.runtime.event_buffer import SYNTAX
@@ -23,7 +23,7 @@ _KEY = r"""(?:"[^"\\\n]{1,64}"|'[^'\\\n]{1,64}')"""
 _member = re.compile(rf",\s{{0,64}}+{_KEY}\s{{0,64}}+:").match
 _member_begun = re.compile(rf""",\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?\Z""").match
 # Another call, as in a list, where objects stand without the brackets of one.
-_object = re.compile(rf",\s{{0,64}}+\{{\s{{0,64}}+{_KEY}\s{{0,64}}+:").match
+_object = re.compile(rf",\s{{0,64}}+\{{\s{{0,64}}+({_KEY})\s{{0,64}}+:").match
 _object_begun = re.compile(rf""",\s{{0,64}}+(?:\{{\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?)?\Z""").match
 _notated_member = re.compile(r",\s{0,64}+\w{1,64}+:").match
 _notated_begun = re.compile(r",\s{0,64}+\w{0,64}+\Z").match
@@ -54,12 +54,13 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
             stream.buffer = text[begin:]
             return WAIT
         if "start_map item" in state.row and "," not in state.literals:
-            if _object(text, begin):
+            object_begun = _object(text, begin)
+            if object_begun is not None and _is_key_of_call(state, object_begun[1][1:-1]):
                 events.say("content", text[pos:begin])
                 events.drop(",", SYNTAX)
                 events.note("repaired_json", ",")
                 return begin + 1
-            if not final and _object_begun(text, begin):
+            if object_begun is None and not final and _object_begun(text, begin):
                 events.say("content", text[pos:begin])
                 stream.buffer = text[begin:]
                 return WAIT
@@ -98,6 +99,12 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
         return len(text)
     events.behind_call = None
     return None
+
+
+def _is_key_of_call(state: StateProgram, key: str) -> bool:
+    """Whether an object that the state takes as a call may have this key."""
+    behind = state.row["start_map item"].dest
+    return behind.any_key or f"item.{key}" in behind.key_paths
 
 
 def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
