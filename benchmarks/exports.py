@@ -37,6 +37,7 @@ from tests.export.engines import import_xgrammar
 from tests.export.measuring import PROMPTS, problem_of
 from tests.export.schema_pool import pool
 from tests.export.writing import random_output
+from tests.page_parts import part, write_part
 from toolgram.export import export_request, expression
 from toolgram.spec import Literal
 
@@ -426,11 +427,8 @@ def main() -> None:
         rows = quick()
         print(*map(cells, rows), sep="\n")
     if wanted.write is not None:
-        text = wanted.write.read_text(encoding="utf-8")
-        before, _, rest = text.partition(BEGIN)
-        old, _, after = rest.partition(END)
-        table = "\n".join(page(rows, old))
-        wanted.write.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+        table = "\n".join(page(rows, part(wanted.write, BEGIN, END)))
+        write_part(wanted.write, BEGIN, END, table)
 
 
 if __name__ == "__main__":

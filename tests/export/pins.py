@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tests.export.pool_figures import figures, figures_of_format, format_names
 from tests.export.schema_pool import pool
+from tests.page_parts import write_part
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / ".engines"
@@ -119,9 +120,7 @@ def main() -> None:
     if wanted.write is None:
         print(table)
         return
-    before, _, rest = wanted.write.read_text(encoding="utf-8").partition(BEGIN)
-    text = f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.partition(END)[2]}"
-    wanted.write.write_text(text, encoding="utf-8", newline="\n")
+    write_part(wanted.write, BEGIN, END, table)
 
 
 if __name__ == "__main__":

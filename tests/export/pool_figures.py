@@ -30,6 +30,7 @@ from tests.derive.turns import READ_ONLY, TEMPLATES, UNTOLD_ENDS
 from tests.export.engines import Engines, sample
 from tests.export.measuring import measure
 from tests.export.schema_pool import pool, spoiled, values
+from tests.page_parts import write_part
 from toolgram.export import TARGETS
 from toolgram.export.normalising import normal_form
 
@@ -286,9 +287,7 @@ def main() -> None:
     if wanted.write is None:
         print(table)
         return
-    before, _, rest = wanted.write.read_text(encoding="utf-8").partition(BEGIN)
-    text = f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.partition(END)[2]}"
-    wanted.write.write_text(text, encoding="utf-8", newline="\n")
+    write_part(wanted.write, BEGIN, END, table)
 
 
 if __name__ == "__main__":

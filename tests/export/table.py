@@ -24,6 +24,7 @@ from tests.conformance.roundtrip import by_template, read_rows, real_templates, 
 from tests.export.engines import Engines, import_xgrammar
 from tests.export.measuring import TOOLS, Figures, measure
 from tests.export.test_rows import probes_refused, rows_accepted
+from tests.page_parts import part, write_part
 from toolgram.export import TARGETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "export.md"
@@ -116,16 +117,14 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[], help="formats to look at; the others' rows stay")
     parser.add_argument("--write", type=Path)
     wanted = parser.parse_args()
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    old, _, after = rest.partition(END)
+    old = part(PAGE, BEGIN, END)
     table = "\n".join(lines(wanted.samples, {} if wanted.all else measured(old), wanted.only))
     tail = "\n".join(recorded()) if wanted.all else old.partition(RECORDED)[2].rstrip()
-    text = f"{BEGIN}\n\n{table}\n\n{RECORDED}{tail}\n\n{END}"
+    text = f"{table}\n\n{RECORDED}{tail}"
     if wanted.write is None:
         print(text)
     else:
-        wanted.write.write_text(f"{before}{text}{after}", encoding="utf-8", newline="\n")
+        write_part(wanted.write, BEGIN, END, text)
     return 0
 
 

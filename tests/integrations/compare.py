@@ -23,6 +23,7 @@ from tests.integrations.tokenizers_for_tests import llama3, mistral
 from tests.integrations.vllm_driver import GROUPS, Server
 from tests.integrations.vllm_heard import Heard
 from tests.integrations.writers import WRITERS, Turn
+from tests.page_parts import write_part
 
 BEGIN, END = "<!-- table: written by `make vllm-table` -->", "<!-- end of table -->"
 WHOLE_ANSWER = "whole"
@@ -264,10 +265,7 @@ def main() -> None:
     if page is None:
         print(text)
         return
-    old = page.read_text(encoding="utf-8")
-    before, _, rest = old.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+    write_part(page, BEGIN, END, text)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from tests.integrations.http_fleet import OURS, THEIRS, Fleet, called, make_mode
 from tests.integrations.http_matrix import Model, Trial, wrong
 from tests.integrations.http_shapes import NOT_ASKED, Shape, shapes
 from tests.integrations.vllm_heard import Heard
+from tests.page_parts import write_part
 
 RESULTS = Path(__file__).with_name("http_results.json")
 BEGIN, END = "<!-- http table: written by `make vllm-http-table` -->", "<!-- end of http table -->"
@@ -220,9 +221,7 @@ def keep(rows: Mapping[str, Mapping[str, Any]], page: Path) -> None:
     known = {shape.name: known[shape.name] for shape in shapes(tuple(known))}
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known))
     RESULTS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
-    old = page.read_text(encoding="utf-8")
-    before, _, rest = old.partition(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n\n{table(known)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    write_part(page, BEGIN, END, table(known))
 
 
 if __name__ == "__main__":

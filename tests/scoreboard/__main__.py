@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.roundtrip import DATA, canonical
+from tests.page_parts import write_part
 from tests.scoreboard.cases import SETS, Case, Questions, all_cases
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -242,9 +243,7 @@ def main(given: Sequence[str] | None = None) -> int:
     print(text)
     _show(options.show, cases, peers)
     if options.write:
-        page = options.write.read_text(encoding="utf-8")
-        before, after = page.partition(BEGIN)[0], page.partition(END)[2]
-        options.write.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8", newline="\n")
+        write_part(options.write, BEGIN, END, text)
     return 0
 
 

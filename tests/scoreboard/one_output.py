@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.page_parts import write_part
 from tests.scoreboard.__main__ import PEERS, ROOT, ask
 from tests.scoreboard.cases import Case, Questions
 
@@ -88,8 +89,7 @@ def main() -> None:
     text = "\n".join(table(output_of(page), options.peers))
     print(text)
     if options.write:
-        before, after = page.partition(BEGIN)[0], page.partition(END)[2]
-        options.write.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8", newline="\n")
+        write_part(options.write, BEGIN, END, text)
 
 
 if __name__ == "__main__":
