@@ -98,6 +98,7 @@ class StateProgram:
     looks: dict[str, Expression] = field(default_factory=dict)  # trigger -> what follows where it closes a value
     again: Expression | None = None  # closing markers of a value that is closed already
     before: tuple[str, ...] = ()  # markers behind which a value, a name or a key begins
+    entered_by: dict[str, Symbol] = field(default_factory=dict)  # markers behind which alone the state is, by text
     around_key: tuple[str, str] = ("", "")  # markers before and behind the key whose element is the value
     opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes
     unclosed: frozenset[str] = frozenset()  # triggers before which a marker that closes the call was to come
@@ -187,6 +188,8 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         state.before = tuple(text for text in state.before if len(text) > 1 and not text.isalnum())
         _compile_state(spec, state, states[spec.initial])
     _find_bare(spec, states.values())
+    if not strict:
+        _find_entering_markers(spec, states)
     literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
     special = {name: literals[name] for name in spec.special_tokens}
     closers = _closers(spec, states)
@@ -288,6 +291,26 @@ def _find_bare(spec: Spec, states: Iterable[StateProgram]) -> None:
             shape = spec.terminals.get(trigger)
             if not (isinstance(shape, Literal) and _is_marker(spec, trigger, shape.text)):
                 found.append(move.dest)
+
+
+def _find_entering_markers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
+    """Mark the states between markers that only markers lead to: there, such a marker can only be one written twice."""
+    entering: dict[str, dict[str, str]] = {name: {} for name in states}
+    other = {spec.initial}
+    for transition in spec.transitions:
+        shape = spec.terminals.get(transition.trigger)
+        if isinstance(shape, Literal):
+            entering[transition.dest][shape.text] = transition.trigger
+        elif transition.source != transition.dest:
+            other.add(transition.dest)
+    for name in states.keys() - other:
+        state, markers = states[name], entering[name]
+        if not state.is_text and state.meaning not in ("value", "malformed"):
+            state.entered_by = {
+                text: Symbol(trigger, TERMINAL, trigger in spec.special_tokens)
+                for text, trigger in markers.items()
+                if trigger not in state.row and len(text) > 1 and not _is_word(text)
+            }
 
 
 def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:

@@ -112,12 +112,32 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
             stream.buffer = text[pos:]
             return WAIT
+    if state.entered_by:
+        behind = _read_marker_again(stream, text, pos, final)
+        if behind is not None:
+            return behind
     if stream.source.prefix_characters:
         if state is not stream.program.initial or not state.is_text:
             stream.unexpected_input()
         return stream.source.skip_prefix(pos, len(text))  # what the prompt says is no text of this turn
     stream.unexpected_input()
     return pos
+
+
+def _read_marker_again(stream: Stream, text: str, pos: int, final: bool) -> int | None:
+    """Drop a marker that stands behind itself: the position behind it, or WAIT. None where something else stands."""
+    markers = stream.state.entered_by
+    again = max((marker for marker in markers if text.startswith(marker, pos)), key=len, default="")
+    rest = text[pos:] if len(text) - pos < max(map(len, markers)) else ""
+    if rest and not final and any(marker.startswith(rest) and marker != rest for marker in markers):
+        stream.buffer = rest
+        return WAIT
+    if not again or (markers[again].special and not stream.was_emitted(markers[again])):
+        return None
+    end = pos + len(again)
+    stream.events.drop(stream.source.take(text, pos, end), symbol_why(markers[again]))
+    stream.events.note("unusual_form", again)
+    return end
 
 
 def _line_begins(state: StateProgram, text: str, at: int, final: bool) -> bool:
