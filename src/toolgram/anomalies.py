@@ -20,7 +20,7 @@ KINDS: Mapping[str, str] = {
     "repaired_python": "Python that is wrong in one place: a set is a list, `07` is 7, an expression is a string",
     "unopened_reasoning": "a marker closes reasoning that nothing opened; it is dropped",
     "assumed_reasoning": "the prompt opened reasoning, and nothing closed it",
-    "unusual_form": "a call in a form that the family writes by mistake; a member too many, or a marker twice, is dropped",
+    "unusual_form": "a call in a form that models write by mistake; a member too many or a marker twice is dropped",
     # kept as written
     "stray_marker": "a marker that opens or closes nothing there is text of a value or a name",
     "repeated_argument": "an argument of this name came before; both are passed on",
