@@ -99,6 +99,7 @@ class StateProgram:
     again: Expression | None = None  # closing markers of a value that is closed already
     before: tuple[str, ...] = ()  # markers behind which a value, a name or a key begins
     entered_by: dict[str, Symbol] = field(default_factory=dict)  # markers behind which alone the state is, by text
+    announces: str = ""  # trigger of the marker that announces calls as objects, where text is
     around_key: tuple[str, str] = ("", "")  # markers before and behind the key whose element is the value
     opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes
     unclosed: frozenset[str] = frozenset()  # triggers before which a marker that closes the call was to come
@@ -193,6 +194,10 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
     special = {name: literals[name] for name in spec.special_tokens}
     closers = _closers(spec, states)
+    for state in states.values():
+        if state.is_text and "start_map item" not in state.row:
+            announcing = (trigger for trigger, move in state.row.items() if "start_map item" in move.dest.row)
+            state.announces = next((trigger for trigger in announcing if trigger in literals), "")
     bare = find_unclosed(spec, states, closers)
     return Program(
         states[spec.initial],

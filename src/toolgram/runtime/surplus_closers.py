@@ -25,6 +25,10 @@ _member_begun = re.compile(rf""",\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0
 # Another call, as in a list, where objects stand without the brackets of one.
 _object = re.compile(rf",\s{{0,64}}+\{{\s{{0,64}}+({_KEY})\s{{0,64}}+:").match
 _object_begun = re.compile(rf""",\s{{0,64}}+(?:\{{\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?)?\Z""").match
+_unmarked = re.compile(rf"([,;]?)\s{{0,64}}+\{{\s{{0,64}}+({_KEY})\s{{0,64}}+:").match
+_unmarked_begun = re.compile(
+    rf"""(?:[,;]\s{{0,64}}+)?(?:\{{\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?)?\Z"""
+).match
 _notated_member = re.compile(r",\s{0,64}+\w{1,64}+:").match
 _notated_begun = re.compile(r",\s{0,64}+\w{0,64}+\Z").match
 _MEMBER_WHY = "a member behind the arguments, which are closed"
@@ -64,6 +68,15 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
                 events.say("content", text[pos:begin])
                 stream.buffer = text[begin:]
                 return WAIT
+    if (
+        window[0] in ",;{"
+        and state.meaning == "content"
+        and state.announces
+        and not (state.closed or events.behind_call)
+    ):
+        behind = _read_unmarked_call(stream, text, pos, begin, final)
+        if behind is not None:
+            return behind
     if any(text.startswith(marker, begin) for marker in state.literals):
         if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
             stream.unexpected_input()  # the fence around the call is text, its end as its beginning
@@ -99,6 +112,25 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
         return len(text)
     events.behind_call = None
     return None
+
+
+def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
+    """Another call as an object, where nothing closes a call, without the marker that announces it."""
+    state, events = stream.state, stream.events
+    found = _unmarked(text, begin)
+    if found is None:
+        if final or not _unmarked_begun(text, begin):
+            return None
+        events.say("content", text[pos:begin])
+        stream.buffer = text[begin:]
+        return WAIT
+    if not _is_key_of_call(state.row[state.announces].dest, found[2][1:-1]):
+        return None
+    events.say("content", text[pos:begin])
+    stream.fire(state.announces, "")
+    events.drop(found[1], SYNTAX)
+    events.note("unusual_form", found[1])
+    return begin + len(found[1])
 
 
 def _is_key_of_call(state: StateProgram, key: str) -> bool:
