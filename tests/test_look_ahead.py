@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolgram.expressions import End, over_value
+from toolgram.expressions import End, firsts_of, may_begin, over_text, over_value
 from toolgram.look_ahead import partial_pattern
 
 LITERALS = st.lists(st.text("ab<|", min_size=1, max_size=40), min_size=1, max_size=8)
@@ -47,9 +47,28 @@ def test_what_ends_a_value_is_found_as_by_one_expression(markers: list[str], fol
         literal = re.escape(marker)
         ends.append(End(literal, f"{literal} {{0,2}}" if follow else "", f"{literal}(?= {{0,2}}(?:{follow}))"))
     begun = [pattern for marker in markers if (pattern := partial_pattern([marker]))]
-    found, wanted = over_value("<", begun, ends)(text), _in_one("<", begun, ends).match(text)
+    found, wanted = over_value(firsts_of(markers), begun, ends)(text), _in_one("<", begun, ends).match(text)
     assert found is not None
     assert wanted is not None
     assert (found.end(), found.lastindex) == (wanted.end(), wanted.lastindex)
     if found.lastindex:
         assert found.start(found.lastindex) == wanted.start(found.lastindex)
+
+
+@given(
+    markers=st.lists(st.text("ab<", min_size=1, max_size=3), min_size=1, max_size=4), text=st.text("ab< ", max_size=12)
+)
+@example(markers=["<a"], text="<<a")
+@example(markers=["<a"], text="b<")
+@example(markers=["<a", "<"], text="<b")
+def test_a_marker_begins_nowhere_but_where_its_first_two_characters_stand(markers: list[str], text: str) -> None:
+    firsts = firsts_of(markers)
+    begins = [at for at in range(len(text)) if any(each.startswith(text[at : at + 2]) for each in markers)]
+    begins += [at for at in range(len(text)) if text[at] in markers]
+    found = re.compile(may_begin(firsts)).search(text)
+    assert (found.start() if found is not None else None) == min(begins, default=None)
+    ends = [re.escape(each) for each in markers]
+    places = [at for at in range(len(text)) if text.startswith(tuple(markers), at)]
+    over = re.compile(over_text(firsts, ends)).match(text)
+    assert over is not None
+    assert (over.start(over.lastindex) if over.lastindex else None) == min(places, default=None)

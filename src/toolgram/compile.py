@@ -17,7 +17,18 @@ from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
 from toolgram.expected import what_follows
-from toolgram.expressions import NOWHERE, Beginnings, End, Expression, FindMatch, over_text, over_value, search_later
+from toolgram.expressions import (
+    NOWHERE,
+    Beginnings,
+    End,
+    Expression,
+    FindMatch,
+    firsts_of,
+    may_begin,
+    over_text,
+    over_value,
+    search_later,
+)
 from toolgram.look_ahead import (
     Way,
     again_pattern,
@@ -137,7 +148,8 @@ class Program:
     unproven_types: frozenset[str] = frozenset()  # of which it is not known how values are written
     wrapped: frozenset[str] = frozenset()  # keys under which all arguments may stand as one object
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
-    in_no_name: tuple[str, ...] = ()  # of these, those that no name has
+    in_no_name: tuple[str, ...] = ()  # of these, those that no name has,
+    begins_no_name: frozenset[str] = frozenset()  # and the characters with which they begin
     line_calls: bool = False  # a declared name at the beginning of a line begins a call
     namespaced_names: bool = False  # a declared function may have a namespace before its name
     bare: frozenset[str] = frozenset()  # triggers that begin a call between the markers around it, and in text as well
@@ -147,7 +159,7 @@ class Program:
 
     def holds_marker(self, name: str) -> bool:
         """Whether what should be a name or a key holds a marker."""
-        return any(marker in name for marker in self.in_no_name)
+        return not self.begins_no_name.isdisjoint(name) and any(marker in name for marker in self.in_no_name)
 
     @property
     def longest_closer(self) -> int:
@@ -220,7 +232,8 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         frozenset(spec.unproven_types),
         frozenset(() if strict else spec.wrapped),
         markers := tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
-        tuple(marker.strip() for marker in markers if not _is_word(marker.strip())),
+        in_no_name := tuple(marker.strip() for marker in markers if not _is_word(marker.strip())),
+        frozenset(marker[0] for marker in in_no_name),
         spec.line_calls != "",
         spec.namespaced_names and not strict,
         bare,
@@ -356,11 +369,11 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
 def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]]) -> None:
     """The expressions of a state in which text goes on: over text, to the next symbol or what may become one."""
     state.event = Reasoning if state.meaning == "reasoning" else Content
-    firsts = "".join(sorted({text[0] for text, _ in symbols}))
+    firsts = firsts_of(text for text, _ in symbols)
     if not firsts:
         state.find = state.find_final = re.compile(r"[\s\S]*+").match
         return
-    state.start = re.compile(f"[{re.escape(firsts)}]").search
+    state.start = re.compile(may_begin(firsts)).search
     partials = [partial_pattern(state.literals)]
     whole: list[str] = []
     for text, symbol in symbols:
@@ -384,23 +397,26 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
     """The expressions of a tagged value: over its text, to the marker that ends it, or what may become one."""
     brackets = _CLOSINGBRACKETS if state.typed == "notated" else ""
     ends = _ends_of_value(spec, state, symbols, _LINE_END, brackets)
-    line_ends = {"\n" for end in ends.whole if end.whole.startswith("\n")}
-    firsts = "".join(sorted({text[0] for text, _ in symbols} | line_ends))
-    if not firsts:
+    if not symbols:
         return
-    firsts += "})]" if brackets and firsts else ""
+    texts = [text for text, _ in symbols]
+    if any(end.whole.startswith("\n") for end in ends.whole):
+        texts += [f"\n{text}" for text in texts]
     again = _closers_of_value(state, symbols)
     openers = sorted(_openers_of_value(again) if again or state.echo else _sure_openers(spec, state, home))
-    firsts += "".join(sorted({opener[0] for opener in openers} - {*firsts}))
-    state.start = re.compile(f"[{re.escape(firsts)}]").search
+    texts += openers
+    known = {*(text[0] for text in texts), *(_CLOSERS if brackets else "")}
     if ends.passed:  # the opener of another call: behind it, no argument of this one can begin
         for trigger, text, (way, _, begun_way) in openers_ahead(spec, home):
-            if text[0] in firsts:
+            if text[0] in known:
+                texts.append(text)
                 marker = re.escape(text)
                 ends.begun.append(partial_pattern([text]))
                 ends.passed.append((End(marker, marker + begun_way, marker + way), Symbol(trigger, PASSED)))
     pattern = again_pattern(again)
     state.again = Expression(lambda: pattern) if pattern else None
+    firsts = firsts_of(texts, _CLOSERS if brackets else "")
+    state.start = re.compile(may_begin(firsts)).search
     sure = [text for text in state.before if again and text.startswith(tuple(openers))] if openers else []
     for opener in (*sure, *openers):
         marker = re.escape(opener)
@@ -435,6 +451,7 @@ class _EndsOfValue(NamedTuple):
 
 _NO_WORD = "(?![A-Za-z0-9_-])"
 _LINE_END = "\n?"
+_CLOSERS = "})]"
 _CLOSINGBRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{_MOST_BLANKS}}}+){{0,16}}+"
 
 

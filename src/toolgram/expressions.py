@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from toolgram.compile import StateProgram
@@ -57,10 +57,35 @@ class Beginnings:
         return begun in self._short
 
 
-def over_text(firsts: str, ends: Sequence[str]) -> str:
+Firsts: TypeAlias = Mapping[str, str]
+
+
+def firsts_of(texts: Iterable[str], alone: str = "") -> Firsts:
+    """The characters with which these texts begin, each with those that follow it there; nothing where any character
+    may, as behind those of `alone`."""
+    found: dict[str, set[str]] = {first: {""} for first in alone}
+    for text in texts:
+        found.setdefault(text[0], set()).add(text[1:2])
+    return {first: "" if "" in found[first] else "".join(sorted(found[first])) for first in sorted(found)}
+
+
+def may_begin(firsts: Firsts) -> str:
+    """Where one of the texts may begin: at a first character that has one of the second behind it, or nothing yet."""
+    return "|".join(
+        re.escape(first) + (f"(?![^{re.escape(seconds)}])" if seconds else "") for first, seconds in firsts.items()
+    )
+
+
+def over_text(firsts: Firsts, ends: Sequence[str]) -> str:
     """Over text to where the first of `ends` matches (its group), or to the end. Each character is looked at once."""
-    found, groups = "|".join(ends), "|".join(f"({end})" for end in ends)
-    return rf"(?:[^{re.escape(firsts)}]++|(?!{found})[\s\S])*+(?:{groups})?+"
+    return rf"{_over(firsts, ends)}(?:{'|'.join(f'({end})' for end in ends)})?+"
+
+
+def _over(firsts: Firsts, ends: Sequence[str]) -> str:
+    """Over text to where one of `ends` matches, or to the end."""
+    others = [re.escape(first) + f"(?=[^{re.escape(seconds)}])" for first, seconds in firsts.items() if seconds]
+    passed = "|".join([rf"[^{re.escape(''.join(firsts))}]++", *others, rf"(?!{'|'.join(ends)})[\s\S]"])
+    return f"(?:{passed})*+"
 
 
 class End(NamedTuple):
@@ -72,11 +97,11 @@ class End(NamedTuple):
     whole: str
 
 
-def over_value(firsts: str, begun: Sequence[str], ends: Sequence[End]) -> FindMatch:
+def over_value(firsts: Firsts, begun: Sequence[str], ends: Sequence[End]) -> FindMatch:
     """The same for a value: group 1 is a marker that has `begun`, or waits for what follows; the others are `ends`."""
     markers = list(dict.fromkeys(end.marker for end in ends))
     started = [rf"(?:{'|'.join(begun)})\Z"] if begun else []
-    over = rf"(?:[^{re.escape(firsts)}]++|(?!{'|'.join([*markers, *started])})[\s\S])*+"
+    over = _over(firsts, [*markers, *started])
     unless = "".join(f"(?!{marker})" for marker in markers)
     over_and_begun = re.compile(f"{over}(?:{unless}({started[0]}))?+" if started else over).match
     standing_at = re.compile("".join(f"(?=({marker})?+)" for marker in markers)).match

@@ -9,7 +9,7 @@ of a call is kept only while it may still fail.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable, MutableSequence, Sequence
+from collections.abc import Callable, Container, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -218,6 +218,11 @@ class MessageBuilder:
         if self._reasoning is None:
             self._reasoning = [] if self._keep else _FORGOTTEN
         return self._reasoning
+
+    @property
+    def inside_string(self) -> Callable[[str], None]:
+        """What takes more of a string in the arguments, written as JSON. No key begins or ends there."""
+        return (_FORGOTTEN if isinstance(self.fragments, KeyWatch) else self.fragments).append
 
     def add(self, events: Iterable[BufferedEvent], offset: int = 0) -> None:
         """Add events, in order; `offset` is where the first of them begins."""

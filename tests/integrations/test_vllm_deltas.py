@@ -19,6 +19,7 @@ from tests.integrations import stand_in
 from tests.integrations.tokenizers_for_tests import Pieces
 from toolgram.events import Content, ToolCallDelta, ToolCallStart
 from toolgram.integrations import observing
+from toolgram.integrations.answers import PlainThought
 from toolgram.integrations.served import Served, Session
 
 GOOD = '<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>'
@@ -48,6 +49,20 @@ def answer_of(deltas: Any, text: str, how: str, finish_reason: str | None = None
 
 def told(message: Any) -> tuple[str | None, list[str]]:
     return message.content, [call.name for call in message.tool_calls or ()]
+
+
+PIECES = st.sampled_from(["<think>", "</think>", "\n", " ", "a", "\n\n", GOOD, BROKEN])
+
+
+@given(text=st.lists(PIECES, max_size=9).map("".join), sizes=st.lists(st.integers(1, 3), max_size=40))
+def test_a_thought_is_text_however_its_events_come(text: str, sizes: list[int]) -> None:
+    events = events_of(text)
+    whole, pieces = PlainThought(frozenset({"<think>", "</think>"})), PlainThought(frozenset({"<think>", "</think>"}))
+    found, at = [], 0
+    for size in [*sizes, *[1] * len(events)]:
+        found += pieces(events[at : at + size])
+        at += size
+    assert found == whole(events)
 
 
 @pytest.mark.parametrize("before", ["", "Hi. "])

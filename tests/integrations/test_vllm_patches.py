@@ -55,6 +55,17 @@ def test_quick_messages_equal_the_constructors() -> None:
     assert patches.quick_arguments(2, "{}") == surface.arguments_delta(2, "{}")
 
 
+def test_quick_messages_share_nothing() -> None:
+    first, second = patches.quick_arguments(2, "{"), patches.quick_arguments(2, "{")
+    first.content, first.later = "c", 1
+    first.tool_calls[0].id = first.tool_calls[0].function.name = "d"
+    assert second == surface.arguments_delta(2, "{")
+    assert second.model_dump_json(exclude_unset=True) == surface.arguments_delta(2, "{").model_dump_json(
+        exclude_unset=True
+    )
+    assert patches.quick_arguments(2, "{") == second
+
+
 def test_responses_write_the_arguments_of_an_open_call_first() -> None:
     patches.apply_patches()
     split = import_module("vllm.entrypoints.openai.responses.serving").split_delta

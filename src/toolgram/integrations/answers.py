@@ -70,11 +70,13 @@ class PlainThought:
 
     def __call__(self, events: Iterable[Any]) -> list[Any]:
         """The events, reasoning and its surroundings as content."""
-        if not self._thinking and self._are_of_calls(events):
-            self._blank = ""
-            return [*events]
+        given = [*events]
+        if not self._thinking and self._are_of_calls(given):
+            last = given[-1].source if given and type(given[-1]) is Dropped else ""
+            self._blank = last if last.isspace() else ""
+            return given
         plain: list[Any] = []
-        for event in events:
+        for event in given:
             kind = type(event)
             if kind is Note:
                 plain.append(event)
@@ -90,11 +92,11 @@ class PlainThought:
         return plain
 
     def _are_of_calls(self, events: Iterable[Any]) -> bool:
-        """Whether none of these is reasoning or text, or blanks before reasoning; nearly always so in a call."""
+        """Whether none of these is reasoning, its markers, or text; nearly always so in a call."""
         for event in events:
             kind = type(event)
             if kind is ToolCallDelta or kind is ToolCallStart or kind is ToolCallEnd:
                 continue
-            if kind is not Dropped or event.source in self._marks or event.source.isspace():
+            if kind is not Dropped or event.source in self._marks:
                 return False
         return True

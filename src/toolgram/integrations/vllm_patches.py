@@ -142,10 +142,9 @@ def apply_patches() -> Sequence[str]:
 _PLACES = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 
 
-def _made_of(sample: Any) -> tuple[Any, dict[str, Any], bool]:
-    """What makes an empty message of the kind of the sample, its values, and whether it keeps unknown fields."""
-    kind = type(sample)
-    return functools.partial(kind.__new__, kind), dict(sample.__dict__), sample.__pydantic_extra__ is not None
+def _made_of(sample: Any) -> tuple[type[Any], dict[str, Any], bool]:
+    """The kind of the sample, its values, and whether it keeps unknown fields."""
+    return type(sample), dict(sample.__dict__), sample.__pydantic_extra__ is not None
 
 
 def quick_messages() -> tuple[Any, Any, Any, Any] | None:
@@ -153,39 +152,52 @@ def quick_messages() -> tuple[Any, Any, Any, Any] | None:
     the same."""
     try:
         sample = arguments_delta(0, "")
-        new_message, message_values, keeps_more = _made_of(sample)
-        new_call, call_values, _ = _made_of(sample.tool_calls[0])
-        new_function, function_values, _ = _made_of(sample.tool_calls[0].function)
+        new = object.__new__
+        message_kind, message_values, keeps_more = _made_of(sample)
+        call_kind, call_values, _ = _made_of(sample.tool_calls[0])
+        function_kind, function_values, _ = _made_of(sample.tool_calls[0].function)
         # Found once: by name, each of them costs twice as much.
         put_values, put_names, put_more, put_private = (
             next(kind.__dict__[name] for kind in type(sample).__mro__ if name in kind.__dict__).__set__
             for name in _PLACES
         )
 
-        def filled(made: Any, values: dict[str, Any], names: set[str]) -> Any:
+        def filled(kind: Any, values: dict[str, Any], name: str) -> Any:
+            made = new(kind)
             put_values(made, values)
-            put_names(made, names)
+            put_names(made, {name})
             put_more(made, {} if keeps_more else None)
             put_private(made, None)
             return made
 
         def content(text: str) -> Any:
-            return filled(new_message(), {**message_values, "tool_calls": [], "content": text}, {"content"})
+            return filled(message_kind, {**message_values, "tool_calls": [], "content": text}, "content")
 
         def reasoning(text: str) -> Any:
-            return filled(new_message(), {**message_values, "tool_calls": [], "reasoning": text}, {"reasoning"})
+            return filled(message_kind, {**message_values, "tool_calls": [], "reasoning": text}, "reasoning")
 
         def arguments(index: int, text: str) -> Any:  # nearly every message is one of these: written out
-            function, call, message = new_function(), new_call(), new_message()
-            put_values(function, {**function_values, "arguments": text})
+            function = new(function_kind)
+            values = function_values.copy()
+            values["arguments"] = text
+            put_values(function, values)
             put_names(function, {"arguments"})
-            put_values(call, {**call_values, "index": index, "function": function})
+            put_more(function, {} if keeps_more else None)
+            put_private(function, None)
+            call = new(call_kind)
+            values = call_values.copy()
+            values["index"], values["function"] = index, function
+            put_values(call, values)
             put_names(call, {"index", "function"})
-            put_values(message, {**message_values, "tool_calls": [call]})
+            put_more(call, {} if keeps_more else None)
+            put_private(call, None)
+            message = new(message_kind)
+            values = message_values.copy()
+            values["tool_calls"] = [call]
+            put_values(message, values)
             put_names(message, {"tool_calls"})
-            for made in (function, call, message):
-                put_more(made, {} if keeps_more else None)
-                put_private(made, None)
+            put_more(message, {} if keeps_more else None)
+            put_private(message, None)
             return message
 
         def beginning(index: int, id: str, name: str, text: str) -> Any:

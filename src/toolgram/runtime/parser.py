@@ -33,7 +33,7 @@ from toolgram.runtime.event_buffer import REASONING
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.straight_paths import Key, Path, StraightPaths
-from toolgram.runtime.stream import Stream, Trace, TraceStep, reader_of
+from toolgram.runtime.stream import Found, Stream, Trace, TraceStep, reader_of
 from toolgram.runtime.value_readers import end_value, plain_stops, trimmed_text
 from toolgram.spec import END, TEXT, UNCLOSED
 from toolgram.tools import read_tools
@@ -61,7 +61,7 @@ class Parser:
     """
 
     __slots__ = (
-        "_builder", "_call", "_closed", "_event", "_find", "_floor", "_held", "_log", "_names", "_offset", "_pieces",
+        "_builder", "_call", "_closed", "_event", "_find", "_floor", "_held", "_log", "_offset", "_pieces",
         "_python", "_replayed", "_rest", "_said", "_scanner", "_special", "_start", "_stream", "_tailed", "_way",
     )  # fmt: skip
 
@@ -78,7 +78,6 @@ class Parser:
         declared = read_tools(tools)
         self._stream = Stream(program, call_ids or random_call_ids(), trace, declared)
         self._builder = MessageBuilder(program.closing, keep_message)
-        self._names = declared.names
         self._offset = 0  # how many characters the events account for
         self._log: AnomalyLog | None = None  # made with the first events that the readers give
         self._special = _triggers_by_id(program, special_tokens) if special_tokens else _NOTHING
@@ -258,6 +257,8 @@ class Parser:
         assert match is not None
         end = match.start(1) if match.lastindex == 1 else match.end()
         if (match.lastindex or 0) > 1:
+            if end:  # a symbol of the state, which the readers would look for again
+                self._stream.found = Found(self._stream.state, text, match)
             return ""
         if end == 0:
             self._rest = text
@@ -294,7 +295,7 @@ class Parser:
         """The events of `out` but for notes, which become anomalies."""
         log = self._log
         if log is None:
-            log = self._log = AnomalyLog(self._names, self._builder.keeps)
+            log = self._log = AnomalyLog(self._stream.calls.names, self._builder.keeps)
         log.offset = self._offset
         events = log.read(out, self._builder.repeated or ())
         self._builder.repeated = None
@@ -342,7 +343,8 @@ class Parser:
             self._python, self._pieces = cast("PythonScanner", island), source.pieces
         if self._way > _TEXT and index is not None:
             self._call = index
-            self._said = builder.fragments.append
+            in_string = self._way in (_VALUE, _TRIMMED)
+            self._said = builder.inside_string if in_string else builder.fragments.append
 
     def _take_long_way(self) -> None:
         """From here on the readers decide, and what the short way has held is where they look for it."""

@@ -19,6 +19,7 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -61,6 +62,14 @@ class TraceStep(NamedTuple):
 Trace: TypeAlias = Callable[[TraceStep], None]
 
 
+class Found(NamedTuple):
+    """What the search of a state has found in a text, from its beginning on."""
+
+    state: StateProgram
+    text: str
+    match: re.Match[str]
+
+
 class RejectedValue(NamedTuple):
     """The value of a rejected candidate, whose rest is text: what that text means, and why it is no call."""
 
@@ -73,8 +82,8 @@ class Stream:
     """The machine's position, the parts that hold what it must remember, and the moves that it can make."""
 
     __slots__ = (
-        "assumed", "buffer", "calls", "closing", "events", "island", "program", "reader", "rejected", "source", "state",
-        "trace", "unfinished", "unmatched_ids",
+        "assumed", "buffer", "calls", "closing", "events", "found", "island", "program", "reader", "rejected", "source",
+        "state", "trace", "unfinished", "unmatched_ids",
     )  # fmt: skip
 
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
@@ -83,6 +92,7 @@ class Stream:
         self.state = program.initial
         self.reader = reader_of(program.initial)
         self.buffer = ""  # the prefix of a token that may still grow
+        self.found: Found | None = None  # by a search that need not be done again
         self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
@@ -92,6 +102,15 @@ class Stream:
         self.rejected: RejectedValue | None = None  # what the island belongs to, where it is text
         self.unfinished = ""  # of a marker in which the output has ended
         self.unmatched_ids: dict[str, int] | None = None  # special tokens emitted by id, and not yet seen as text
+
+    def find(self, text: str, pos: int) -> re.Match[str]:
+        """The next symbol of the state in `text`, or what may become one."""
+        found, self.found = self.found, None
+        if found is not None and found.state is self.state and pos == 0 and found.text == text:
+            return found.match
+        match = self.state.find(text, pos)
+        assert match is not None
+        return match
 
     # --- transitions ----------------------------------------------------------------------------------------------
 
@@ -479,7 +498,9 @@ class Stream:
         buffer, because it may go on, are tokens."""
         if self.unmatched_ids is None:
             begun, texts = self.buffer[: self.source.prefix_characters], self.program.special
-            self.unmatched_ids = {trigger: begun.count(texts[trigger]) for trigger in triggers.values()}
+            self.unmatched_ids = dict.fromkeys(triggers.values(), 0)
+            if begun:
+                self.unmatched_ids = {trigger: begun.count(texts[trigger]) for trigger in self.unmatched_ids}
         for token_id in token_ids:
             trigger = triggers.get(token_id)
             if trigger is not None:

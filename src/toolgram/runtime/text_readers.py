@@ -25,7 +25,7 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         if behind is not None:
             return behind
     state = stream.state
-    find = state.find_final if final else state.find
+    find = state.find_final if final else stream.find
     start = pos
     while True:
         match = find(text, pos)

@@ -195,7 +195,7 @@ def _ends_call(stream: Stream, look: Expression, text: str, end: int) -> bool:
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
     """Where the next marker, or what may become one, begins and ends; the symbol only of a whole one."""
     state = stream.state
-    match = (state.find_final if final and stream.stopped else state.find)(text, pos)
+    match = state.find_final(text, pos) if final and stream.stopped else stream.find(text, pos)
     assert match is not None
     group, end = match.lastindex, match.end()
     if final and not group:
