@@ -23,6 +23,7 @@ from toolgram.expressions import (
     End,
     Expression,
     FindMatch,
+    Firsts,
     firsts_of,
     may_begin,
     over_text,
@@ -94,7 +95,8 @@ class StateProgram:
     literals: list[str] = field(default_factory=list)
     longest: int = 0  # of the literals
     beginnings: Container[str] = ()  # of the literals
-    start: FindMatch = NOWHERE  # free text: a character that a symbol may begin with
+    firsts: Firsts = field(default_factory=dict)  # free text: the characters that a symbol may begin with
+    start: FindMatch = NOWHERE  # and a search for where one may
     event: type[Content] | type[Reasoning] = Content  # what free text is
     find: FindMatch = NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)
     find_final: FindMatch = NOWHERE  # the same at the end of the output, when nothing can become anything
@@ -369,7 +371,7 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
 def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]]) -> None:
     """The expressions of a state in which text goes on: over text, to the next symbol or what may become one."""
     state.event = Reasoning if state.meaning == "reasoning" else Content
-    firsts = firsts_of(text for text, _ in symbols)
+    state.firsts = firsts = firsts_of(text for text, _ in symbols)
     if not firsts:
         state.find = state.find_final = re.compile(r"[\s\S]*+").match
         return
@@ -415,7 +417,10 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
                 ends.passed.append((End(marker, marker + begun_way, marker + way), Symbol(trigger, PASSED)))
     pattern = again_pattern(again)
     state.again = Expression(lambda: pattern) if pattern else None
-    firsts = firsts_of(texts, _CLOSERS if brackets else "")
+    if brackets:
+        behind = {*_CLOSERS, *" \t\r\n", *(text[0] for text in texts)}
+        texts += [closer + follows for closer in _CLOSERS for follows in behind]
+    state.firsts = firsts = firsts_of(texts)
     state.start = re.compile(may_begin(firsts)).search
     sure = [text for text in state.before if again and text.startswith(tuple(openers))] if openers else []
     for opener in (*sure, *openers):

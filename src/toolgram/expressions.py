@@ -60,10 +60,9 @@ class Beginnings:
 Firsts: TypeAlias = Mapping[str, str]
 
 
-def firsts_of(texts: Iterable[str], alone: str = "") -> Firsts:
-    """The characters with which these texts begin, each with those that follow it there; nothing where any character
-    may, as behind those of `alone`."""
-    found: dict[str, set[str]] = {first: {""} for first in alone}
+def firsts_of(texts: Iterable[str]) -> Firsts:
+    """The characters with which these texts begin, each with those that follow it there; nothing where any may."""
+    found: dict[str, set[str]] = {}
     for text in texts:
         found.setdefault(text[0], set()).add(text[1:2])
     return {first: "" if "" in found[first] else "".join(sorted(found[first])) for first in sorted(found)}

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from toolgram.compile import PASSED, STRAY, TERMINAL, StateProgram, Symbol
-from toolgram.expressions import Expression, FindMatch
+from toolgram.expressions import Expression, FindMatch, may_begin
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
@@ -49,7 +49,7 @@ def trimmed_text(stream: Stream) -> TaggedValue | None:
 @lru_cache(maxsize=256)
 def _found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]:
     """A search for any of these characters, or for what may begin a symbol of the state; and one for the symbol."""
-    any_of, begins = re.compile(f"[{re.escape(stops)}]").search, state.start
+    any_of = re.compile(f"[{re.escape(stops)}]").search
     if not state.literals:
         return any_of, _a_symbol
 
@@ -58,7 +58,7 @@ def _found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]
         begun = found.start(1) if found is not None and found.lastindex == 1 else len(text)
         return _a_symbol(text) if any_of(text, 0, begun) else found  # the characters of a marker are none of the value
 
-    return lambda text: any_of(text) or begins(text), find
+    return re.compile(may_begin({**state.firsts, **dict.fromkeys(stops, "")})).search, find
 
 
 _a_symbol = re.compile("()()").match  # finds one in any text
