@@ -134,7 +134,7 @@ def main() -> None:
     ratios = []
     for name in names:
         for length in QUICK_LENGTHS if quick else LENGTHS:
-            found = measure(name, length, 40 if length <= 1_000 else 15 if length <= 4_000 else 5)
+            found = measure(name, length, 200 if length <= 1_000 else 15 if length <= 4_000 else 5)
             ratio = max(found["tools"].mean, found["pair"].mean) / found["idle_call"].mean
             ratios.append(ratio)
             cells = [f"{each.mean:.1f}" for each in found.values()]
