@@ -353,9 +353,12 @@ def _enter(transition: Transition, source: State, dest: State, loops: bool, posi
         raise _Fault(f"{name} reads arguments, and none begin", "write `trigger: object_start`")
     if dest.python and trigger != "object_start":
         raise _Fault(f"{name} reads Python arguments, which begin with `object_start`", "write `trigger: object_start`")
-    if dest.held and "start_call" in transition.actions and position.started:
-        raise _Fault(f"a call starts and {name} is held", f"write `- {{name: {name}}}`, without the tag `held`")
-    if dest.held and source.held and "end_call" in transition.actions and "start_call" not in transition.actions:
+    if dest.held and "start_call" in transition.actions:  # whether it ends at once or not
+        raise _Fault(
+            f"a call starts and {name} is held",
+            f"let it lead to a state without the tag `held`, or write `- {{name: {name}}}`, without the tag",
+        )
+    if dest.held and source.held and "end_call" in transition.actions:
         raise _Fault(f"a call ends and {name} is held", f"write `- {{name: {name}}}`, without the tag `held`")
     if not dest.held and position.waits:
         raise _Fault(

@@ -12,9 +12,11 @@ import pytest
 import toolgram
 from tests.properties.selection import ALL, every_format, seed
 from toolgram.check import Report, check_format, drivers, languages, sanity
+from toolgram.errors import FormatError
 from toolgram.spec import Literal, Spec, State, Transition
 
 ROOT = Path(__file__).resolve().parents[2]
+WHOLE_CALL = ("start_call", "no_arguments", "end_call")
 
 
 def own(tmp_path: Path, grammar: Callable[[str], str] = str, machine: Callable[[str], str] = str) -> toolgram.Format:
@@ -102,6 +104,29 @@ def changed(transitions: Callable[[list[Transition]], list[Transition]] = list, 
 
 def lone(name: str, meaning: str | None = None, held: bool = False) -> State:
     return State(name, meaning, held, False, 7)
+
+
+@pytest.mark.parametrize("held", ["WAITING_FOR_TOOL_KEY", "PARSING_NAME", "WAITING_FOR_CALL_ID"])
+def test_a_call_that_begins_and_ends_before_a_held_state_is_refused(tmp_path: Path, held: str) -> None:
+    """What is held may become text, and a call cannot."""
+    row = f"{{trigger: TOOL_CALLS, source: WAITING_FOR_OBJECT, dest: {held}, after: [{', '.join(WHOLE_CALL)}]}}"
+    with pytest.raises(FormatError) as refused:
+        own(tmp_path, machine=added(row))
+    error = refused.value
+    assert f"`TOOL_CALLS` in WAITING_FOR_OBJECT: a call starts and {held} is held" in str(error)
+    lines = (tmp_path / "own.yaml").read_text(encoding="utf-8").splitlines()
+    assert (error.path, row in lines[error.line - 1]) == (str(tmp_path / "own.yaml"), True)
+    assert error.remedy == (
+        f"let it lead to a state without the tag `held`, or write `- {{name: {held}}}`, without the tag"
+    )
+
+
+def test_such_a_call_before_a_state_of_text_is_loaded(tmp_path: Path) -> None:
+    row = (
+        f"{{trigger: EOS, source: WAITING_FOR_OBJECT, dest: WAITING_FOR_TOOL_START, after: [{', '.join(WHOLE_CALL)}]}}"
+    )
+    message = own(tmp_path, machine=added(row)).parse("[TOOL_CALLS]f[ARGS] </s>")
+    assert [(call.name, call.arguments, call.status) for call in message.tool_calls] == [("f", "{}", "complete")]
 
 
 def test_an_unreachable_state_is_named() -> None:
