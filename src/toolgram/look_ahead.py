@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolgram.errors import ToolgramError
 from toolgram.expressions import Expression
-from toolgram.spec import TEXT, Literal, Run, Spec
+from toolgram.spec import END, TEXT, Literal, Run, Spec
 
 if TYPE_CHECKING:
     from toolgram.compile import Move, StateProgram
@@ -239,10 +239,19 @@ class _Ways:
         if move.trigger in (self._spec.stop or ()):
             return _NOTHING
         if dest.held:
-            return self.opening(dest, ())
+            found = self.opening(dest, ())
+            return found and self._or_end(dest, found)
         if dest is state and (move.repair or move.actions):
             return _NOTHING if move.repair else None
         return self.closing(dest, (*seen, state.name)) if dest.meaning == "content" else None
+
+    def _or_end(self, state: StateProgram, way: Way) -> Way:
+        """The way from a held state, in which the output may end where the machine says so: a message has begun."""
+        if END not in state.row or state.row[END].actions:
+            return way
+        rows = [(shape, move) for shape, move in self._rows(state) if move.dest.meaning == "content"]
+        begun = "|".join(re.escape(shape.text) for shape, _ in rows if isinstance(shape, Literal))
+        return way._replace(final=rf"(?:{way.final}|{_SPACE_AHEAD}(?:(?:{begun or _NEVER}){_SPACE_AHEAD})?+\Z)")
 
 
 def _is_header(state: StateProgram) -> bool:
