@@ -369,7 +369,7 @@ class _TagSkeleton:
     # --- what closes a call ---------------------------------------------------------------------------------------
 
     def _stop(self, count: int) -> str:
-        """The state behind so many items of what closes a call; a held one where a slot must follow."""
+        """The state behind so many items of what closes a call. It is over, so nothing is held where a slot must follow."""
         stops = self._stops()
         if count in stops:
             return self.closed[stops.index(count)]
@@ -377,7 +377,7 @@ class _TagSkeleton:
         role = "PARSING_CLOSING_NAME" if following is Slot.NAME else "WAITING_FOR_CLOSING"
         known = f"{role}_{count}"
         if known not in self.builder.states:
-            self.builder.state(known, "held")
+            self.builder.state(known)
             self.builder.loop_blanks(known)
         return known
 
