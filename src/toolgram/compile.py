@@ -195,7 +195,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     for transition in spec.transitions:
         shape, state = spec.terminals.get(transition.trigger), states[transition.dest]
         if isinstance(shape, Literal) and state.meaning in ("name", "argument_key", "value"):
-            state.before = (*state.before, shape.text)
+            state.before = (*state.before, *shape.texts)
     keys = [state.before for state in states.values() if state.meaning == "argument_key" and state.before]
     for state in states.values():
         if state.echo:
@@ -275,7 +275,8 @@ def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol
     for name, move in markers:
         shape = spec.terminals[move.trigger]
         if isinstance(shape, Literal) and shape.text not in BRACKETS and (name in behind or move in calls):
-            closers[shape.text] = Symbol(move.trigger, TERMINAL, move.trigger in spec.special_tokens)
+            symbol = Symbol(move.trigger, TERMINAL, move.trigger in spec.special_tokens)
+            closers |= dict.fromkeys(shape.texts, symbol)
     return closers
 
 
@@ -342,8 +343,9 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
     texts = sorted((shape for shape in shapes if isinstance(shape, Literal)), key=lambda shape: -len(shape.text))
     for literal in texts:
         symbol = Symbol(literal.name, TERMINAL, literal.name in spec.special_tokens)
-        alternatives.append((literal.text, symbol))
-        state.literals.append(literal.text)
+        for text in literal.texts[: 1 if state.echo else None]:
+            alternatives.append((text, symbol))
+            state.literals.append(text)
     alternatives += _openers(state)
     state.longest = max(map(len, state.literals), default=0)
     state.beginnings = Beginnings(state.literals)
@@ -402,8 +404,8 @@ def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Sym
     if not symbols:
         return
     texts = [text for text, _ in symbols]
-    if any(end.whole.startswith("\n") for end in ends.whole):
-        texts += [f"\n{text}" for text in texts]
+    if any(end.whole.startswith(_LINE_END) for end in ends.whole):
+        texts += [line_end + text for line_end in ("\n", "\r\n") for text, _ in symbols]
     again = _closers_of_value(state, symbols)
     openers = sorted(_openers_of_value(again) if again or state.echo else _sure_openers(spec, state, home))
     texts += openers
@@ -455,7 +457,7 @@ class _EndsOfValue(NamedTuple):
 
 
 _NO_WORD = "(?![A-Za-z0-9_-])"
-_LINE_END = "\n?"
+_LINE_END = "(?:\r?\n)?"
 _CLOSERS = "})]"
 _CLOSINGBRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{_MOST_BLANKS}}}+){{0,16}}+"
 
@@ -473,10 +475,10 @@ def _ends_of_value(
         move = state.row[symbol.trigger]
         after = move.dest
         foreign = "unclosed_value" in move.actions
-        lines = foreign and not {"\n", f"\n{text}"} & {*literals} and not text.startswith("\n")
+        lines = foreign and not {"\n", f"\n{text}"} & {*literals} and text[0] not in "\r\n"
         marker = brackets or (line_end if lines else "")
         marker += re.escape(text)
-        begun = partial_pattern([text, *([f"\n{text}"] if lines and line_end else [])])
+        begun = partial_pattern([text, *([f"\n{text}", f"\r\n{text}"] if lines and line_end else [])])
         ends.begun.append(f"{brackets}(?:{begun})?" if brackets else begun)
         next_argument = after.meaning == "argument_key" and foreign
         if next_argument or (move.repair and "end_call" in move.actions):
@@ -488,7 +490,7 @@ def _ends_of_value(
             continue
         else:
             ahead = look_ahead_for_argument(spec, after, again)
-            own = text.lstrip("\n")
+            own = text.lstrip("\r\n")
             if (own in again or len(own) >= _SURE_MARKER) and (own == text or own not in literals):
                 ends.stray.append((End(marker, "", marker), Symbol(symbol.trigger, STRAY, symbol.special)))
         ends.whole.append(End(marker, marker + ahead.partial, f"{marker}(?={ahead.whole})"))
@@ -503,8 +505,8 @@ def _closers_of_value(state: StateProgram, symbols: list[tuple[str, Symbol]]) ->
     if state.echo or "value_end" in state.row:
         return []
     moves = ((text, state.row[symbol.trigger]) for text, symbol in symbols)
-    own = [text.lstrip("\n") for text, move in moves if not move.repair and move.dest.meaning is None]
-    return [text for text in own if len(text) >= _SURE_MARKER]
+    own = [text.lstrip("\r\n") for text, move in moves if not move.repair and move.dest.meaning is None]
+    return [text for text in dict.fromkeys(own) if len(text) >= _SURE_MARKER]
 
 
 def _openers_of_value(closers: Iterable[str]) -> set[str]:
@@ -548,7 +550,7 @@ def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
         shape = spec.terminals.get(trigger)
         if shape is None:
             return 0, ""
-        firsts.append(re.escape(shape.text[0]) if isinstance(shape, Literal) else shape.first)
+        firsts += [re.escape(text[0]) for text in shape.texts] if isinstance(shape, Literal) else [shape.first]
     return 0, "|".join(firsts)
 
 

@@ -104,6 +104,9 @@ def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
         if not pattern.flags and 0 < len(pattern.value) <= MAX_MARKER:
             return Literal(name, pattern.value)
     else:
+        text = _with_line_ends(pattern.to_regexp())
+        if text is not None:
+            return Literal(name, text, either_end=True)
         run = _as_run(name, pattern.to_regexp())
         if run is not None:
             return run
@@ -115,6 +118,22 @@ def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
         "terminals",
         line,
     )
+
+
+def _with_line_ends(pattern: str) -> str | None:
+    """The fixed text with line ends that are written `\\r?\\n`, all of them; None for another expression."""
+    found, optional = "", False
+    for op, argument in _parser.parse(pattern):
+        if op is _constants.MAX_REPEAT and not optional:
+            least, most, inner = argument
+            optional = (least, most, list(inner)) == (0, 1, [(_constants.LITERAL, ord("\r"))])
+            if not optional:
+                return None
+        elif op is not _constants.LITERAL or (argument == ord("\n")) != optional:
+            return None
+        else:
+            found, optional = found + chr(argument), False
+    return found if "\n" in found and not optional and len(found) + found.count("\n") <= MAX_MARKER else None
 
 
 def _as_run(name: str, pattern: str) -> Literal | Run | None:

@@ -11,7 +11,7 @@ Ways multiply with the states.  A machine whose ways are too many is refused whe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -96,7 +96,8 @@ def openers_ahead(spec: Spec, home: StateProgram) -> Iterable[tuple[str, str, Wa
         shape = spec.terminals.get(trigger)
         found = ways.opening(move.dest, (home.name,)) if move.dest.held else None
         if isinstance(shape, Literal) and found is not None:
-            yield trigger, shape.text, found
+            for text in shape.texts:
+                yield trigger, text, found
 
 
 def name_ahead(spec: Spec, state: StateProgram) -> Way | None:
@@ -129,10 +130,10 @@ class _Branches:
     def __bool__(self) -> bool:
         return bool(self.runs or self._markers)
 
-    def marker(self, text: str, rest: Way) -> None:
-        """A marker, and the way on behind it."""
-        self.texts.append(text)
-        self._markers.setdefault(rest, []).append(re.escape(text))
+    def markers(self, texts: Sequence[str], rest: Way) -> None:
+        """A marker in its spellings, and the way on behind it."""
+        self.texts += texts
+        self._markers.setdefault(rest, []).extend(map(re.escape, texts))
 
     def way(self, space: str, at_end: str = "") -> Way:
         """All of them as one way; `at_end` is what may follow instead at the end of the output."""
@@ -179,7 +180,7 @@ class _Ways:
             if isinstance(shape, Literal) and move.dest.name not in seen:
                 found = self._behind(state, move, seen)
                 if found is not None:
-                    branches.marker(shape.text, found)
+                    branches.markers(shape.texts, found)
         return branches.way(_SPACE_AHEAD, r"\Z")
 
     def to_argument(self, state: StateProgram) -> Way:
@@ -192,7 +193,7 @@ class _Ways:
                 sure = not move.repair or move.dest.meaning == "argument_key"
                 found = _NOTHING if sure else self._behind(state, move, ())
                 if found is not None:
-                    branches.marker(shape.text, found)
+                    branches.markers(shape.texts, found)
         return branches.way(_SPACE_AHEAD if "WS" in state.row else "", r"\Z")
 
     def to_value(self, state: StateProgram, seen: tuple[str, ...]) -> Way:
@@ -203,9 +204,9 @@ class _Ways:
             if dest.name in seen or dest is state:
                 continue
             if isinstance(shape, Literal) and dest.meaning == "value":
-                branches.marker(shape.text, _NOTHING)
+                branches.markers(shape.texts, _NOTHING)
             elif isinstance(shape, Literal) and dest.meaning is None and "end_call" not in move.actions:
-                branches.marker(shape.text, self.to_value(dest, (*seen, state.name)))
+                branches.markers(shape.texts, self.to_value(dest, (*seen, state.name)))
             elif isinstance(shape, Run) and "argument_key" in move.actions:
                 found = self.to_value(dest, (*seen, state.name))
                 whole = self._named(shape) + found.whole
@@ -226,7 +227,7 @@ class _Ways:
             elif isinstance(shape, Literal) and (dest.held or _is_header(dest)) and dest.name not in seen:
                 found = self.opening(dest, (*seen, state.name))
                 if found is not None:
-                    branches.marker(shape.text, found)
+                    branches.markers(shape.texts, found)
         return branches.way(_SPACE_AHEAD if "WS" in state.row or not state.held else "") if branches else None
 
     def _named(self, shape: Run) -> str:
@@ -271,7 +272,7 @@ def _between(spec: Spec, state: StateProgram) -> str:
 def _marks(spec: Spec, state: StateProgram) -> list[str]:
     """The markers that do not lead out of a state."""
     shapes = [spec.terminals.get(trigger) for trigger, move in state.row.items() if move.dest is state]
-    return [shape.text for shape in shapes if isinstance(shape, Literal)]
+    return [text for shape in shapes if isinstance(shape, Literal) for text in shape.texts]
 
 
 def _firsts(spec: Spec, state: StateProgram) -> Iterable[str]:
@@ -279,7 +280,7 @@ def _firsts(spec: Spec, state: StateProgram) -> Iterable[str]:
     for trigger in state.row:
         shape = spec.terminals.get(trigger)
         if isinstance(shape, Literal):
-            yield re.escape(shape.text[0])
+            yield from (re.escape(text[0]) for text in shape.texts)
         elif isinstance(shape, Run):
             yield shape.first
         elif trigger in ("object_start", "start_map item"):

@@ -238,7 +238,9 @@ def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
             continue
         source = "" if node.meta.empty else text[node.meta.start_pos : node.meta.end_pos]
         if not (isinstance(following, Token) and _short(following.type) in own):
-            source = source.removesuffix("\n")  # a line end in front of another marker belongs to that
+            source = source.removesuffix("\n").removesuffix(
+                "\r"
+            )  # a line end in front of another marker belongs to that
         stem = name.removesuffix("_value")
         tag = _TAGS.get(stem, stem)
         if name != "json_value" and value_type(tag).to_marker:

@@ -43,10 +43,22 @@ _JSON_TRIGGER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A terminal that is one fixed text."""
+    """A terminal that is one fixed text. With `either_end`, a line end in it may be `\\r\\n` as well as `\\n`."""
 
     name: str
     text: str
+    either_end: bool = False
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What it may be, first what a model should write."""
+        return (self.text, self.text.replace("\n", "\r\n")) if self.either_end else (self.text,)
+
+    @property
+    def pattern(self) -> str:
+        """The same as a regular expression."""
+        pattern = re.escape(self.text)
+        return pattern.replace("\\\n", "\r?\n") if self.either_end else pattern
 
 
 @dataclass(frozen=True, slots=True)

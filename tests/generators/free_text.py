@@ -27,7 +27,7 @@ def free_text(spec: Spec) -> dict[str, str]:
     for name, state in program.states.items():
         if state.meaning in roles and state.loops:
             markers = [trigger for trigger in state.row if isinstance(spec.terminals.get(trigger), Literal)]
-            found[roles[state.meaning]] += [re.escape(program.literals[marker]) for marker in markers]
+            found[roles[state.meaning]] += [spec.terminals[marker].pattern for marker in markers]
         elif state.meaning == "value" and "value_end" not in state.row:
             found["VALUE"] += value_ends(spec, program, name)
             found["VALUE"] += [re.escape("<![CDATA[")] if state.typed == "xml" else []

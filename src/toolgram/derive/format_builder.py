@@ -91,7 +91,7 @@ class FormatBuilder:
             if isinstance(shape, Literal) and shape.text == text:
                 return name
         name = self._free(role)
-        self.terminals[name] = Literal(name, text)
+        self.terminals[name] = Literal(name, text, either_end="\n" in text)
         return name
 
     def close_also(self, printed: str, official: str) -> None:
@@ -203,11 +203,11 @@ class FormatBuilder:
         found: list[str] = []
         for row in machine["transitions"]:
             shape = self.terminals.get(row["trigger"])
-            if isinstance(shape, Literal) and shape.text not in found and set(sources_of(row)) & set(states):
-                found.append(shape.text)
+            if isinstance(shape, Literal) and shape.pattern not in found and set(sources_of(row)) & set(states):
+                found.append(shape.pattern)
         if not found:
             return r"[\s\S]+"
-        return f"(?:(?!{'|'.join(re.escape(text) for text in found)})[\\s\\S])+"
+        return f"(?:(?!{'|'.join(found)})[\\s\\S])+"
 
     # --- the files ------------------------------------------------------------------------------------------------
 
@@ -217,11 +217,7 @@ class FormatBuilder:
         imports = [f"%import .common.{module} ({', '.join(names)})" for module, names in self.imports.items()]
         rules = [*self.rules, f"_ws: {BLANK}*"] if any("_ws" in rule for rule in self.rules) else self.rules
         known = {name for names in self.imports.values() for name in names}
-        terminals = [
-            f"{name}: {quoted(shape.text) if isinstance(shape, Literal) else f'/{slashed(shape.pattern)}/'}"
-            for name, shape in self.terminals.items()
-            if name not in known
-        ]
+        terminals = [f"{name}: {_written(shape)}" for name, shape in self.terminals.items() if name not in known]
         for name, pattern in self.texts.items():
             terminals.append(f"{'%override ' if name in known else ''}{name}: /{slashed(pattern)}/")
         parts = [about, imports, [" ".join(rule.split()) for rule in rules], terminals]
@@ -308,6 +304,12 @@ def _numbered(role: str, taken: Iterable[str]) -> str:
     while name in taken:
         name, number = f"{role}_{number}", number + 1
     return name
+
+
+def _written(shape: Literal | Run) -> str:
+    """A terminal as a Lark file says what it is."""
+    exact = isinstance(shape, Literal) and not shape.either_end
+    return quoted(shape.text) if isinstance(shape, Literal) and exact else f"/{slashed(shape.pattern)}/"
 
 
 def quoted(text: str) -> str:

@@ -85,7 +85,7 @@ def patterns_of(
         if isinstance(shape, Literal):
             exact = literal_pattern(shape.text)
             if trigger in spec.special_tokens or transition.actions or not spec.states[transition.dest].held:
-                yield exact
+                yield from map(literal_pattern, shape.texts)
             else:
                 if "start_map item" in row and "start_map item" in rows[transition.dest]:
                     continue  # the call is recognised without it
@@ -115,7 +115,7 @@ def _follow(
     for trigger, transition in row.items():
         shape = spec.terminals.get(trigger)
         if isinstance(shape, Literal):
-            found.append(literal_pattern(shape.text))
+            found += map(literal_pattern, shape.texts)
         elif isinstance(shape, Run):
             if re.fullmatch(shape.first, " "):
                 if transition.dest != state:
@@ -163,7 +163,8 @@ def _named(spec: Spec, rows: dict[str, dict[str, Transition]], name: Run, state:
     for trigger, row in rows[state].items():
         shape = spec.terminals.get(trigger)
         if isinstance(shape, Literal):
-            yield from ((*body, *literal_pattern(shape.text), *each) for each in _follow(spec, rows, row.dest, 1))
+            exact = [literal_pattern(text) for text in shape.texts]
+            yield from ((*body, *each, *rest) for each in exact for rest in _follow(spec, rows, row.dest, 1))
 
 
 # --- the automaton ------------------------------------------------------------------------------------------------

@@ -140,9 +140,10 @@ class EventBuffer:
 
     def _led(self, text: str) -> str:
         """The first text of a turn, without the blanks with which a turn begins."""
-        if self.lead and text.startswith(self.lead):
-            self.out.append(Dropped(self.lead, SEAM, self.lead))
-            return text[len(self.lead) :]
+        for lead in (self.lead, self.lead.replace("\n", "\r\n")) if self.lead else ():
+            if text.startswith(lead):
+                self.out.append(Dropped(lead, SEAM, lead))
+                return text[len(lead) :]
         return text
 
     def remember(self, text: str) -> bool:
@@ -224,6 +225,8 @@ class EventBuffer:
         `turn_end` are the blanks that the format has before the token that ends the turn, where the server cut that.
         """
         blanks = "".join(self.blanks)
+        if "\n" in turn_end and blanks.endswith(turn_end.replace("\n", "\r\n")):
+            turn_end = turn_end.replace("\n", "\r\n")
         if turn_end and blanks.endswith(turn_end):
             rest = blanks.removesuffix(turn_end)
             self.blanks = [rest] if rest else []

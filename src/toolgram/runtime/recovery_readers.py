@@ -26,7 +26,9 @@ def read_malformed(stream: Stream, text: str, pos: int, final: bool) -> int:
     if recovery.match is not None:
         marker = recovery.match.group()
         trigger = next(
-            name for name, literal in stream.program.literals.items() if literal == marker and name in stream.state.row
+            symbol.trigger
+            for symbol, literal in zip(stream.state.symbols, stream.state.literals, strict=False)
+            if literal == marker
         )
         stream.fire(trigger, marker, MARKER_WHY)
         if stream.island is recovery and stream.reader != "malformed":

@@ -421,7 +421,7 @@ def _end_string(
             _take(stream, value, text, pos, begin)
         stream.unexpected_input()
         return begin
-    marker = end - len(stream.program.literals[symbol.trigger])
+    marker = end - len(stream.program.literals[symbol.trigger])  # of a call: no line end is part of it
     wanted = [_BRACKETS[bracket] for bracket in "{" + value.stack]
     at = marker
     while wanted:

@@ -171,6 +171,8 @@ class _Reading:
             literal = self.whole_outputs.program.literals.get(symbol.trigger)
             if move is None or move.actions or literal is None or len(self.signature) > _MOST_PIECES:
                 return False
+            if not self.text.startswith(literal, self.pos):
+                return False  # a marker with another line end
             self.signature.append(symbol.trigger)
             self.state = move.dest
             self.pos += len(literal)

@@ -302,7 +302,7 @@ def _piece(program: Program, example: _Example, begin: int, span: _Span) -> Piec
 
 def _goes_on(program: Program, text: str) -> str:
     """An expression of nothing, where no longer marker begins with the one in which `text` ends."""
-    literals = program.literals.values()
+    literals = {literal for state in program.states.values() for literal in state.literals}
     marker = max(filter(text.endswith, literals), key=len, default="")
     rests = {longer[len(marker) :] for longer in literals if marker and longer.startswith(marker)} - {""}
     return f"(?!{'|'.join(map(re.escape, sorted(rests)))})" if rests else ""
