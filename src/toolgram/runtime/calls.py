@@ -115,7 +115,7 @@ class Calls:
         start = self.name
         if start is None:
             return
-        start.id = self.id or self.ids()
+        start.id = (self.id and self.id.strip()) or self.ids()
         if self._events.held is not None:
             held = self._events.held.events
             first = next((at for at, event in enumerate(held) if isinstance(event, ToolCallDelta)), None)

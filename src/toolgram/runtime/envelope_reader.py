@@ -424,7 +424,7 @@ def _take_scalar(stream: Stream, envelope: Envelope) -> None:
     envelope.push(token)
     envelope.settle()
     text, envelope.source = envelope.source, ""
-    stream.fire(trigger, text)
+    stream.fire(trigger, text, value=token)
 
 
 def _decoded(token: str) -> str:
