@@ -309,7 +309,12 @@ _UNFINISHED = {
     KEYED: ("`end_call` between a key and its value", "write `after: fail_call`"),
     VALUE: ("`end_call` inside a value", "write `after: fail_call`"),
 }
-_EVENTS_WITH_TEXT = {"name": ("string", "map_key"), "call_id": ("string", "number"), "call_id_part": (), "argument_key": ()}
+_EVENTS_WITH_TEXT = {
+    "name": ("string", "map_key"),
+    "call_id": ("string", "number"),
+    "call_id_part": (),
+    "argument_key": (),
+}
 
 
 def _take_text(action: str, transition: Transition, position: Position) -> Position:

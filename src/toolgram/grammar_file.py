@@ -123,7 +123,9 @@ def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
 def _with_line_ends(pattern: str) -> str | None:
     """The fixed text with line ends that are written `\\r?\\n`, all of them; None for another expression."""
     found, optional = "", False
-    for op, argument in _parser.parse(pattern):
+    with warnings.catch_warnings(action="ignore"):
+        parsed = _parser.parse(pattern)
+    for op, argument in parsed:
         if op is _constants.MAX_REPEAT and not optional:
             least, most, inner = argument
             optional = (least, most, list(inner)) == (0, 1, [(_constants.LITERAL, ord("\r"))])
