@@ -369,7 +369,7 @@ class _TagSkeleton:
     # --- what closes a call ---------------------------------------------------------------------------------------
 
     def _stop(self, count: int) -> str:
-        """The state behind so many items of what closes a call, which is over: where a slot must follow, nothing is held."""
+        """The state behind so many items of what closes a call. Nothing is held there, since the call is over."""
         stops = self._stops()
         if count in stops:
             return self.closed[stops.index(count)]
