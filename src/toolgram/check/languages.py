@@ -14,6 +14,7 @@ inside a value is truncation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -23,7 +24,7 @@ from lark.grammar import Rule, Terminal
 
 from toolgram.errors import FormatError
 from toolgram.grammar_file import load_lark, short_name, terminal_line
-from toolgram.spec import END, TEXT, Literal, Spec, Transition, rows_of, without_repairs
+from toolgram.spec import END, TEXT, Literal, Run, Spec, Transition, rows_of, without_repairs
 from toolgram.vocabulary import UNTYPED, VALUE_TYPES, value_type
 
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
@@ -380,13 +381,23 @@ def _arguments(spec: Spec) -> list[str]:
     return [*found, r'"{\"a\": 1}"', '"{}"'] if encoded else found
 
 
+def _run(shape: Literal | Run, text: str) -> str:
+    """The text, behind the one character with which the run begins where it does not begin like the text."""
+    fits = isinstance(shape, Literal) or re.fullmatch(shape.pattern, text) is not None
+    return text if fits or isinstance(shape, Literal) else shape.first.removeprefix("\\") + text
+
+
 def samples(spec: Spec) -> dict[str, list[str]]:
     """Texts for the symbols that are not one fixed text."""
     python = any(state.python for state in spec.states.values())
     objects = _objects(spec)
     typed = [state.typed for state in spec.states.values() if state.typed]
     values = _elements(*spec.notation) if "elements" in typed else list(_fitting(typed))
-    runs = {name: [RUNS.get(name.partition("_")[0], "k")] for name in spec.terminals if name != WS}
+    runs = {
+        name: [_run(shape, RUNS.get(name.partition("_")[0], "k"))]
+        for name, shape in spec.terminals.items()
+        if name != WS
+    }
     return {
         **runs,
         TEXT: ["x"],
