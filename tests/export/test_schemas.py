@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import random
 from typing import Any
 
@@ -82,3 +84,33 @@ def test_every_kind_of_schema(name: str, kind: str) -> None:
             written = sample(engine, rng, made.triggers, required, 60)
             if written is not None and not loose:
                 assert not problem_of(fmt, written, tools), (target, written)
+
+
+@pytest.mark.parametrize("target", ["structural_tag", "ebnf", "gbnf"])
+def test_a_string_is_what_json_reads(target: str) -> None:
+    """In any combination of two: characters of every kind, escapes, and what is neither."""
+    parts = [
+        *"a/é𝄞'<",
+        "\x7f",
+        "\u2028",
+        "\\n",
+        "\\/",
+        "\\u12aF",
+        '\\"',
+        "\\\\",
+        "\\u12a",
+        "\\x",
+        "\\",
+        "\x00",
+        "\n",
+        '"',
+    ]
+    made = toolgram.get_format("hermes").export(target, [tool("f", {"a": _TEXT}, ["a"])], "required")
+    engine = Engines().load(target, made.text)
+    for text in map("".join, itertools.product(parts, repeat=2)):
+        try:
+            fits = isinstance(json.loads(f'"{text}"'), str)
+        except ValueError:
+            fits = False
+        written = f'<tool_call>\n{{"name": "f", "arguments": {{"a": "{text}"}}}}\n</tool_call>'
+        assert engine.accepts(written) == fits, ascii(text)

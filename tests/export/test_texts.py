@@ -32,7 +32,7 @@ from toolgram.export.expressions import (
     first_words,
 )
 from toolgram.export.following import characters_behind_texts
-from toolgram.export.texts import BLANKS, literal_pattern, reaches_into, text_automaton
+from toolgram.export.texts import BLANKS, literal_pattern, reaches_into, takes, text_automaton
 
 for package in ("llguidance", "tvm_ffi", "numpy"):
     pytest.importorskip(package, reason="the engines are not here: make test installs them")
@@ -47,7 +47,7 @@ def taken(forbidden: Forbidden, text: str) -> bool:
     """Whether the automaton of texts takes one."""
     states, at = text_automaton(forbidden, ""), 0
     for char in text:
-        move = next((each for each in states[at].moves if (char in each.characters) != each.negated), None)
+        move = next((each for each in states[at].moves if takes(each, char)), None)
         if move is None or move.dest is None:
             return False
         at = move.dest
@@ -112,32 +112,103 @@ def test_prose_is_followed_only_behind_the_head_of_a_pattern() -> None:
 
 
 def dispatch_takes(found: Dispatch, text: str) -> bool:
-    """Whether a dispatch takes a text, as the engine reads it: all that may be going on, each a state, or what the text
-    has read, or the character that must come."""
-    heads = dict(found.heads)
-    here: set[tuple[int | None, str, str]] = {(0 if found.begins else None, "", "")}
-    for char in text:
-        there: set[tuple[int | None, str, str]] = set()
-        for state, read, due in here:
+    """Whether a dispatch takes a text, as the engine reads it: all that may be going on, each a part of the text with a
+    state, or what the text has read, or the character that must come."""
+    parts = [found.first or found, found]
+    begin = (0, 0 if parts[0].begins else None, "", "")
+    here: set[tuple[int, int | None, str, str]] = {begin}
+    for at, char in enumerate(text):
+        there: set[tuple[int, int | None, str, str]] = (
+            {begin} if not text[: at + 1].strip(found.lead or "\0") else set()
+        )
+        for part, state, read, due in here:
+            heads, passed = dict(parts[part].heads), parts[part].passed
             if due:
-                there |= {(None, "", "")} if char == due else set()
+                there |= {(part, None, "", "")} if char == due else set()
             elif state is None:
                 read += char
                 head = next((each for each in heads if read.endswith(each)), None)
                 if head is not None:
-                    there |= {(heads[head], "", ""), *((0, "", last) for each, _, last in found.passed if each == head)}
-                elif not read.endswith(found.words):
-                    there.add((None, read, ""))
+                    there |= {
+                        (part, heads[head], "", ""),
+                        *((part, 0, "", last) for each, _, last in passed if each == head),
+                    }
+                elif part == 0 and found.first is not None and char in found.exits:
+                    there.add((1, None, "", ""))
+                elif not read.endswith(parts[part].words):
+                    there.add((part, None, read, ""))
             else:
-                moves = [each for each in found.states[state] if (char in each.characters) != each.negated]
-                there |= {(each.dest, "", "") for each in moves}
+                moves = [each for each in parts[part].states[state] if takes(each, char)]
+                there |= {(part, each.dest, "", "") for each in moves}
                 there |= {
-                    (0, "", last)
-                    for head, before, last in found.passed
+                    (part, 0, "", last)
+                    for head, before, last in passed
                     if heads[head] == state and (char in before or char == head)
                 }
         here = there
-    return any(not due for _, _, due in here)
+    return any(not due for _, _, _, due in here)
+
+
+def test_a_text_that_may_begin_with_a_name_has_a_first_part() -> None:
+    """Up to a character that is in no name, it holds no line that goes on as a call does behind its name."""
+    letter, word = Step(frozenset("abgt_")), Step(frozenset(" \t\r\n:,!?`(*<|{"), True, True)
+    named = (BLANKS, letter, word, *literal_pattern("\n"), BLANKS, *literal_pattern("{"))
+    forbidden = Forbidden((literal_pattern("<|end|>"),), (named,))
+    found = dispatch_of(forbidden)
+    assert found is not None
+    assert found.first is not None
+    assert (found.words, found.first.words, found.exits, found.lead) == (("<|end",), ("|end",), ":,!?`(*", "\n")
+    for text in ("", "{", "\n\n{", "a", "a\n", "a\nb", "a: b\n{", "\na, b\n{", "a {", "`a\n{", "a|end", "a: |end"):
+        assert taken(forbidden, text), text
+        assert dispatch_takes(found, text) == (text != "a|end"), text  # a word whose first character a rule may read
+    for text in ("a\n{", "\n a\n \n{", "a\nb\n{"):
+        assert not dispatch_takes(found, text), text
+    assert not dispatch_takes(found, "a: <|end|>")
+    assert any("before the first of the characters : , ! ? ` ( *" in note for note in found.notes)
+    colon = Forbidden(forbidden.patterns, ((*named[:3], *literal_pattern(":"), *named[4:]),))
+    assert dispatch_of(colon).exits == ",!?`(*"  # type: ignore[union-attr]
+    for other in ((BLANKS, *literal_pattern("g\n{")), (BLANKS, Step(frozenset(":"), True), *named[2:])):
+        whole = dispatch_of(Forbidden((), (other,)))
+        assert whole is None or whole.first is None  # another form, and a name that begins as what is behind it
+
+
+def test_texts_that_differ_in_a_phrase_are_one() -> None:
+    """Granite's first text must not hold the phrase before reasoning; behind a call it would be prose."""
+    markers, phrase = (
+        tuple(map(literal_pattern, ("<think>", "<|end|>"))),
+        literal_pattern("Here is my thought process:"),
+    )
+    few, more, other = (dispatch_of(Forbidden(each)) for each in (markers, (*markers, phrase), markers[:1]))
+    assert few is not None
+    assert more is not None
+    assert other is not None
+    assert more.covers(few)
+    assert not few.covers(more)
+    assert not few.covers(few)
+    assert not few.covers(other)  # which may hold a marker
+    named = dispatch_of(Forbidden(markers, (literal_pattern("get_time("),)))
+    assert named is not None
+    assert not named.covers(few)  # reasoning may name a call
+    tag = toolgram.get_format("granite_3").export("structural_tag", TOOLS, reasoning=False).text
+    assert tag.count("TagDispatch") == 1
+    assert tag.count("thought process:") == 1
+
+
+def test_of_a_name_its_last_word_is_excluded() -> None:
+    names = tuple(map(literal_pattern, ("get_page_3(", "search_12(", "list(", "_x(")))
+    found = dispatch_of(Forbidden((literal_pattern("<|end|>"),), names))
+    assert found is not None
+    assert found.words == ("_3(", "_12(", "list(", "_x(", "<|end")
+
+
+def test_a_marker_that_rules_do_not_begin_is_read_as_far_as_an_underscore() -> None:
+    listed = (*literal_pattern("["), BLANKS, *literal_pattern("{"))
+    markers = tuple(map(literal_pattern, ('{"tool_calls":', "<tool_call>")))
+    found = dispatch_of(Forbidden((listed, *markers)))
+    assert found is not None
+    assert found.words == ('{"tool_', "_call>")
+    assert found.trigger_of('{"tool_calls": [') == '{"tool_'
+    assert found.trigger_of("<tool_call>") == "<tool_call"  # so that the word is not complete in it
 
 
 CALLS_BEHIND_TEXT = {

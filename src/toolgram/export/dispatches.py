@@ -5,8 +5,10 @@ character in fifteen.  So whatever words can say is words: whole markers, and of
 pattern that begins as prose may begin (`{`, `functools`) has a head, the fixed text at its beginning.  Behind the head
 a few rules follow the pattern, until it cannot be complete any more; then the text goes on.  They are states of the
 automaton of `texts`, over the patterns with a head alone.  A word may begin inside of these rules, where the dispatch
-does not see it: there its first character is left out, or what would go on with it.  All of this excludes a little more
-than the patterns do, never less, and notes say what.
+does not see it: there its first character is left out, or what would go on with it.  Where a text must not begin with a
+name and what makes it a call, its first part is a dispatch of its own, in which nothing stands that goes on as behind a
+name; it ends at a character that is in no name.  All of this excludes a little more than the patterns do, never less,
+and notes say what.
 """
 
 from __future__ import annotations
@@ -30,18 +32,22 @@ from toolgram.export.texts import (
     moves_of,
     reaches_into,
     spelled,
+    takes,
 )
 
 _IS_MARKER = re.compile(r"(?=.*[^\W\d_]).*[<>\[\]{}|◁▷].{3,}|.{3,}[<>\[\]{}|◁▷].*|```\w+", re.DOTALL).fullmatch
 _SPECIAL = re.compile(r"<｜|<\|[^\W\d_]\w\w")  # so much of a special token is read: nothing else begins so
-_MARKER = re.compile(r"</?[^\W\d_]{3,}_|\[/?[A-Z]{3,}_")  # and of another marker, where no rules read its beginning
+_MARKER = re.compile(r"</?[^\W\d_]{3,}_|\[/?[A-Z]{3,}_|\{\"[^\W\d_]{3,}_")  # and of another marker that is seen whole
 _PHRASE = re.compile(r"[\w' ]+ (\w[\w' ]{10,}[\w':])")  # of which words at the end are read
+_IS_PROSE = re.compile(r"[\w' ]+ [\w' ]*[\w':]").fullmatch
 _IS_TOLD = re.compile(r".*[<>\[\]{}|`\"=].*", re.DOTALL).fullmatch  # what is still no word of prose
 _LONG_HEAD = 3  # characters of a head that is rare enough not to be followed by any name
 _TOLD_APART = 2  # characters of a fixed text behind a head
 _LAST_WORD = re.compile(r"_[^\W_]{4,}\W+\Z")  # of a marker whose beginning is not seen
-_LONG_NAME = 5  # characters of the last words of a function's name
+_LAST_NAME = 2  # characters of the last word of a function's name, with its parenthesis
+_EXITS = ":,!?`(*"  # characters that prose soon has, few of which are the first of a token
 _MOST_STATES = 10
+_NAMED = 3  # steps of blanks and a name at a beginning
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,8 @@ class Dispatch:
     A move without a destination leads back to the text. The text begins in the first state if `begins` says so.
     `passed` has heads, each with some characters and another one, which leads back to the text behind the head itself
     and, in its state, behind any of the characters. `patterns` are those that begin with a head, as they were; `notes`
-    say what else is excluded.
+    say what else is excluded. `first` is the text up to one of `exits`, in which more must not stand; any number of the
+    characters `lead` may come before it.
     """
 
     words: tuple[str, ...]
@@ -61,16 +68,27 @@ class Dispatch:
     passed: tuple[tuple[str, str, str], ...] = ()
     patterns: tuple[Pattern, ...] = ()
     notes: tuple[str, ...] = ()
+    first: Dispatch | None = None
+    exits: str = ""
+    lead: str = ""
 
     def may_end_behind_a_head(self, closers: Iterable[str]) -> bool:
         """Whether text may end where it follows a pattern: not if the pattern could be complete in a closer."""
         return not any(each and reaches_into(Forbidden(self.patterns), each) for each in closers if self.patterns)
 
     def trigger_of(self, word: str) -> str:
-        """So much of a word that a call begins with that no excluded word is complete in it; "" where a head is."""
-        ends = [word.find(each) + len(each) - 1 for each in self.words if each in word]
+        """So much of a word that a call begins with that no excluded word is complete in it, but for one that it is
+        itself; "" where a head is.
+        """
+        ends = [word.find(each) + len(each) - (not word.startswith(each)) for each in self.words if each in word]
         found = word[: min(ends, default=len(word))]
         return "" if len(found) < _LONG_HEAD or any(head in found for head, _ in self.heads) else found
+
+    def covers(self, other: Dispatch) -> bool:
+        """Whether this is the text of another dispatch without some phrases of prose, so that it may stand for it."""
+        more = set(self.words) - set(other.words)
+        plain = not any(each.states or each.first is not None for each in (self, other))
+        return plain and set(other.words) < set(self.words) and all(map(_IS_PROSE, more))
 
     def excluded(self, closer: str) -> tuple[str, ...]:
         """The words, with the closer of the text, unless it is told apart already."""
@@ -94,6 +112,9 @@ def dispatch_of(forbidden: Forbidden) -> Dispatch | None:
     markers, opened, wider = _divided(forbidden.patterns)
     called = [_last_words(word) for word in map(_fixed, forbidden.beginnings) if word is not None]
     begun = tuple(each for each in forbidden.beginnings if _fixed(each) is None)
+    divided = _in_two_parts(forbidden, begun) if begun and not opened else None
+    if divided is not None:
+        return divided
     words = _shortest([*called, *markers], with_rules=bool(opened or begun))
     heads = tuple(dict.fromkeys(map(_head, opened)))
     if any(not head or _are_entangled(head, heads, words) for head in heads):
@@ -115,6 +136,33 @@ def dispatch_of(forbidden: Forbidden) -> Dispatch | None:
         )
     headed = tuple(each for each in forbidden.patterns if heads and spelled(each).startswith(heads))
     return replace(found, passed=passed, patterns=headed, notes=tuple(dict.fromkeys(notes)))
+
+
+def _in_two_parts(forbidden: Forbidden, begun: tuple[Pattern, ...]) -> Dispatch | None:
+    """Text that does not begin with blanks, a name and what makes it a call. The first part is everything that may be
+    such a name, blanks and further lines included. None where what it must not begin with has another form.
+    """
+    if not all(len(each) > _NAMED and each[0].repeated and each[2].repeated for each in begun):
+        return None
+    named = [step for each in begun for step in each[:_NAMED]]
+    behind = tuple(each[_NAMED:] for each in begun)
+    fixed = tuple(each for each in forbidden.beginnings if each not in begun)
+    later = dispatch_of(Forbidden(forbidden.patterns, fixed))
+    first = dispatch_of(Forbidden((*forbidden.patterns, *behind), fixed))
+    if later is None or first is None or not all(is_character(each[0]) for each in behind):
+        return None
+    known = "".join((*first.words, *later.words, *map(spelled, behind)))
+    exits = "".join(char for char in _EXITS if char not in known and not any(takes(step, char) for step in named))
+    lead = "".join(dict.fromkeys(character(each[_NAMED]) for each in begun if takes(each[0], character(each[_NAMED]))))
+    if any(takes(each[1], char) for each in begun for char in lead):
+        return None
+    notes = (
+        f"text holds no {spelled(each).replace(chr(0), '')!r}, with blanks in it or without, before the first of the "
+        f"characters {' '.join(exits)}"
+        for each in behind
+    )
+    said = tuple(dict.fromkeys((*later.notes, *first.notes, *notes)))
+    return replace(later, notes=said, first=first, exits=exits, lead=lead)
 
 
 # --- words --------------------------------------------------------------------------------------------------------
@@ -157,9 +205,15 @@ def _shortest(words: Iterable[str], with_rules: bool) -> tuple[str, ...]:
     return _without_longer(found)
 
 
+def _beginning_of(rest: str, word: str) -> str:
+    """What is left of a word that rules may have begun to read; of a marker that they have not, its beginning."""
+    marker = _MARKER.match(word) if rest == word else None
+    return marker[0] if marker else rest
+
+
 def _last_words(called: str) -> str:
-    """A name and its parenthesis from an underscore on: fewer characters, the first of which is rare."""
-    at = called.rfind("_", 0, -_LONG_NAME)
+    """A name and its parenthesis from its last underscore on: fewer characters, the first of which is rare."""
+    at = called.rfind("_", 0, -_LAST_NAME)
     return called[at:] if at > 0 else called
 
 
@@ -273,7 +327,7 @@ class _Following:
             shown = " or ".join(map(repr, self.left_out))
             where = " or ".join(map(repr, self.heads)) or "the blanks, the name or the line with which it begins"
             self.notes.append(f"text holds no {shown} behind {where}")
-        words = _without_longer(rest for rest in self.rests.values() if rest)
+        words = _without_longer(_beginning_of(rest, word) for word, rest in self.rests.items() if rest)
         return Dispatch(words, heads, tuple(states), bool(self.begun))
 
     # --- words that may begin inside of the rules ------------------------------------------------------------------

@@ -8,7 +8,7 @@ without any compilation: there, free text is its automaton, and every count is w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
@@ -45,7 +45,7 @@ from toolgram.export.expressions import (
 from toolgram.export.following import characters_behind_texts
 from toolgram.export.pieces import changed
 from toolgram.export.regexes import regular
-from toolgram.export.texts import Move, reaches_into
+from toolgram.export.texts import Move, reaches_into, takes
 from toolgram.export.writing import Note, RuleWriter, ranges, written_ranges
 
 _MOST_COUNTED = 2000  # in llama.cpp
@@ -249,16 +249,35 @@ class EbnfWriter(RuleWriter):
         return Ref(self.rule(("argument", expr), "argument", lambda: self.body(expr)))
 
     def text(self, expr: Text) -> str:
-        """Free text as the engine's dispatch, where words and a few rules say what must not stand in it."""
+        """Free text as the engine's dispatch, where words and a few rules say what must not stand in it. What keeps out
+        words of prose besides stands for a text that does not, so that there is one of them."""
         found = dispatched(expr, self.note)
         if found is None:
             return self.text_and_closer(expr)
+        others = (dispatched(Text(each), self.note) for each in self.closers)
+        found = next((each for each in others if each is not None and each.covers(found)), found)
         words = found.excluded(expr.closer)
         ahead = self._ahead(expr, found)
         key = ("text", found, frozenset(words), ahead)
         if key not in self.names:
-            self.names[key] = self._dispatch(found, words, self._may_end(expr, found), _Calls(), ahead)
+            later = self._dispatch(found, words, self._may_end(expr, found), _Calls(), ahead)
+            self.names[key] = self._first_part(expr, found, later)
         return f"({self.names[key]} {self.literal(expr.closer)})" if expr.closer else self.names[key]
+
+    def _first_part(self, expr: Text, found: Dispatch, later: str) -> str:
+        """The rule with which a text begins: the text itself, or a first part in which more must not stand."""
+        first = found.first
+        if first is None:
+            return later
+        closers = "".join(self.closers.get(expr.forbidden, ()))
+        exits = {char: later for char in found.exits if char not in closers}
+        ends, ahead = self._may_end(expr, first), self._ahead(expr, first)
+        begin = self._dispatch(first, first.excluded(expr.closer), ends, _Calls(triggers=exits), ahead)
+        if not found.lead:
+            return begin
+        name = f"{begin}_lead"
+        self.rules.append((name, f"{begin} | {self.char_class(found.lead)} {name}"))
+        return name
 
     def _ahead(self, expr: Text, found: Dispatch) -> str:
         """What follows a text with rules, as the engine is told it: it then tries fewer tokens where a text may end."""
@@ -354,13 +373,14 @@ class EbnfWriter(RuleWriter):
         triggers = {trigger: f"{base}_call_{at}" for at, trigger in enumerate(calls.triggers, 1)}
         parts += [f"({self.literal(trigger)}, {name})" for trigger, name in triggers.items()]
         parts.append("loop_after_dispatch=false")
+        words = tuple(word for word in words if not word.startswith(tuple(triggers)))  # a trigger is read before
         if words:
             parts.append(f"excludes=({', '.join(map(self.literal, words))}{',' if len(words) == 1 else ''})")
         rules = [(base, f"TagDispatch({', '.join(parts)})" if words or found.heads else "[^\\x00]*")]
         rules += [(entries[head], " | ".join([own[head], *each])) for head, each in behind_heads.items() if each]
         rules += [(triggers[trigger], body) for trigger, body in calls.triggers.items()]
         for at, (name, moves) in enumerate(zip(names, found.states, strict=True)):
-            options = [self.empty, *calls.inside] if ends else []
+            stay, options = "", [self.empty, *calls.inside] if ends else []
             for move in moves:
                 dest = base if move.dest is None else names[move.dest]
                 again = {
@@ -368,23 +388,28 @@ class EbnfWriter(RuleWriter):
                     for head, state in found.heads
                     if state == move.dest and (len(head) == 1 or (state == at and set(head) == {head[-1]}))
                 }
-                options += self._moved(move, dest, {char: name for char, name in again.items() if name != dest})
+                taken, others = self._moved(move, {char: name for char, name in again.items() if name != dest})
+                if taken and dest == name:
+                    stay = f"{taken}* "
+                elif taken:
+                    options.append(f"{taken} {dest}")
+                options += others
             for head, before, _ in found.passed:
                 if (head, at) in found.heads:
                     options += (f"{self.char_class(before)} {each}" for each in self._passed(found, head, base))
-            rules.append((name, " | ".join(options)))
+            # a rule that calls itself and another one that calls it is not cached, so it stays where it is by a star
+            rules.append((name, f"{stay}({' | '.join(options)})" if stay else " | ".join(options)))
         self.rules += [(name, f"({body}){ahead}" if ahead else body) for name, body in rules]
         return names[0] if found.begins else base
 
-    def _moved(self, move: Move, dest: str, entries: Mapping[str, str]) -> Iterator[str]:
-        """A move of a state behind a head; characters with which a head ends lead to its entry."""
-        again = [char for char in entries if (char in move.characters) != move.negated]
+    def _moved(self, move: Move, entries: Mapping[str, str]) -> tuple[str, list[str]]:
+        """The set of characters of a move, "" for none, and options for those with which a head ends."""
+        again = [char for char in entries if takes(move, char)]
         plain = "".join(char for char in move.characters if char not in again)
         if move.negated:
             plain += "".join(again)
-        if move.negated or plain or not again:
-            yield f"{self.char_class(plain, move.negated)} {dest}"
-        yield from (f"{self.literal(char)} {entries[char]}" for char in again)
+        taken = self.char_class(plain, move.negated) if move.negated or plain or not again else ""
+        return taken, [f"{self.literal(char)} {entries[char]}" for char in again]
 
     def _passed(self, found: Dispatch, head: str, base: str) -> list[str]:
         """What leads from behind a head back to the text."""

@@ -244,25 +244,25 @@ _NO_SURROGATE = seq(Lit("u"), choice(seq(_HIGH, _HEX), _LOW), _HEX, _HEX)
 BASE: dict[str, Expr] = {
     f"{notation.name}_{kind}": body for notation in (JSON, PYTHON, WORDS) for kind, body in kinds_of(notation).items()
 }
+_JSON_SHORT = Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt'))
+
+
+def _json_rest(name: str) -> Expr:
+    """The rule of what follows the opening quote, escapes included: another rule for them is slower to compile."""
+    plain = Class(complement((code, code) for code in _JSON_SPECIAL))
+    escapes = (seq(Lit("\\"), _JSON_SHORT), seq(Lit("\\u"), _HEX, _HEX, _HEX, _HEX))
+    return Choice((Lit('"'), *(seq(each, Ref(name)) for each in (plain, *escapes))))
+
+
 # Strings by right recursion, which engines read fastest; `_rest` is what follows the opening quote.
 BASE |= {
     "json_string": seq(Lit('"'), Ref("json_rest")),
-    "json_rest": choice(
-        Lit('"'),
-        seq(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_rest")),
-        seq(Lit("\\"), Ref("json_escaped"), Ref("json_rest")),
-    ),
+    "json_rest": _json_rest("json_rest"),
     "json_escape": seq(Lit("\\"), Ref("json_escaped")),
-    "json_escaped": choice(
-        Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt')), seq(Lit("u"), _HEX, _HEX, _HEX, _HEX)
-    ),
+    "json_escaped": choice(_JSON_SHORT, seq(Lit("u"), _HEX, _HEX, _HEX, _HEX)),
     # a string that is not inside of an object or a list, so that anything may follow it
     "json_alone": seq(Lit('"'), Ref("json_last")),
-    "json_last": choice(
-        Lit('"'),
-        seq(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_last")),
-        seq(Lit("\\"), Ref("json_escaped"), Ref("json_last")),
-    ),
+    "json_last": _json_rest("json_last"),
     "python_string": choice(seq(Lit('"'), Ref("python_double")), seq(Lit("'"), Ref("python_single"))),
     "words_string": Ref("python_string"),
     # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete

@@ -96,7 +96,7 @@ class _Formats:
     def _text(self, expr: Text) -> dict[str, Any]:
         """Text by its excluded words, where these are fixed words with the closer among them; else EBNF rules."""
         found = dispatched(expr, self.note) if expr.within is None else None
-        if found is None or found.states:
+        if found is None or found.states or found.first is not None:
             return self.embedded(expr)
         text: dict[str, Any] = {"type": "any_text", "excludes": list(found.excluded(expr.closer))}
         if not expr.closer:

@@ -43,6 +43,11 @@ def is_character(step: Step) -> bool:
     return len(step.characters) == 1 and not step.repeated and not step.negated
 
 
+def takes(step: Step | Move, char: str) -> bool:
+    """Whether a character fits a step, or a move."""
+    return (char in step.characters) != step.negated
+
+
 def spelled(pattern: Pattern) -> str:
     """A pattern as text; what is no fixed character is "\\0"."""
     return "".join(character(step) if is_character(step) else "\0" for step in pattern)
@@ -191,7 +196,7 @@ def advance(patterns: tuple[Pattern, ...], anywhere: int, items: Items, char: st
         if at == len(patterns[which]):
             continue
         step = patterns[which][at]
-        if (char in step.characters) != step.negated if char else step.negated:
+        if takes(step, char) if char else step.negated:
             moved.append((which, at if step.repeated else at + 1))
     after = closed(patterns, [*moved, *((which, 0) for which in range(anywhere))])
     return after, frozenset(which for which, at in after if at == len(patterns[which]))
