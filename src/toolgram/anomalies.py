@@ -14,7 +14,7 @@ KINDS: Mapping[str, str] = {
     "unclosed_value": "the closing marker of a value is missing; what closes it comes behind it",
     "unclosed_envelope": "the arguments are whole; brackets or closing markers around them are missing",
     "unclosed_arguments": "brackets inside the arguments are missing; the call's closing marker closes them",
-    "surplus_closer": "a bracket or marker closes what is closed already; it is dropped",
+    "surplus_closer": "a bracket or marker closes what is closed already, or not open; it is dropped",
     "unfinished_marker": "a closing marker is cut off at the end of the output; it is dropped",
     "repaired_json": "JSON that is wrong in one place; the only reading that it has is taken",
     "repaired_python": "Python that is wrong in one place: a set is a list, `07` is 7, an expression is a string",
@@ -39,7 +39,8 @@ KINDS: Mapping[str, str] = {
 class Anomaly:
     """Something that a clean output would not have.
 
-    `kind` is one of `KINDS`; `start` is the offset in characters at which it was noticed. `text` is what it is about:
+    `kind` is one of `KINDS`; `start` is the offset in characters at which it was noticed, or at which dropped `text`
+    begins. `text` is what it is about:
     the name of a call or of an argument, or at most 1 000 characters of the output. `call` is the index of the call
     that it belongs to, or None. `why` says it in plain words.
     """

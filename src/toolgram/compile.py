@@ -40,7 +40,13 @@ from toolgram.look_ahead import (
     openers_ahead,
     partial_pattern,
 )
-from toolgram.missed_markers import BRACKETS, find_unclosed
+from toolgram.missed_markers import (
+    BRACKETS,
+    find_closing,
+    find_closing_marks,
+    find_element_ends,
+    find_unclosed,
+)
 from toolgram.missed_markers import FENCE as FENCE
 from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
 from toolgram.spec_data import dump_spec, load_spec
@@ -51,6 +57,7 @@ _MOST_BLANKS = 64  # looked at after a bracket, to see whether it begins a call
 
 # What a symbol found in text is: a terminal of the grammar, the first character of a JSON envelope, or of arguments.
 TERMINAL, ENVELOPE, OBJECT = "terminal", "envelope", "object"
+INNER = "inner"  # a closing marker of something inside a call
 PASSED = "passed"  # a marker in a value that would close it if something else followed
 STRAY = "stray"  # the same, of the value's own closing marker
 
@@ -75,6 +82,7 @@ class Move:
     repair: bool = False
     only_declared: bool = False  # by `declared_name`: it is followed only where the call's function is declared
     opens: frozenset[str] = frozenset()  # triggers of markers that close, behind the call, what this one opens
+    begins: frozenset[str] = frozenset()  # triggers of those that close what this one opens in text
 
 
 @dataclass(slots=True, eq=False)
@@ -154,6 +162,13 @@ class Program:
     begins_no_name: frozenset[str] = frozenset()  # and the characters with which they begin
     line_calls: bool = False  # a declared name at the beginning of a line begins a call
     namespaced_names: bool = False  # a declared function may have a namespace before its name
+    surplus: dict[str, Symbol] = field(default_factory=dict)  # the closers, and those of what stands inside a call
+    longest_closer: int = 0  # the length of the longest of them, and of what ends a turn
+    endings: tuple[str, ...] = ()  # all these, and markers that close something in text
+    sections: Mapping[str, frozenset[str]] = field(default_factory=dict)  # those markers, with others for the same
+    fences: frozenset[str] = frozenset()  # triggers of closing fences
+    thought_ends: tuple[str, ...] = ()  # markers that close reasoning
+    element_ends: tuple[str, ...] = ()  # how the closing tags of elements begin that are named as arguments are
     bare: frozenset[str] = frozenset()  # triggers that begin a call between the markers around it, and in text as well
     straight: Any = None  # what `runtime.straight_paths` has recorded of it
     by_id: Any = None  # the tokens that a parser was last given, and the triggers of their ids
@@ -162,11 +177,6 @@ class Program:
     def holds_marker(self, name: str) -> bool:
         """Whether what should be a name or a key holds a marker."""
         return not self.begins_no_name.isdisjoint(name) and any(marker in name for marker in self.in_no_name)
-
-    @property
-    def longest_closer(self) -> int:
-        """The length of the longest closer."""
-        return max(map(len, self.closers), default=0)
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self.spec is not None
@@ -213,6 +223,10 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
             announcing = (trigger for trigger, move in state.row.items() if "start_map item" in move.dest.row)
             state.announces = next((trigger for trigger in announcing if trigger in literals), "")
     bare = find_unclosed(spec, states, closers)
+    marks = find_closing_marks(spec, states, literals)
+    inner = {literals[name].strip(): Symbol(name, INNER, name in spec.special_tokens) for name in marks.inner}
+    surplus = inner | closers
+    endings = tuple({*surplus, *marks.ends})
     return Program(
         states[spec.initial],
         states[spec.final],
@@ -230,7 +244,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         frozenset(spec.stop or ()),
         spec,
         strict,
-        _closing(spec, states.values()),
+        find_closing(spec, states.values()),
         frozenset(spec.unproven_types),
         frozenset(() if strict else spec.wrapped),
         markers := tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
@@ -238,6 +252,13 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         frozenset(marker[0] for marker in in_no_name),
         spec.line_calls != "",
         spec.namespaced_names and not strict,
+        {} if strict else surplus,
+        max(map(len, endings), default=0),
+        () if strict else endings,
+        marks.sections,
+        marks.fences,
+        marks.thought_ends,
+        find_element_ends(spec, states.values()),
         bare,
     )
 
@@ -278,19 +299,6 @@ def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol
             symbol = Symbol(move.trigger, TERMINAL, move.trigger in spec.special_tokens)
             closers |= dict.fromkeys(shape.texts, symbol)
     return closers
-
-
-def _closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:
-    """The markers that close a call: from behind one, or from what is left of one, they lead to text and begin nothing.
-    A token that ends the turn is none."""
-    rows = [(state, trigger, move.dest) for state in states for trigger, move in state.row.items()]
-    texts = {trigger: shape.text for trigger, shape in spec.terminals.items() if isinstance(shape, Literal)}
-    behind = [row for row in rows if row[0].meaning == "malformed" or (row[0].is_text and not row[0].loops)]
-    behind += [row for row in rows if row[0].meaning is None and not row[0].held]
-    begins = {trigger for _, trigger, dest in rows if dest.held or dest.meaning == "reasoning"}
-    openers = tuple(texts[trigger] for trigger in begins if trigger in texts)
-    found = {texts[trigger] for _, trigger, dest in behind if trigger in texts and trigger not in (spec.stop or ())}
-    return frozenset(text for text in found if not text.startswith(openers))
 
 
 _is_word = re.compile(r"[\w.:-]*").fullmatch

@@ -9,8 +9,8 @@ its opening marker has come: a fence, the tag behind a list.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Set
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping, Set
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolgram.spec import END, TEXT, UNCLOSED, Literal, Spec
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from toolgram.compile import StateProgram
 
 BRACKETS, FENCE = "}])", "```"
+_LONG = 4  # characters: what is shorter stands in prose and in code as well
+_CLOSING_WORDS = (("end", "begin"), ("end", "start"), ("close", "open"))
 _CALLS = frozenset({"start_call", "end_call"})
 
 
@@ -194,6 +196,124 @@ def _between(said: list[str], opener: str, closer: str) -> list[set[str]] | None
             found.append(set())
         is_open = name != closer and (is_open or name == opener)
     return None if is_open else found
+
+
+def find_closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:
+    """The markers that close a call: from behind one, or from what is left of one, they lead to text and begin nothing.
+    A token that ends the turn is none."""
+    rows = [(state, trigger, move.dest) for state in states for trigger, move in state.row.items()]
+    texts = {trigger: shape.text for trigger, shape in spec.terminals.items() if isinstance(shape, Literal)}
+    behind = [row for row in rows if row[0].meaning == "malformed" or (row[0].is_text and not row[0].loops)]
+    behind += [row for row in rows if row[0].meaning is None and not row[0].held]
+    begins = {trigger for _, trigger, dest in rows if dest.held or dest.meaning == "reasoning"}
+    openers = tuple(texts[trigger] for trigger in begins if trigger in texts)
+    found = {texts[trigger] for _, trigger, dest in behind if trigger in texts and trigger not in (spec.stop or ())}
+    return frozenset(text for text in found if not text.startswith(openers))
+
+
+def opened_by(closer: str, markers: Iterable[str]) -> list[str]:
+    """Those of the markers that open what `closer` closes, as they are written: `<a` and `</a>`, `<|begin_a|>` and
+    `<|end_a|>`, `<|open|>a` and `<|close|>a`, `<|a>` and `<a|>`."""
+    forms = {closer.replace("/", "", 1)}
+    for word, other in _CLOSING_WORDS:
+        for each in (str.lower, str.upper):
+            before, found, behind = re.split(rf"(?<![A-Za-z])({each(word)})(?![A-Za-z])|\Z", closer, maxsplit=1)
+            if found and re.search("[A-Za-z]", before + behind):  # else it does not say what it closes
+                forms.add(before + each(other) + behind)
+    if closer.startswith("<") and closer.endswith("|>"):
+        forms.add(f"<|{closer[1:-2]}>")
+    stems = tuple(form.rstrip(">") for form in forms - {closer})
+    return [
+        marker
+        for marker in markers
+        if marker != closer and any(marker.startswith(stem) and not _goes_on(marker, stem) for stem in stems)
+    ]
+
+
+def _goes_on(marker: str, stem: str) -> bool:
+    return stem == "" or (stem[-1].isalnum() and marker[len(stem) : len(stem) + 1].isalnum())
+
+
+def _opens(closer: str, marker: str) -> bool:
+    """Whether a marker is a fence with a language, or begins with the bracket that it leaves open."""
+    if closer == FENCE:
+        return marker.startswith(FENCE) and marker != FENCE
+    opener = "{[("[BRACKETS.index(closer)]
+    return marker.startswith(opener) and len(marker) >= _LONG and marker.count(opener) > marker.count(closer)
+
+
+def _find_closing_markers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, frozenset[str]]:
+    """The triggers of long markers that close something, whatever it is, each with those that open the same. Neither
+    what closes reasoning nor what ends the turn."""
+    texts = {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
+    rows = [(state, trigger, move) for state in states.values() for trigger, move in state.row.items()]
+    thoughts = {trigger for _, trigger, move in rows if move.dest.meaning == "reasoning"}
+    names: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        names.setdefault(text.strip(), []).append(name)
+    found: dict[str, frozenset[str]] = {}
+    for name, text in texts.items():
+        if text in BRACKETS or text == FENCE:
+            openers = frozenset(each for each, other in texts.items() if _opens(text, other))
+        elif len(text.strip()) < _LONG or name in (spec.stop or ()):
+            continue
+        else:
+            openers = frozenset(each for marker in opened_by(text.strip(), names) for each in names[marker])
+        if openers and not openers & thoughts:
+            found[name] = openers
+    return found
+
+
+class ClosingMarks(NamedTuple):
+    """Triggers of markers that close something: what was opened in text, each with those that close the same; fences;
+    what stands inside a call. Texts of those that may be cut off behind a call, and of those that close reasoning."""
+
+    sections: dict[str, frozenset[str]]
+    fences: frozenset[str]
+    inner: list[str]
+    ends: list[str]
+    thought_ends: tuple[str, ...]
+
+
+def find_closing_marks(spec: Spec, states: Mapping[str, StateProgram], literals: Mapping[str, str]) -> ClosingMarks:
+    """See what the markers of a format close. The moves that open something in text are told."""
+    closing = _find_closing_markers(spec, states)
+    fences = frozenset(name for name, text in literals.items() if text == FENCE)
+    sections = _find_sections(states, closing, fences)
+    row = states[spec.initial].row
+    inner = [name for name in closing if name not in row and literals[name] not in (*BRACKETS, FENCE)]
+    thoughts = {each.trigger for each in spec.transitions if "unopened_reasoning" in each.actions}
+    ending = literals.keys() & {*sections, *thoughts, *(spec.stop or ())}
+    return ClosingMarks(
+        sections,
+        fences,
+        inner,
+        [literals[name] for name in sorted(ending)],
+        tuple(literals[name] for name in sorted(thoughts & literals.keys())),
+    )
+
+
+def _find_sections(
+    states: Mapping[str, StateProgram], closing: Mapping[str, frozenset[str]], fences: frozenset[str]
+) -> dict[str, frozenset[str]]:
+    """The triggers of markers that close what was opened in text, and of closing fences, each with those that close
+    the same; the moves that open it are told."""
+    in_text = {move.trigger for state in states.values() if state.loops for move in state.row.values()} | fences
+    found = {closer: openers for closer, openers in closing.items() if closer in in_text or openers <= in_text}
+    for state in states.values():
+        for move in state.row.values():
+            move.begins = frozenset(closer for closer, openers in found.items() if move.trigger in openers)
+    return {
+        closer: frozenset(other for other, same in found.items() if openers & same) for closer, openers in found.items()
+    }
+
+
+def find_element_ends(spec: Spec, states: Iterable[StateProgram]) -> tuple[str, ...]:
+    """How the closing tags of elements begin: of those inside values, and of those that are named as arguments are."""
+    ends = {state.around_key[0].replace("<", "</", 1) for state in states if state.echo and "<" in state.around_key[0]}
+    if any(state.typed == "elements" for state in states):
+        ends.add(spec.notation[1])
+    return tuple(sorted(ends))
 
 
 def _ways(state: StateProgram) -> set[tuple[str, str]]:

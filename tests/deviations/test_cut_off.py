@@ -26,7 +26,9 @@ def test_a_cut_off_output_holds_no_mistakes(name: str) -> None:
             message = fmt.parse(output[:end], prefix=prefix, finish_reason="length")
             assert not message.malformed, output[:end]
             surplus = [each for each in message.anomalies if each.kind == "surplus_closer"]
-            assert all(each.start == end for each in surplus), output[:end]  # it is whole, and the last of it
+            assert all(each.start + len(each.text) == end for each in surplus), output[
+                :end
+            ]  # it is whole, and the last of it
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,6 @@ FORMS = [
     ("mistral_v11", f"[TOOL_CALLS]{F}", None, [CALL], 1),
     ("mistral_v11", f"[THINK]Hm.[TOOL_CALLS][{F}]", None, [CALL], 1),
     ("qwen3_coder", "Sure.\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\nok", "Sure. ok", [CALL], 1),
-    ("qwen3_coder", "<function=f><parameter=a>1</parameter></function></tool_call>", None, [CALL], 1),
     ("lfm2", f"<|tool_call_start|>[{F}, {F}]<|tool_call_end|>ok", "ok", [CALL, CALL], 2),
     ("lfm2", f"<|tool_call_start|>[f(a=1), {F},]<|tool_call_end|>", None, [CALL, CALL], 1),
     ("lfm2", f"<|tool_call_start|>{F}<|tool_call_end|>ok", "ok", [CALL], 1),

@@ -8,7 +8,8 @@
 * `parser`: the public face, `feed` and `close`,
 * `straight_paths`: the usual way into a call and out of it in one expression, as `path_recording` has recorded it,
 * `whole_outputs`: the message of a plain whole output without events, from what `whole_recording` has recorded,
-* `surplus_closers`: closers behind a call that close nothing; `anomaly_log`: anomalies, with their places,
+* `surplus_closers`: closers behind a call that close nothing; `late_calls`: calls behind the end of their list,
+* `anomaly_log`: anomalies, with their places,
 * `snapshots`: a stream as JSON-able data, and back,
 * `expectations`: what could have followed, for a trace.
 """

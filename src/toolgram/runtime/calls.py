@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
 # What a value was read on behind: the beginning of an argument, or what closes a call or begins one.
 READ_ON_IN_CALL, READ_ON = 1, 2
+# What was seen of markers in a value: what opens a value stands in it; one that is text of it was noted.
+OPENED, TOLD = 1, 2
 NOTHING_OWED: frozenset[str] = frozenset()
 
 
@@ -43,11 +45,11 @@ class Calls:
         "key",
         "keys",
         "name",
-        "opened",
         "owed",
         "read_on",
+        "sections",
+        "seen",
         "start",
-        "told",
         "tools",
         "unclosed",
         "wrapper",
@@ -66,15 +68,15 @@ class Calls:
         self.keys: dict[str, None] | None = None
         self.key = ""
         self.read_on = 0  # the value that is being read goes on behind what may have been meant to close it
-        self.opened = False  # what opens a value stands in it,
-        self.depth = 0  # so many times, and is not closed in it
-        self.told = False  # a marker that is text of the value was noted
+        self.seen = 0  # OPENED, TOLD, or both
+        self.depth = 0  # how many times what opens a value stands in it, and is not closed in it
         self.again = ""  # the marker behind which a value has just begun, which may come once more
         self.wrapper: list[str] | None = None
         # The last call is complete, and its closing marker has not come; None where no marker has opened it.
         self.unclosed: bool | None = False
         self.owed = NOTHING_OWED  # triggers of other markers behind it that have not come
         self.enclosed = NOTHING_OWED  # of markers that every call owes from here on, as their opening markers have come
+        self.sections = NOTHING_OWED  # of markers that close what was opened in text, and is not closed
 
     @property
     def names(self) -> frozenset[str]:
@@ -161,8 +163,8 @@ class Calls:
         """The key of a tagged argument, whole. Blanks behind it are no part of it. Under one of the keys `wrapped`, all
         arguments may stand as one object."""
         key = key.rstrip()
-        self.key, self.read_on, self.opened = key, 0, False
-        self.depth, self.told, self.again = 0, False, ""
+        self.key, self.read_on, self.seen = key, 0, 0
+        self.depth, self.again = 0, ""
         if key in wrapped and self._may_wrap(key):
             self.wrapper = []
             self._events.drop(source, SYNTAX)

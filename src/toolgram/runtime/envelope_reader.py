@@ -106,9 +106,7 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
             and text[pos] in stream.program.closers
             and text[pos] != "]"
         ):
-            stream.events.drop(envelope.source + stream.source.take(text, pos, pos + 1), SYNTAX)
-            envelope.source = ""
-            stream.events.note("surplus_closer", text[pos])
+            _drop_surplus(stream, envelope, text, pos)
             return pos + 1
         between_calls = scanner.state == ITEM and scanner.stack == ["["] and not stream.state.held
         if between_calls and text[pos] == '"' and "malformed" in stream.state.row:
@@ -169,10 +167,16 @@ def _read_surplus_bracket(stream: Stream, envelope: Envelope, text: str, pos: in
         return WAIT
     if _object_goes_on(text, pos + 1) is None:
         return pos
-    stream.events.drop(envelope.source + stream.source.take(text, pos, pos + 1), SYNTAX)
-    envelope.source = ""
-    stream.events.note("surplus_closer", text[pos])
+    _drop_surplus(stream, envelope, text, pos)
     return pos + 1
+
+
+def _drop_surplus(stream: Stream, envelope: Envelope, text: str, pos: int) -> None:
+    """Drop the bracket at `pos`, which closes nothing."""
+    source = envelope.source + stream.source.take(text, pos, pos + 1)
+    stream.events.drop(source, SYNTAX)
+    envelope.source = ""
+    stream.events.note("surplus_closer", text[pos], -1 if source else 0)
 
 
 def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:

@@ -172,8 +172,14 @@ class EventBuffer:
         if text:
             self.put(Dropped(text, why, text))
 
+    def drop_and_tell(self, text: str, why: str, kind: str) -> None:
+        """Characters that a clean output would not have: dropped, with an anomaly of this kind."""
+        self.drop(text, why)
+        self.note(kind, text, -len(text))
+
     def note(self, kind: str, text: str, ahead: int = 0) -> None:
-        """An anomaly of this kind (see `anomalies.KINDS`), at this place. In a held region it is held as well."""
+        """An anomaly of this kind (see `anomalies.KINDS`), at this place, or so many characters behind it. In a held
+        region it is held as well."""
         note = Note(kind, text, ahead=ahead)
         if self.held is not None:
             self.held.put(note)

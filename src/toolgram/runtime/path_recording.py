@@ -328,7 +328,8 @@ class _Recorder:
         if self._tail:
             expression += '(?=["}])'
         stream, calls = most.stream, most.stream.calls
-        before = self._context_calls()
+        context = self._in_context().calls
+        before = context.count
         for at, (kind, group, first, second) in enumerate(makers):
             if kind in ("start", "delta", "end"):
                 makers[at] = (kind, group, first - before, second)
@@ -344,18 +345,21 @@ class _Recorder:
             name,
             made_id,
             # A way out ends the call, which says anew whether one is behind.
-            json.dumps(most.end | dict.fromkeys(("calls", "call", "behind_call", "unclosed", "owed"))),
+            json.dumps(most.end | dict.fromkeys(("calls", "call", "behind_call", "unclosed", "owed", "sections"))),
             calls.owed,
             calls.enclosed,
+            calls.sections - context.sections,
+            context.sections - calls.sections,
         )
 
-    def _context_calls(self) -> int:
-        """How many calls there are before the path."""
+    def _in_context(self) -> Stream:
+        """A stream that has read what stands before the path."""
         stream = fresh_stream(self._program, self._origin)
         pos = 0
         while 0 <= pos < len(self._context):
             pos = READERS[stream.reader](stream, self._context, pos, False)
-        return stream.calls.count
+        stream.events.out.clear()
+        return stream
 
     def _agrees(self, path: Path, body: str) -> bool:
         """Whether the path does with `body` what the readers do."""
@@ -364,7 +368,8 @@ class _Recorder:
         if run is None or found is None or found.end() != len(self._context) + len(body):
             return False
         stream = fresh_stream(self._program, self._origin)
-        stream.calls.count = self._context_calls()
+        context = self._in_context().calls
+        stream.calls.count, stream.calls.sections = context.count, context.sections
         path.take(stream, found)
         made = [event_to_dict(event) for event in stream.events.out]
         return made == [event_to_dict(event) for event, _, _ in run.events] and _what_follows(stream) == run.end

@@ -9,8 +9,9 @@ from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import MORE, OVER, ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
+from toolgram.runtime.calls import NOTHING_OWED
 from toolgram.runtime.event_buffer import MARKER as MARKER_WHY
-from toolgram.runtime.stream import WAIT, Stream, reader_of
+from toolgram.runtime.stream import LATE_CALL, WAIT, Stream, reader_of
 
 WHY = "the rest of a call that could not be read"
 
@@ -44,6 +45,8 @@ def read_rejected_rest(stream: Stream, text: str, pos: int, final: bool) -> int:
     end = _read(stream, recovery, text, pos, final, rejected.meaning, rejected.why)
     if recovery.reason != MORE:
         stream.island, stream.reader = None, reader_of(stream.state)
+        if recovery.reason == OVER and rejected.why == LATE_CALL:
+            stream.events.behind_call, stream.events.fresh = NOTHING_OWED, True
         return end
     return _wait(stream, text, end)
 

@@ -57,13 +57,13 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "keys": None if calls.keys is None else [*calls.keys],
         "key": calls.key,
         "read_on": calls.read_on,
-        "opened": calls.opened,
+        "seen": calls.seen,
         "depth": calls.depth,
-        "told": calls.told,
         "again": calls.again,
         "unclosed": calls.unclosed,
         "owed": sorted(calls.owed),
         "enclosed": sorted(calls.enclosed),
+        "sections": sorted(calls.sections),
         "wrapper": None if calls.wrapper is None else "".join(calls.wrapper),
         "held": None if held is None else [event_to_dict(event) for event in held.events],
         "origin": None if held is None else held.origin.name,
@@ -164,7 +164,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
-    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on", "opened", "unclosed", "wrapper", "depth")
+    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on", "seen", "unclosed", "wrapper", "depth")
     kinds = (
         _COUNT,
         (_COUNT, None),
@@ -173,16 +173,17 @@ def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) 
         (list, None),
         str,
         range(3),
-        bool,
+        range(4),
         (bool, None),
         (str, None),
         _COUNT,
     )
     calls.count, calls.index, calls.id, name, keys, calls.key, *rest = _fields(data, names, *kinds)
-    calls.read_on, calls.opened, calls.unclosed, wrapper, calls.depth = rest
-    calls.told, calls.again = _fields(data, ("told", "again"), bool, str)
-    calls.owed, calls.enclosed = (
-        frozenset(checked(each, *[str] * len(each))) for each in _fields(data, ("owed", "enclosed"), list, list)
+    calls.read_on, calls.seen, calls.unclosed, wrapper, calls.depth = rest
+    (calls.again,) = _fields(data, ("again",), str)
+    calls.owed, calls.enclosed, calls.sections = (
+        frozenset(checked(each, *[str] * len(each)))
+        for each in _fields(data, ("owed", "enclosed", "sections"), list, list, list)
     )
     calls.wrapper = None if wrapper is None else [wrapper] if wrapper else []
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))

@@ -62,6 +62,8 @@ class Path:
     leaves: str = ""  # what a continuation depends on behind it, but for the number of calls
     owed: frozenset[str] = frozenset()  # what the last call that it ends has not had behind it
     enclosed: frozenset[str] = frozenset()  # what calls are to have behind them because of what was opened
+    opened: frozenset[str] = frozenset()  # what closes what it opens in text, and does not close,
+    closed: frozenset[str] = frozenset()  # and what it closes, opened before it
     exits: list[Path] = field(default_factory=list)
 
     @property
@@ -97,6 +99,7 @@ class Path:
         calls.count = base + self.calls
         calls.index = None if self.index is None else base + self.index
         calls.enclosed = self.enclosed
+        calls.sections = calls.sections - self.closed | self.opened
         events.behind_call = self.behind_call
         stream.state, stream.reader = self.state, self.reader
         island = self.island
@@ -161,7 +164,7 @@ class StraightPaths:
             self.entries = self._record(self._program)
         for path in self.entries.get(entry_key(stream.state, symbol.trigger), ()):
             found = path.pattern.match(text, begin)
-            if found is not None:
+            if found is not None and path.closed <= calls.sections:
                 move = stream.state.row.get(symbol.trigger)
                 if stream.state.loops and symbol.kind != ENVELOPE and move is not None and move.dest.held:
                     stream.calls.unclosed = None if symbol.trigger in stream.program.bare else False  # as `fire` does
@@ -178,6 +181,6 @@ class StraightPaths:
             return NO_PATH
         for path in exits:
             found = path.pattern.match(text, end)
-            if found is not None:
+            if found is not None and path.closed <= stream.calls.sections:
                 return path.take(stream, found)
         return NO_PATH

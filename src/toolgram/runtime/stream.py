@@ -40,6 +40,7 @@ _UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"
 _READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # what has a reader of its own
 _ID_ACTIONS = frozenset({"call_id", "call_id_part"})
 _NAMING = ("name", "argument_key")
+LATE_CALL: Final = "a call behind the end of what calls stand in"  # why one is malformed
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
 
@@ -156,6 +157,10 @@ class Stream:
         elif trigger in calls.owed or trigger in calls.enclosed:
             calls.owed -= {trigger}
             calls.enclosed -= {trigger}
+        if move.begins:
+            calls.sections |= move.begins
+        elif trigger in calls.sections:
+            calls.sections -= self.program.sections[trigger]
         if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
             self.assumed = trigger in self.program.stop or self.calls.count > 0
         self.state = dest

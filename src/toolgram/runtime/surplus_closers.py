@@ -8,11 +8,14 @@ call (`See ({...}) ok`) is text, and so is its opener.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-from toolgram.compile import FENCE, StateProgram
+from toolgram.compile import FENCE, INNER, TERMINAL, StateProgram, Symbol
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.look_ahead import partial_pattern
 from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.late_calls import read_late_call
 from toolgram.runtime.stream import WAIT, RejectedValue, Stream, symbol_why
 from toolgram.spec import UNCLOSED
 
@@ -32,13 +35,14 @@ _unmarked_begun = re.compile(
 _notated_member = re.compile(r",\s{0,64}+\w{1,64}+:").match
 _notated_begun = re.compile(r",\s{0,64}+\w{0,64}+\Z").match
 _MEMBER_WHY = "a member behind the arguments, which are closed"
+_ELEMENT = Symbol("", INNER)
 _OPENERS = {"}": "{", "]": "[", ")": "("}
 _OPEN_AT_END = re.compile(r"(?:[({\[]|```\w{0,16}|\s)*+\Z")  # no groups: in such a repeat, `re` may raise for them
 
 
 def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int | None:
     """Drop a surplus closer that stands at `pos`: the position behind it, or WAIT. None where something else does."""
-    events, state, closers = stream.events, stream.state, stream.program.closers
+    events, state, closers = stream.events, stream.state, stream.program.surplus
     if state.held or not closers or stream.source.prefix_characters:
         return None
     blank = _BLANKS(text, pos)
@@ -50,24 +54,9 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     if window[0].isspace():
         return None  # between markers, the state reads blanks itself
     if window[0] == "," and state.is_text and state.meaning == "content" and not state.closed:
-        notated = stream.program.notation and stream.calls.unclosed
-        if (_notated_member if notated else _member)(text, begin):
-            return _read_member(stream, text, pos, begin)
-        if not final and (_notated_begun if notated else _member_begun)(text, begin):
-            events.say("content", text[pos:begin])
-            stream.buffer = text[begin:]
-            return WAIT
-        if "start_map item" in state.row and "," not in state.literals:
-            object_begun = _object(text, begin)
-            if object_begun is not None and _is_key_of_call(state, object_begun[1][1:-1]):
-                events.say("content", text[pos:begin])
-                events.drop(",", SYNTAX)
-                events.note("repaired_json", ",")
-                return begin + 1
-            if object_begun is None and not final and _object_begun(text, begin):
-                events.say("content", text[pos:begin])
-                stream.buffer = text[begin:]
-                return WAIT
+        behind = _read_comma(stream, text, pos, begin, final)
+        if behind is not None:
+            return behind
     if (
         window[0] in ",;{"
         and state.meaning == "content"
@@ -77,39 +66,40 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
         behind = _read_unmarked_call(stream, text, pos, begin, final)
         if behind is not None:
             return behind
-    if any(text.startswith(marker, begin) for marker in state.literals):
+    late = read_late_call(stream, text, pos, begin, final)
+    if late is not None:
+        return late
+    closer, cut = _find_closer(stream, text, begin)
+    own = max((len(marker) for marker in state.literals if text.startswith(marker, begin)), default=0)
+    longer = cut and window[:3] != FENCE and (not final or len(window) > own)
+    if own and own >= len(closer) and not longer:
         if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
             stream.unexpected_input()  # the fence around the call is text, its end as its beginning
             events.behind_call = None
             return pos
         return None
-    closer = max((each for each in closers if window.startswith(each)), key=len, default="")
-    cut = begin + len(window) == len(text) and any(each.startswith(window) and each != window for each in closers)
-    if closer == FENCE:
-        cut = window == FENCE
-        closer = "" if window[3:4].isalnum() or window[3:4] == FENCE[0] else closer  # else it opens another
-    if closer and len(text) - begin > len(closer) and (cut or state.may_become(text, begin)):
-        closer = ""  # it begins a longer marker, which is cut off
     if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
         events.behind_call = None
         return None
-    if closer and closers[closer].trigger and UNCLOSED in state.row:
+    symbol = closers.get(closer, _ELEMENT)
+    if closer and symbol.trigger and symbol.kind == TERMINAL and UNCLOSED in state.row:
         return None  # a marker that closes what is not closed yet
     if cut and not final:
         events.say("content", text[pos:begin])
         stream.buffer = text[begin:]
         return WAIT
-    if closer and (not closers[closer].special or stream.was_emitted(closers[closer])):
+    if closer and (not symbol.special or stream.was_emitted(symbol)):
         events.say("content", text[pos:begin])
-        events.drop(closer, symbol_why(closers[closer]))
-        events.note("surplus_closer", closer)
+        events.drop_and_tell(closer, symbol_why(symbol), "surplus_closer")
         return begin + len(closer)
     if cut and final and not closer and len(window) > 1:
         events.say("content", text[pos:begin])
-        events.drop(window, "cut off")
-        events.note("unfinished_marker", window)
-        stream.calls.forget_owed()
+        events.drop_and_tell(text[begin:], "cut off", "unfinished_marker")
+        if any(each.startswith(window) for each in closers):
+            stream.calls.forget_owed()
         return len(text)
+    if window.startswith(stream.program.thought_ends):
+        return None  # dropped, if nothing has opened it
     events.behind_call = None
     return None
 
@@ -137,6 +127,66 @@ def _is_key_of_call(state: StateProgram, key: str) -> bool:
     """Whether an object that the state takes as a call may have this key."""
     behind = state.row["start_map item"].dest
     return behind.any_key or f"item.{key}" in behind.key_paths
+
+
+def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
+    """A member behind the arguments, or another call of a list without brackets: the position behind what was taken,
+    or WAIT. None where the comma is text."""
+    events, state = stream.events, stream.state
+    notated = stream.program.notation and stream.calls.unclosed
+    if (_notated_member if notated else _member)(text, begin):
+        return _read_member(stream, text, pos, begin)
+    begun = not final and bool((_notated_begun if notated else _member_begun)(text, begin))
+    if not begun and "start_map item" in state.row and "," not in state.literals:
+        found = _object(text, begin)
+        if found is not None and _is_key_of_call(state, found[1][1:-1]):
+            events.say("content", text[pos:begin])
+            events.drop(",", SYNTAX)
+            events.note("repaired_json", ",")
+            return begin + 1
+        begun = found is None and not final and bool(_object_begun(text, begin))
+    if not begun:
+        return None
+    events.say("content", text[pos:begin])
+    stream.buffer = text[begin:]
+    return WAIT
+
+
+def _find_closer(stream: Stream, text: str, begin: int) -> tuple[str, bool]:
+    """The closer at `begin`, "" for none, and whether the text may end in the beginning of a longer one."""
+    program = stream.program
+    window = text[begin : begin + program.longest_closer + 1]
+    element, begun = _end_of_element(program.element_ends, text, begin)
+    if element and element not in stream.state.literals:
+        return element, False
+    closer = max((each for each in program.surplus if window.startswith(each)), key=len, default="")
+    if closer == FENCE:
+        cut = window == FENCE
+        closer = "" if window[3:4].isalnum() or window[3:4] == FENCE[0] else closer  # else it opens another
+    else:
+        is_all = begin + len(window) == len(text)
+        cut = begun or (is_all and any(each.startswith(window) and each != window for each in program.endings))
+    if closer and len(text) - begin > len(closer) and (cut or stream.state.may_become(text, begin)):
+        closer = ""  # it begins a longer marker, which is cut off
+    return closer, cut
+
+
+@lru_cache(maxsize=256)
+def _elements(ends: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The closing tag of an element, and the beginning of one."""
+    tag = "|".join(map(re.escape, ends))
+    return re.compile(rf"(?:{tag})[^<>\s]{{1,64}}+>"), re.compile(
+        rf"(?:{partial_pattern(list(ends))}|(?:{tag})[^<>\s]{{0,64}}+)\Z"
+    )
+
+
+def _end_of_element(ends: tuple[str, ...], text: str, begin: int) -> tuple[str, bool]:
+    """The closing tag of an element at `begin`, and whether one has begun that the text ends in."""
+    if not ends:
+        return "", False
+    whole, begun = _elements(ends)
+    found = whole.match(text, begin)
+    return (found.group(), False) if found is not None else ("", begun.match(text, begin) is not None)
 
 
 def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:

@@ -39,12 +39,11 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
         stream.events.behind_call = None  # it was text
-    cut = _half_a_closer(state, text[start:begin]) if final and state.meaning == "reasoning" and not group else 0
+    cut = _half_a_closer(stream, text[start:begin]) if final and not group else 0
     if begin - cut > start:
         stream.say(text[start : begin - cut])
     if cut:
-        stream.events.drop(text[begin - cut : begin], "cut off")
-        stream.events.note("unfinished_marker", text[begin - cut : begin])
+        stream.events.drop_and_tell(text[begin - cut : begin], "cut off", "unfinished_marker")
     if symbol is not None:
         return _found(stream, symbol, text, begin, end)
     if not group:
@@ -53,14 +52,25 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     return WAIT
 
 
-def _half_a_closer(state: StateProgram, text: str) -> int:
-    """How much of the end of `text` is a marker that closes the reasoning, cut off; never a single character."""
-    closers = [
-        literal for symbol, literal in zip(state.symbols, state.literals, strict=False)
-        if state.row[symbol.trigger].dest.meaning == "content"
-    ]  # fmt: skip
-    sizes = (size for closer in closers for size in range(len(closer) - 1, 1, -1) if text.endswith(closer[:size]))
-    return max(sizes, default=0)
+_LEAST_OF_STOP = 4  # characters: less of a token that ends the turn may be prose
+
+
+def _half_a_closer(stream: Stream, text: str) -> int:
+    """How much of the end of `text` is a marker that is cut off: one that closes the reasoning, or what was opened in
+    the content, or the turn. Never a single character."""
+    state, program, sections = stream.state, stream.program, stream.calls.sections
+    if program.strict and state.meaning != "reasoning":
+        return 0
+    sizes = [0]
+    for symbol, literal in zip(state.symbols, state.literals, strict=False):
+        if state.meaning == "reasoning":
+            least = 2 if state.row[symbol.trigger].dest.meaning == "content" else len(literal)
+        else:
+            least = (
+                2 if symbol.trigger in sections else _LEAST_OF_STOP if symbol.trigger in program.stop else len(literal)
+            )
+        sizes += (size for size in range(least, len(literal)) if text.endswith(literal[:size]))
+    return max(sizes)
 
 
 def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -108,6 +118,7 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         if fence is not None and (fence.end() < len(text) or final):
             stream.events.drop(stream.source.take(text, pos, fence.end()), SYNTAX)
             stream.events.note("repaired_json", FENCE)
+            stream.calls.sections |= stream.program.fences
             return fence.end()
         if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
             stream.buffer = text[pos:]
@@ -188,10 +199,13 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
         if behind >= 0:
             return behind
     if symbol.kind == TERMINAL:
-        if text[begin:end] in stream.program.closers:
+        if text[begin:end] in stream.program.closers or (
+            stream.events.behind_call is not None
+            and (symbol.trigger in stream.program.sections or symbol.trigger in stream.program.stop)
+        ):
             _close(stream, symbol, text[begin:end])
             return end
-        if not symbol.most:
+        if not symbol.most and stream.events.behind_call is not None and not _stays_behind(stream, symbol):
             stream.events.behind_call = None
         stream.fire(symbol.trigger, text[begin:end], symbol_why(symbol))
         return end
@@ -214,16 +228,33 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
     return end
 
 
+def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
+    """Whether what stands behind a marker still stands behind the call: the marker is one of several that close it, or
+    closes reasoning that nothing has opened."""
+    move = stream.state.row.get(symbol.trigger)
+    if move is None:
+        return False
+    inside = move.dest.meaning is None or (move.dest.meaning == "content" and stream.state.held)
+    return "unopened_reasoning" in move.actions or (inside and not move.dest.held)
+
+
 def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
-    """A marker that may close a call. One that has come behind the same call already closes nothing."""
-    events, row, trigger = stream.events, stream.state.row, symbol.trigger
-    closes = not stream.state.held and trigger in row and row[trigger].dest.meaning == "content" and closer != FENCE
-    surplus = closes and trigger in (events.behind_call or ())
+    """A marker that may close a call, what stands around it, or the turn. One closes nothing that has come behind the
+    same call already, that comes behind the end of the turn, or that nothing has opened."""
+    events, row, trigger, program = stream.events, stream.state.row, symbol.trigger, stream.program
+    closes = not stream.state.held and trigger in row and row[trigger].dest.meaning in (None, "content")
+    behind = events.behind_call
+    surplus = False
+    if closes and behind is not None and trigger not in program.stop and not program.strict:
+        opened = trigger in stream.calls.sections
+        surplus = (
+            trigger in behind or not program.stop.isdisjoint(behind) or (trigger in program.sections and not opened)
+        )
     stream.fire(trigger, closer, symbol_why(symbol))
     if events.behind_call is not None:
         events.behind_call = events.behind_call | {trigger} if closes else NOTHING_OWED
         if surplus:
-            events.note("surplus_closer", closer)
+            events.note("surplus_closer", closer, -len(closer))
 
 
 def _python_arguments(stream: Stream) -> Island:

@@ -12,7 +12,7 @@ from toolgram.expressions import Expression, FindMatch, may_begin
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
-from toolgram.runtime.calls import READ_ON, READ_ON_IN_CALL
+from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 from toolgram.spec import END
@@ -84,7 +84,7 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
                 stream.unexpected_input()
                 return pos
         if symbol is not None and not value.in_string and not symbol.trigger:
-            stream.calls.opened = True
+            stream.calls.seen |= OPENED
             stream.calls.depth += symbol.kind == STRAY
         elif symbol is not None and not value.in_string:
             if symbol.kind == TERMINAL and _closes(stream, symbol, text, end):
@@ -136,14 +136,14 @@ def _keep_marker(stream: Stream, symbol: Symbol, text: str, end: int) -> None:
         calls.depth += symbol.trigger in stream.state.opens
     elif symbol.kind == STRAY and calls.depth:
         calls.depth -= 1
-    elif symbol.kind != STRAY or not calls.opened:
+    elif symbol.kind != STRAY or not calls.seen & OPENED:
         _tell_marker(stream)
 
 
 def _tell_marker(stream: Stream) -> None:
     """Note once for each value that a marker is text of it."""
-    if not stream.calls.told:
-        stream.calls.told = True
+    if not stream.calls.seen & TOLD:
+        stream.calls.seen |= TOLD
         stream.events.note("stray_marker", stream.calls.key)
 
 
@@ -166,7 +166,7 @@ def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
     match = again.match(text, end)
     if match is None or match.end() == end:
         return end
-    return -1 if calls.opened or calls.read_on or stream.program.strict else match.end()
+    return -1 if calls.seen & OPENED or calls.read_on or stream.program.strict else match.end()
 
 
 def _begins_argument(stream: Stream, look: Expression, text: str, end: int) -> bool:
@@ -299,8 +299,9 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
         _tell_marker(stream)
     _leave(stream, symbol.trigger, text[begin:end], symbol_why(symbol))
     if again > end:
-        stream.events.drop(text[end:again], symbol_why(symbol))
-        stream.events.note("surplus_closer", text[end:again].strip())
+        closer = text[end:again].lstrip()
+        stream.events.drop(text[end : again - len(closer)], symbol_why(symbol))
+        stream.events.drop_and_tell(closer, symbol_why(symbol), "surplus_closer")
     return again
 
 
@@ -314,9 +315,10 @@ def end_value(stream: Stream) -> bool:
     cut, stream.unfinished = stream.unfinished, ""
     stream.island = None
     stream.events.drop(take_pieces(stream.source.pieces), SYNTAX)
-    stream.events.drop(cut, "cut off")
     if cut.strip():
-        stream.events.note("unfinished_marker", cut)
+        stream.events.drop_and_tell(cut, "cut off", "unfinished_marker")
+    else:
+        stream.events.drop(cut, "cut off")
     return True
 
 

@@ -1,0 +1,68 @@
+"""Calls behind the end of what calls stand in: `<tool_calls>{...}</tool_calls>{...}</tool_calls>`, `[{...}], {...}]`.
+
+Nothing says that such an object is a call and not an example of one, so it is none.  But the model has closed too
+early, or too often, and that is told: the object, with a comma before it, is malformed text.  What closes it once more
+is a surplus closer, as behind any call.  In a format whose calls are Python, the same goes for `f(a=1)`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from toolgram.compile import Program
+from toolgram.islands import OpenBrackets
+from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.runtime.stream import LATE_CALL, WAIT, RejectedValue, Stream
+
+_MOST_BLANKS = 64
+_BLANK = r"[ \t\r\n]{0,64}+"
+_KEY = r"""(?:"[^"\\\n]{1,64}"|'[^'\\\n]{1,64}')"""
+_NAME = r"[A-Za-z_][\w.]{0,63}+"
+_WORD = r"[A-Za-z_]\w{0,63}+"
+# What is certain to be one, up to its bracket; what may become one.
+_Patterns = tuple[re.Pattern[str], re.Pattern[str]]
+
+
+@lru_cache(maxsize=256)
+def _patterns(program: Program) -> _Patterns | None:
+    states, found, parts = program.states.values(), [], []
+    if any("start_map item" in state.row for state in states):
+        keys = {path.split(".")[1] for state in states for path in state.key_paths if path.count(".") == 1}
+        key = "|".join(re.escape(key) for key in sorted(keys)) or "(?!)"
+        found.append(rf'(,{_BLANK}\{{)(?={_BLANK}{_KEY}{_BLANK}:)|(\{{)(?={_BLANK}"(?:{key})"{_BLANK}:)')
+        parts.append(rf"""(?:,{_BLANK})?(?:\{{{_BLANK}(?:["'][^"'\\\n]{{0,64}}|{_KEY}{_BLANK})?)?\Z""")
+    if any(state.python for state in states):
+        comma = rf"(?:,{_BLANK})" + ("?" if program.line_calls else "")
+        found.append(rf"({comma}{_NAME}\()(?={_BLANK}(?:\)|{_WORD}{_BLANK}=[^=]))")
+        parts.append(rf"(?:{comma}(?:{_NAME}(?:\({_BLANK}(?:{_WORD}{_BLANK}=?)?)?)?|,{_BLANK})\Z")
+    return (re.compile("|".join(found)), re.compile("|".join(parts))) if found else None
+
+
+def read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
+    """Behind a call, a call at `begin`, with blanks from `pos`: the position behind its bracket, or WAIT. None where
+    there is none."""
+    state, patterns = stream.state, _patterns(stream.program)
+    if patterns is None or not state.is_text or state.meaning != "content" or "start_map item" in state.row:
+        return None
+    if sum(map(len, stream.events.blanks)) + begin - pos > _MOST_BLANKS:
+        return None
+    if not state.loops and state.match is not None and state.match(text, begin):
+        return None
+    whole, begun = patterns
+    found = whole.match(text, begin)
+    if found is None:
+        if final or begun.match(text, begin) is None:
+            return None
+        stream.buffer = text[pos:]
+        return WAIT
+    opened = found.group()
+    if opened.rstrip("(").strip(", \t\r\n") in stream.calls.names:
+        return None  # it may be read, at the beginning of a line
+    stream.events.say("content", text[pos:begin])
+    if not state.loops:
+        stream.unexpected_input()  # text has come
+    stream.events.say("malformed", opened, LATE_CALL)
+    stream.island = ErrorRecovery(OpenBrackets(opened[-1], python=opened[-1] == "("))
+    stream.rejected, stream.reader = RejectedValue("malformed", LATE_CALL, False), "rejected_rest"
+    return found.end()

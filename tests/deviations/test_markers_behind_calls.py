@@ -1,0 +1,269 @@
+"""Closing markers behind a call, wherever they come from: none is content, and none is lost without an anomaly.
+
+Strategy: in the examples of every format, each marker that is written as one that closes something (`</a>`, `[/A]`,
+`<|end_a|>`, `<a|>`) is put at each place behind a call, whole and cut off at the end of the output.  Then outputs whose
+section is closed too early, and markers that are cut off where no call was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import toolgram
+from tests.deviations.test_dropped_closers import doubled
+from tests.deviations.test_every_format import examples_of
+from tests.properties.test_derived import NAMES as DERIVED
+from tests.properties.test_derived import derived
+from tests.streams import assert_same_however_split, calls_of
+from toolgram.events import Content, Dropped, Malformed, Reasoning, ToolCallEnd, ToolCallStart
+from toolgram.formats import Format
+
+CLOSING = re.compile(r"[<\[◁]\|?/|(?<![a-z])(?:end|close)(?![a-z])|<[a-z_]+\|>", re.IGNORECASE)
+# Markers that may close a message or a list, and need not.
+OPTIONAL = {
+    "beam": {"<|end|>"},
+    "gpt_oss": {"<|end|>"},
+    "mistral_v3": {"[/TOOL_CALLS]"},
+    "mistral_v11": {"[/TOOL_CALLS]"},
+    "solar_open": {"<|end|>"},
+}
+TOLD = ("surplus_closer", "unfinished_marker")
+
+
+def closing_markers(fmt: Format) -> list[str]:
+    """The markers that close something and do not end the turn; also of elements that arguments are named by."""
+    texts = [text.strip() for name, text in fmt.program.literals.items() if name not in fmt.program.stop]
+    elements = [f"{end}city>" for end in fmt.program.element_ends]
+    return sorted({text for text in texts if len(text) > 3 and CLOSING.search(text)} | {*elements})
+
+
+def places(fmt: Format, prefix: str, text: str) -> list[int]:
+    """Where calls end, and the markers and blanks behind them, before what begins something."""
+    parser = fmt.parser(prefix=prefix)
+    stops = {text for name, text in fmt.program.literals.items() if name in fmt.program.stop}
+    found, at, behind = [], 0, False
+    for event in parser.feed(text) + parser.close():
+        at += len(event.source)
+        if isinstance(event, Dropped):
+            marker = event.source.strip()
+            behind &= not marker or marker in stops or bool(CLOSING.search(marker)) or not marker.strip('}])`"/>\n')
+        elif isinstance(event, ToolCallStart | Content | Reasoning | Malformed):
+            behind = False
+        behind |= isinstance(event, ToolCallEnd)
+        if behind:
+            found.append(at)
+    return sorted({*found})
+
+
+def outputs(fmt: Format) -> Iterator[tuple[str, str, int]]:
+    """The examples of a format, and with their first call twice: the prefix, the text, and a place behind a call."""
+    for prefix, text in dict.fromkeys([*examples_of(fmt), *doubled(fmt)]):
+        for place in places(fmt, prefix, text):
+            yield prefix, text, place
+
+
+def check_places(message: toolgram.Message, text: str) -> None:
+    """A marker that is dropped is told where it stands."""
+    for each in message.anomalies:
+        if each.kind in TOLD:
+            assert text.startswith(each.text, each.start), each
+
+
+def check(fmt: Format, optional: set[str]) -> int:
+    """Put each closing marker at each place; how many there were."""
+    count = 0
+    for prefix, text, place in outputs(fmt):
+        whole = fmt.parse(text, prefix=prefix)
+        for marker in closing_markers(fmt):
+            for blanks in ("", "\n"):
+                count += 1
+                broken = text[:place] + blanks + marker + text[place:]
+                message = fmt.parse(broken, prefix=prefix)
+                check_places(message, broken)
+                if calls_of(message) == calls_of(whole):
+                    assert message.content == whole.content, broken
+                    told = len(message.anomalies) > len(whole.anomalies)
+                    assert told or marker in optional, broken
+                else:
+                    assert {"malformed", "unclosed_envelope"} & {each.kind for each in message.anomalies}, broken
+    return count
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_a_closing_marker_behind_a_call(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    assert check(fmt, OPTIONAL.get(name, set())) or not closing_markers(fmt)
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_however_it_is_split(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    for prefix, text, place in outputs(fmt):
+        for marker in closing_markers(fmt):
+            assert_same_however_split(fmt, text[:place] + marker + text[place:], prefix=prefix)
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_a_closing_marker_cut_off_behind_a_call(name: str) -> None:
+    """Also one that ends the turn. What was read before it stays as it is."""
+    fmt = toolgram.get_format(name)
+    texts = fmt.program.literals
+    markers = [*closing_markers(fmt), *(texts[name] for name in fmt.program.stop if name in texts)]
+    cuts = {marker[:size] for marker in markers for size in range(2, len(marker))} - {*texts.values()}
+    for prefix, text, place in outputs(fmt):
+        before = fmt.parse(text[:place], prefix=prefix)
+        if not (fmt.parse(text, prefix=prefix).content or "").startswith(before.content or ""):
+            continue  # it begins what comes next
+        for cut in sorted(cut for cut in cuts if cut.strip("}])`")):
+            message = fmt.parse(text[:place] + cut, prefix=prefix)
+            check_places(message, text[:place] + cut)
+            assert (message.content, calls_of(message)) == (before.content, calls_of(before)), cut
+            assert "unfinished_marker" in [each.kind for each in message.anomalies], cut
+        longest = max(cuts, key=len, default="")
+        assert_same_however_split(fmt, text[:place] + longest, prefix=prefix)
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_derived(name: str) -> None:
+    """In derived formats, each behind the last call, where it has come already."""
+    fmt = derived(name)[0]
+    for prefix, text, place in outputs(fmt):
+        last = place == len(text)
+        for marker in closing_markers(fmt):
+            broken = text[:place] + marker + text[place:]
+            message = assert_same_however_split(fmt, broken, prefix=prefix)
+            check_places(message, broken)
+            if last and text.endswith(marker):
+                assert message.anomalies, broken
+
+
+# --- closed too early -------------------------------------------------------------------------------------------------
+
+F, G = '{"name": "f", "arguments": {"a": 1}}', '{"name": "g", "arguments": {"b": ")]}"}}'
+SURPLUS, MALFORMED, ENVELOPE = "surplus_closer", "malformed", "unclosed_envelope"
+EARLY = [  # one call is read; what is content of the output, and what is told
+    ("minimax_m1", f"<tool_calls>\n{F}\n</tool_calls>\n{G}\n</tool_calls>", G, [MALFORMED, SURPLUS]),
+    ("minimax_m1", f"<tool_calls>\n{F}\n</tool_calls>\n{G}\n{G}\n</tool_calls>ok", f"{G}\n{G} ok", None),
+    ("hermes", f"<tool_call>{F}</tool_call>{G}</tool_call>ok", f"{G} ok", [MALFORMED, SURPLUS]),
+    ("jamba", f"<tool_calls>[{F}]</tool_calls>, {G}]</tool_calls>", f", {G}", [MALFORMED, SURPLUS, SURPLUS]),
+    ("olmo3", "<function_calls>f(a=1)</function_calls>\ng(b=2)\n</function_calls>", "g(b=2)", [MALFORMED, SURPLUS]),
+    ("olmo3", "<function_calls>f(a=1)</function_calls>\ng()\n</function_calls>ok", "g() ok", [MALFORMED, SURPLUS]),
+    ("llama4_pythonic", "[f(a=1)], g(b=2)] ok", ", g(b=2) ok", [MALFORMED, SURPLUS]),
+    ("lfm2", "<|tool_call_start|>[f(a=1)], g()]<|tool_call_end|>", ", g()", [ENVELOPE, MALFORMED, SURPLUS]),
+    (
+        "minicpm3",
+        "<|tool_call_start|>\n```python\nf(a=1)\n```\n<|tool_call_end|>\ng(b=2)\n```\n<|tool_call_end|>",
+        "g(b=2)",
+        [MALFORMED, SURPLUS, SURPLUS],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "content", "kinds"), EARLY)
+def test_a_section_that_is_closed_too_early(name: str, text: str, content: str, kinds: list[str] | None) -> None:
+    message = assert_same_however_split(toolgram.get_format(name), text)
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": 1}')]
+    assert message.content == content
+    assert kinds is None or [each.kind for each in message.anomalies] == kinds
+    check_places(message, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mistral_v3", f"[TOOL_CALLS] [{F}], {G}]"),
+        ("granite_3", f"<|tool_call|>[{F}], {G}]"),
+        ("xlam", f"[{F}], {G}]"),
+    ],
+)
+def test_a_list_that_is_closed_too_early_where_nothing_else_closes_it(name: str, text: str) -> None:
+    """Its next call is read."""
+    message = assert_same_however_split(toolgram.get_format(name), text)
+    assert [call.name for call in message.tool_calls] == ["f", "g"]
+    assert message.content is None
+    assert {each.kind for each in message.anomalies} <= {"unusual_form", SURPLUS}
+    assert message.anomalies
+
+
+@pytest.mark.parametrize(
+    "text", ['{"city": "Paris"}', "{}", "f (x)", "print it (now)", '{"name', ", and {so} on", "f(x)"]
+)
+@pytest.mark.parametrize(("name", "call"), [
+    ("minimax_m1", f"<tool_calls>\n{F}\n</tool_calls>\n"),
+    ("olmo3", "<function_calls>f(a=1)</function_calls>\n"),
+    ("hermes", f"<tool_call>{F}</tool_call>\n"),
+])  # fmt: skip
+def test_text_that_is_no_call_is_text(name: str, call: str, text: str) -> None:
+    message = assert_same_however_split(toolgram.get_format(name), call + text)
+    assert (message.content, message.anomalies) == (text, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("k2_horizon", "<ifm|tool_calls>~</ifm|tool_calls>~</ifm|tool_calls>"),
+        ("hy_v3", "<tool_calls:opensource>~</tool_calls:opensource>~</tool_calls:opensource>"),
+        ("step3", "<｜tool_calls_begin｜>~<｜tool_calls_end｜>~<｜tool_calls_end｜>"),
+        ("qwen3_coder", "<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"),
+    ],
+)
+def test_a_section_that_is_closed_twice(name: str, text: str) -> None:
+    """Calls are read outside of it as well; its second end is told."""
+    fmt = toolgram.get_format(name)
+    suffix = ":opensource" if name == "hy_v3" else ""
+    mark = "ifm|" if name == "k2_horizon" else ""
+    call = f"<{mark}tool_call{suffix}>f{'<tool_sep:opensource>' if suffix else ''}</{mark}tool_call{suffix}>"
+    if name == "step3":
+        call = (
+            '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="f"></steptml:invoke><｜tool_call_end｜>'
+        )
+    whole = text.replace("~", call)
+    message = assert_same_however_split(fmt, whole)
+    assert [call.name for call in message.tool_calls] == ["f"] * max(1, text.count("~"))
+    assert message.content is None
+    assert [each.start for each in message.anomalies if each.kind == SURPLUS] == [
+        whole.rindex("</" if name != "step3" else "<｜")
+    ]
+
+
+# --- cut off where no call was ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "cut"),
+    [
+        ("hunyuan_a13b", "<think>\nHm.\n</think>\n<answer>\nHello.\n", "</answ"),
+        ("hunyuan_a13b", "<think>\nHm.\n</think>\n<answer>\nHello.\n", "</"),
+        ("ernie45", "</think>\n<response>\nHello.\n", "</respon"),
+        ("cohere_command4", "<|START_TEXT|>Hello.", "<|END_TE"),
+        ("k2_horizon", "Hello.<ifm|tool_calls>\n", "</ifm|tool_calls"),
+        ("hermes", "Hello.", "<|im_e"),
+        ("muse", " to=user<|message|>Hello.", "<|eo"),
+        ("gpt_oss", "<|channel|>final<|message|>Hello.", "<|retur"),
+    ],
+)
+def test_a_closing_marker_cut_off_behind_text(name: str, text: str, cut: str) -> None:
+    message = assert_same_however_split(toolgram.get_format(name), text + cut)
+    assert message.content == "Hello."
+    assert [(each.kind, each.start, each.text) for each in message.anomalies if each.kind == TOLD[1]] == [
+        (TOLD[1], len(text), cut)
+    ]
+    assert not toolgram.get_format(name).parse(text + cut, strict=True).anomalies
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hunyuan_a13b", "Hello.</answ"),
+        ("hermes", "a <|i"),
+        ("hermes", "a <"),
+        ("mistral_v3", "a </s"),
+        ("hermes", "<|im_e x"),
+    ],
+)
+def test_what_is_expected_nowhere_is_text(name: str, text: str) -> None:
+    message = assert_same_however_split(toolgram.get_format(name), text)
+    assert (message.content, message.anomalies) == (text, [])
