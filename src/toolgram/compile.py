@@ -329,7 +329,7 @@ def _find_entering_markers(spec: Spec, states: Mapping[str, StateProgram]) -> No
     for transition in spec.transitions:
         shape = spec.terminals.get(transition.trigger)
         if isinstance(shape, Literal):
-            entering[transition.dest][shape.text] = transition.trigger
+            entering[transition.dest] |= dict.fromkeys(shape.texts, transition.trigger)
         elif transition.source != transition.dest:
             other.add(transition.dest)
     for name in states.keys() - other:
