@@ -374,7 +374,7 @@ class JsonRepairer:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        return [self._mode, self._held, self._comma, self._quote, self._doubled]
+        return [self._mode, self._held, self._comma, self._quote, [*self._doubled]]
 
     @classmethod
     def load(cls, data: Any) -> JsonRepairer:
@@ -383,7 +383,7 @@ class JsonRepairer:
         repairer = cls()
         if not all(type(depth) is int and depth > 0 for depth in doubled) or doubled != sorted({*doubled}):
             raise ValueError("no repair of JSON")
-        repairer._doubled = doubled
+        repairer._doubled = [*doubled]
         repairer._mode, repairer._held, repairer._comma, repairer._quote = mode, held, comma, quote
         fits = bool(held) == (mode in (CLOSING, REMARK, ESCAPE, WORD, SURPLUS)) and (not comma or comma[0] == ",")
         fits &= len(held) <= (MAX_REMARK + 1 if mode == REMARK else MOST_BLANKS + 1) and len(comma) <= MOST_BLANKS + 1
