@@ -145,7 +145,9 @@ def _in_two_parts(forbidden: Forbidden, begun: tuple[Pattern, ...]) -> Dispatch 
     if not all(len(each) > _NAMED and each[0].repeated and each[2].repeated for each in begun):
         return None
     named = [step for each in begun for step in each[:_NAMED]]
-    behind = tuple(each[_NAMED:] for each in begun)
+    ends = dict.fromkeys(each[_NAMED:] for each in begun)
+    # what ends in another one is found by that: a line end in the longer one
+    behind = tuple(each for each in ends if not any(each[at:] in ends for at in range(1, len(each))))
     fixed = tuple(each for each in forbidden.beginnings if each not in begun)
     later = dispatch_of(Forbidden(forbidden.patterns, fixed))
     first = dispatch_of(Forbidden((*forbidden.patterns, *behind), fixed))
