@@ -275,9 +275,13 @@ class ClosingMarks(NamedTuple):
     thought_ends: tuple[str, ...]
 
 
-def find_closing_marks(spec: Spec, states: Mapping[str, StateProgram], literals: Mapping[str, str]) -> ClosingMarks:
-    """See what the markers of a format close. The moves that open something in text are told."""
-    closing = _find_closing_markers(spec, states)
+def find_closing_marks(
+    spec: Spec, states: Mapping[str, StateProgram], literals: Mapping[str, str], strict: bool
+) -> ClosingMarks:
+    """See what the markers of a format close. The moves that open something in text are told. A strict parser, which
+    drops nothing, does not ask.
+    """
+    closing = {} if strict else _find_closing_markers(spec, states)
     fences = frozenset(name for name, text in literals.items() if text == FENCE)
     sections = _find_sections(states, closing, fences)
     row = states[spec.initial].row

@@ -57,20 +57,21 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
         behind = _read_comma(stream, text, pos, begin, final)
         if behind is not None:
             return behind
+    own = max((len(marker) for marker in state.literals if text.startswith(marker, begin)), default=0)
     if (
         window[0] in ",;{"
         and state.meaning == "content"
         and state.announces
+        and not own
         and not (state.closed or events.behind_call)
     ):
         behind = _read_unmarked_call(stream, text, pos, begin, final)
         if behind is not None:
             return behind
-    late = read_late_call(stream, text, pos, begin, final)
+    late = read_late_call(stream, text, pos, begin, final) if not own else None
     if late is not None:
         return late
     closer, cut = _find_closer(stream, text, begin)
-    own = max((len(marker) for marker in state.literals if text.startswith(marker, begin)), default=0)
     longer = cut and window[:3] != FENCE and (not final or len(window) > own)
     if own and own >= len(closer) and not longer:
         if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):

@@ -242,7 +242,8 @@ def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
     """A marker that may close a call, what stands around it, or the turn. One closes nothing that has come behind the
     same call already, that comes behind the end of the turn, or that nothing has opened."""
     events, row, trigger, program = stream.events, stream.state.row, symbol.trigger, stream.program
-    closes = not stream.state.held and trigger in row and row[trigger].dest.meaning in (None, "content")
+    dest = row[trigger].dest if trigger in row and not stream.state.held else None
+    closes = dest is not None and (dest.meaning == "content" or (dest.meaning is None and not dest.held))
     behind = events.behind_call
     surplus = False
     if closes and behind is not None and trigger not in program.stop and not program.strict:

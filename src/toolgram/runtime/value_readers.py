@@ -420,7 +420,7 @@ def _end_string(
     far as such brackets are open."""
     if value.quote == '"' and value.repairs:  # one of the quotes before may have been the one that is missing
         if begin > pos:
-            _take(stream, value, text, pos, begin)
+            _take(stream, value, text, pos, begin, final=True)
         stream.unexpected_input()
         return begin
     marker = end - len(stream.program.literals[symbol.trigger])  # of a call: no line end is part of it
@@ -433,7 +433,7 @@ def _end_string(
         at = begin + before - 1
         del wanted[0]
     if at > pos:
-        _take(stream, value, text, pos, at)
+        _take(stream, value, text, pos, at, final=True)
     stream.calls.delta(value.close(), take_pieces(stream.source.pieces))
     _leave(stream, symbol.trigger, text[at:end], symbol_why(symbol))
     return end

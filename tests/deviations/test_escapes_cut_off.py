@@ -1,0 +1,36 @@
+"""An escape that has only begun where a marker closes the call: nothing of the string is lost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import toolgram
+from tests.streams import CUT_SIZES, check_events, cut, run
+
+ROWS = {
+    "functiongemma": '<start_function_call>call:f{k:"%s<end_function_call>',
+    "gemma4": '<|tool_call>call:f{k:"%s<tool_call|>',
+    "hermes": '<tool_call>{"name": "f", "arguments": {"k": "%s</tool_call>',
+    "qwen3_coder": '<tool_call><function=f><parameter=k>"%s</function></tool_call>',
+    "minimax_m3": ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="f">]<]minimax[>[<k>"%s]<]minimax[>[</k>',
+    "lfm2": '<|tool_call_start|>[f(k="%s<|tool_call_end|>',
+}
+
+
+@pytest.mark.parametrize(
+    "end", ["\\", "a\\", "a\\u", "a\\u00", "a\\u00e", "a\\ud83d", "a\\\\\\", '\\" \\', "\\}", "a\\]}"]
+)
+@pytest.mark.parametrize("name", ROWS)
+def test_nothing_is_lost(name: str, end: str) -> None:
+    fmt, text = toolgram.get_format(name), ROWS[name] % end
+    whole = None
+    for size in CUT_SIZES:
+        events, message = run(fmt, cut(text, size))
+        check_events(events, text)
+        calls = [(call.name, call.arguments, call.status) for call in message.tool_calls]
+        assert calls == (calls if whole is None else whole)
+        whole = calls
+        for call in message.tool_calls:
+            assert call.status != "complete" or isinstance(json.loads(call.arguments), dict)
