@@ -546,7 +546,7 @@ class PythonScanner:
         if end < size and end == len(window):
             self._held = window
         elif end < size and window[1] in "xuU":
-            self._held, self.broken = window[:end], True
+            self.broken = True
         else:
             if unescaped := "/" if self.alone and window[:2] == "\\/" else unescape(window[:end]):
                 self._parts.append(unescaped)

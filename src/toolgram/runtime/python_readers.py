@@ -82,13 +82,15 @@ def _read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos
     or where a marker closes the call. The new position, or WAIT. SEVERAL where there is no single reading."""
     if pos == len(text):
         return SEVERAL
+    inside = python.inside
+    if inside is None and not python.at_stop:
+        return SEVERAL
     closer = stream.closer_at(text, pos, final)
     if closer == WAIT:
         return _wait(stream, python, text, pos)
     if python.at_stop and not closer:
         python.pass_stop()
         return pos
-    inside = python.inside
     if inside is None:
         return SEVERAL
     if closer:
