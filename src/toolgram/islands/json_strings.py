@@ -88,8 +88,11 @@ class JsonStringScanner:
                     self.waits = at + 1 == len(text) and not final
                     if self.waits:
                         break
+                    written = len(pieces)
                     if text[at + 1 : at + 2] in _BEHIND and self._close(pieces):
                         produced = at + 1
+                    elif len(pieces) > written:
+                        produced = at  # what was open before the quote
                 self.done = self.inner.done and self._around in _NOTHING_AROUND
                 self.broken = not self.done
                 at += 1 if self.done else 0

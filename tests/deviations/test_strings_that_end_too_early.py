@@ -1,4 +1,4 @@
-"""An escape that has only begun where a marker closes the call: nothing of the string is lost."""
+"""A string that a marker or a quote ends too early, inside an escape or inside an object: nothing of it is lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 import toolgram
-from tests.streams import CUT_SIZES, check_events, cut, run
+from tests.streams import CUT_SIZES, assert_same_however_split, check_events, cut, run
 
 ROWS = {
     "functiongemma": '<start_function_call>call:f{k:"%s<end_function_call>',
@@ -34,3 +34,11 @@ def test_nothing_is_lost(name: str, end: str) -> None:
         whole = calls
         for call in message.tool_calls:
             assert call.status != "complete" or isinstance(json.loads(call.arguments), dict)
+
+
+@pytest.mark.parametrize("inside", ['{\\"\\"', '{\\"a\\"', '{\\"a\\": \\"b\\"', '{\\"a\\": 1, \\"', "{"])
+@pytest.mark.parametrize("name", ["phi4_mini", "hermes", "llama3_json", "mistral_v3"])
+def test_arguments_in_a_string_that_ends_too_early(name: str, inside: str) -> None:
+    before = {"phi4_mini": "<|tool_call|>", "hermes": "<tool_call>", "mistral_v3": "[TOOL_CALLS]"}.get(name, "")
+    fmt, text = toolgram.get_format(name), f'{before}{{"name":"r","arguments":"{inside}"}}'
+    assert_same_however_split(fmt, text)
