@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 import toolgram
+from tests.work import at_most
 from toolgram.parameters import parameters_of, types_of
 from toolgram.tools import DeclaredTool, read_tools, tool_schemas
 
@@ -241,29 +242,23 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_schema_costs_little(name: str) -> None:
-    import time
-
-    began = time.process_time()
-    message = toolgram.get_format("qwen3_coder").parse(
-        CODER.format("7"), tools=[{"name": "f", "parameters": HOSTILE[name]}]
-    )
+    with at_most(calls=1_000_000):
+        message = toolgram.get_format("qwen3_coder").parse(
+            CODER.format("7"), tools=[{"name": "f", "parameters": HOSTILE[name]}]
+        )
     assert message.tool_calls[0].status == "complete"
-    assert time.process_time() - began < 0.5
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_schema_is_exported_or_refused_in_time(name: str) -> None:
-    import time
-
-    began = time.process_time()
     refused = ""
-    try:
-        made = toolgram.get_format("hermes").export("gbnf", tools=[{"name": "f", "parameters": HOSTILE[name]}])
-    except toolgram.ToolgramError as error:
-        refused = str(error)
+    with at_most(calls=10_000_000):
+        try:
+            made = toolgram.get_format("hermes").export("gbnf", tools=[{"name": "f", "parameters": HOSTILE[name]}])
+        except toolgram.ToolgramError as error:
+            refused = str(error)
     assert "'f'" in refused if refused else len(made.text) < 20_000_000
     assert len(refused) < 1000
-    assert time.process_time() - began < 2
 
 
 _COMBINING = ("$ref", "anyOf", "allOf", "properties", "additionalProperties", "patternProperties")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import toolgram
+from tests.work import at_most
 from toolgram import validation
 from toolgram.cli.app import app
 from toolgram.validation import CheckedCall
@@ -80,10 +80,9 @@ def test_calls_that_are_not_whole() -> None:
 
 def test_a_pattern_that_would_take_seconds_takes_none() -> None:
     slow = tool(properties={"a": {"type": "string", "pattern": "^(a+)+$"}})
-    began = time.perf_counter()
-    (found,) = check(call({"a": "a" * 5_000 + "b"}), slow)
+    with at_most(calls=100_000):  # and an expression that tries all ways would not end
+        (found,) = check(call({"a": "a" * 5_000 + "b"}), slow)
     assert not found.is_valid
-    assert time.perf_counter() - began < 1
 
 
 @pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "(", r"^(\w{1,1000}){1,1000}$"])

@@ -126,9 +126,7 @@ def test_a_server_that_says_nothing() -> None:
 def test_a_server_that_never_ends() -> None:
     script = Script(texts=["a "] * 10_000, pause=0.05)
     with gateway_to(script, limits=Limits(seconds=0.5)) as (address, _):
-        began = time.monotonic()
         says_error(CHAT, stream_of(address, CHAT), "took too long")
-        assert time.monotonic() - began < 20
         assert script.hung_up.wait(30), "and it is told to stop"
 
 

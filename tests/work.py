@@ -1,0 +1,35 @@
+"""A bound on work that no machine changes: how many functions are called.
+
+A clock would measure the machine, and the tests beside this one, as well.  What one function of C does, such as the
+match of an expression, counts as one call.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import pytest
+
+
+@contextmanager
+def at_most(calls: int) -> Iterator[None]:
+    """Fails as soon as what stands inside has called more functions than these."""
+    made = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal made
+        made += event in ("call", "c_call")
+        if made > calls:
+            sys.setprofile(None)
+            pytest.fail(f"more than {calls:,} calls: {frame.f_code.co_filename}:{frame.f_lineno}")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
