@@ -42,3 +42,23 @@ def test_arguments_in_a_string_that_ends_too_early(name: str, inside: str) -> No
     before = {"phi4_mini": "<|tool_call|>", "hermes": "<tool_call>", "mistral_v3": "[TOOL_CALLS]"}.get(name, "")
     fmt, text = toolgram.get_format(name), f'{before}{{"name":"r","arguments":"{inside}"}}'
     assert_same_however_split(fmt, text)
+
+
+ESCAPED = {
+    "gigachat35": '<｜GCML｜invoke name="k"><｜GCML｜parameter name="k" string="false">%s',
+    "deepseek_v32": '<｜DSML｜invoke name="k"><｜DSML｜parameter name="k" string="false">%s',
+    "qwen3_coder": "<tool_call><function=f><parameter=k>%s",
+    "glm47": "<tool_call>f<arg_key>k</arg_key><arg_value>%s",
+}
+LIST = {"type": "function", "function": {"name": "f", "parameters": {"properties": {"k": {"type": "array"}}}}}
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['[\\"=""', '[\\"a" "', '[\\"a"b\\"]', '[\\"a\\"" ', '[\\"a\\", b', '[\\"a\\" \\"b"', '[\\"a\\"]"]', '[""\\"'],
+)
+@pytest.mark.parametrize("name", ESCAPED)
+def test_an_escaped_literal_that_breaks(name: str, value: str) -> None:
+    fmt, text = toolgram.get_format(name), ESCAPED[name] % value
+    for whole in (text, text + "]</arg_value></tool_call>" if name == "glm47" else text + "]"):
+        assert_same_however_split(fmt, whole, tools=[LIST])

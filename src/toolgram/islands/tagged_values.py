@@ -287,7 +287,7 @@ class TaggedValue:
             taken = self._scan(_ESCAPED.get(unit[1], unit[0]) if unit[1] else unit[0])
             written += self.out
             if self.out:
-                mark = begin + unit.end() - waiting - self.tail
+                mark = begin + (unit.end() if unit[1] else unit.start() + taken) - waiting - self.tail
             if self._mode == BROKEN:
                 end = max(0, begin + unit.start() + (1 if unit[1] else taken) - waiting)
                 break
