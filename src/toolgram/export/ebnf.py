@@ -38,6 +38,7 @@ from toolgram.export.expressions import (
     divided,
     first_words,
     is_wide,
+    optional,
     seq,
     star,
     without_characters,
@@ -52,6 +53,8 @@ _MOST_COUNTED = 2000  # in llama.cpp
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
 _MOST_CHARACTERS = 8  # of an id, each of which takes 3 ms to compile
 _MOST_BLANKS = 32
+_BLANK = optional(Lit(" "))
+_NEVER = "\x01"  # a character that no model writes: nothing follows
 _FEW_MEMBERS = 2
 _WIDE = 2000  # characters of a set, of which the engine has many tokens
 
@@ -137,9 +140,9 @@ class EbnfWriter(RuleWriter):
         """A rule that all languages share; what follows a string inside of an object or a list is told beforehand."""
         known = ("base", name) in self.names
         found = super().base(name)
-        if name in self.behind_strings and not known:
+        if self._behind(name) and not known:
             at = next(at for at, (rule, _) in enumerate(self.rules) if rule == found)
-            self.rules[at] = (found, f"({self.rules[at][1]}) (=([ \\n\\r\\t]* [{self.behind_strings[name]}]))")
+            self.rules[at] = (found, f"({self.rules[at][1]}){self._behind(name)}")
         return found
 
     def blanks(self) -> str:
@@ -147,6 +150,11 @@ class EbnfWriter(RuleWriter):
         return super().blanks() if not self.length_limits else self.run(" \n\t\r", _MOST_BLANKS)
 
     behind_strings: ClassVar = {"json_rest": ",}\\]:", "python_double": ",)}\\]:<", "python_single": ",)}\\]:<"}
+
+    def item(self, expr: Expr) -> str:
+        """An expression as one item of a sequence; a blank that may be missing stays in its place, so that the engine
+        sees what follows it."""
+        return self.inner_item(expr) if expr == _BLANK else super().item(expr)
 
     def starred(self, expr: Star) -> str:
         """A rule that calls itself, unless it is one character."""
@@ -168,7 +176,7 @@ class EbnfWriter(RuleWriter):
             return f"({self._part(found)})"
         if self._is_slow(expr) and self.length_limits:
             return self._limited(expr)
-        if expr.high is None and not isinstance(expr.body, Class):
+        if expr.high is None and (expr.low <= _MOST_UNROLLED or not isinstance(expr.body, Class)):
             return f"({self._part(seq(*[expr.body] * expr.low, star(expr.body)))})"
         return super().repeated(expr)
 
@@ -189,8 +197,16 @@ class EbnfWriter(RuleWriter):
         return Repeat(expr.body, min(expr.low, _MOST_UNROLLED), None)
 
     def quoted(self, expr: Quoted) -> str:
-        """A text as a value: a rule, which may stand in many places."""
-        return self.rule(expr, "quoted", lambda: self.pattern(expr.body))
+        """A text as a value: a rule, which may stand in many places. Where it may have either quote, what follows it is
+        told beforehand, as for all strings of Python; for one quote, the engine finds it out more exactly."""
+        behind = self._behind("python_double") if isinstance(expr.body, Choice) else ""
+        return self.rule(
+            expr, "quoted", lambda: f"({self.pattern(expr.body)}){behind}" if behind else self.pattern(expr.body)
+        )
+
+    def _behind(self, name: str) -> str:
+        """What follows a string inside of an object, a list or a call."""
+        return f" (=([ \\n\\r\\t]* [{self.behind_strings[name]}]))" if name in self.behind_strings else ""
 
     def pattern(self, expr: Expr) -> str:
         """A text of some form as one regular expression, where it is one."""
@@ -281,8 +297,10 @@ class EbnfWriter(RuleWriter):
 
     def _ahead(self, expr: Text, found: Dispatch) -> str:
         """What follows a text with rules, as the engine is told it: it then tries fewer tokens where a text may end."""
-        behind = self.behind_texts.get(expr) if found.states else None
-        return f" (={self.char_class(''.join(sorted(behind)))})" if behind else ""
+        behind = self.behind_texts.get(expr)
+        if behind is None:
+            return ""
+        return f" (={self.char_class(''.join(sorted(behind)) or _NEVER)})"
 
     def _may_end(self, expr: Text, found: Dispatch) -> bool:
         """Whether text may end behind a head; all texts of a place are alike, so that they are compiled once."""
@@ -349,7 +367,7 @@ class EbnfWriter(RuleWriter):
             {trigger: " | ".join(self.body(each) for each in rests) for trigger, rests in triggers.items()},
             [self.body(each) for each in inside],
         )
-        self.rules.append((name, self._dispatch(found, found.words, True, calls_behind)))
+        self.rules.append((name, self._dispatch(found, found.words, True, calls_behind, self._ahead(text, found))))
         return name, end
 
     def _follow(self, text: Text, words: Sequence[str]) -> bool:

@@ -239,6 +239,8 @@ class LlguidanceWriter(LarkWriter):
             return ""
         if isinstance(expr, Seq) and any(isinstance(part, Break) for part in expr.parts):
             return ""  # the first piece is a terminal elsewhere, and a lexer that goes on cannot come back to it
+        if _ends_in_words(expr):
+            return ""  # what follows may begin as they do, and a lexer that has begun a word cannot come back
         found = regular(expr)
         return self.terminal(found, "value", f"/{found}/") if found is not None else ""
 
@@ -352,6 +354,19 @@ class LlguidanceWriter(LarkWriter):
         return found
 
 
+def _ends_in_words(expr: Expr) -> bool:
+    """Whether an expression may end in any number of what has more than one character."""
+    match expr:
+        case Star() | Repeat():
+            return not isinstance(expr.body, Class) or _ends_in_words(expr.body)
+        case Choice():
+            return any(map(_ends_in_words, expr.options))
+        case Seq():
+            ends = [each for each in expr.parts if not isinstance(each, Break)]
+            return bool(ends) and _ends_in_words(ends[-1])
+    return False
+
+
 def cuts_of(root: Expr) -> dict[str, int]:
     """Where to cut fixed texts, so that of two texts that may stand at one place neither begins with the other, and
     what many of them begin with is one piece, if only fixed texts may stand there.
@@ -430,7 +445,7 @@ class _Places:
             case Choice():
                 for option in expr.options:
                     self.add(option, begin, end)
-            case Star():
+            case Star() | Repeat() if isinstance(expr, Star) or not isinstance(expr.body, Class):
                 inner = self.new()
                 self.free[begin].append(inner)
                 self.add(expr.body, inner, inner)

@@ -8,7 +8,7 @@ gets those of its notation.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 from typing import Any
@@ -69,7 +69,13 @@ class Notation:
 
     def any_name(self) -> Expr:
         """The name of any member."""
-        return choice(Repeat(self.bare, 1, MOST_IN_NAME), self.ref("string")) if self.bare else self.ref("string")
+        string = self.ref("string")
+        return choice(Repeat(self.bare, 1, MOST_IN_NAME, is_length=True), string) if self.bare else string
+
+    def member(self, name: Expr, value: Expr) -> Expr:
+        """A member of an object. Each form of a name without quotes has the colon behind it, which ends it."""
+        names = name.options if self.bare and isinstance(name, Choice) else (name,)
+        return seq(choice(*(seq(each, self.colon) for each in names)), value)
 
 
 # --- texts --------------------------------------------------------------------------------------------------------
@@ -233,48 +239,47 @@ def kinds_of(notation: Notation) -> dict[str, Expr]:
         "null": Lit(notation.null),
         "array": seq(Lit("["), edge, optional(seq(items, edge)), Lit("]")),
         "object": seq(Lit("{"), edge, optional(seq(members, edge)), Lit("}")),
-        "pair": seq(notation.any_name(), notation.colon, ref("any")),
+        "pair": notation.member(notation.any_name(), ref("any")),
         "any": Choice(tuple(ref(kind) for kind in KINDS)),
     }
 
 
 _HIGH = Class(((48, 57), (65, 67), (69, 70), (97, 99), (101, 102)))  # with D, half a character might follow
 _LOW = seq(Class(((68, 68), (100, 100))), Class(((48, 55),)))
-_NO_SURROGATE = seq(Lit("u"), choice(seq(_HIGH, _HEX), _LOW), _HEX, _HEX)
 BASE: dict[str, Expr] = {
     f"{notation.name}_{kind}": body for notation in (JSON, PYTHON, WORDS) for kind, body in kinds_of(notation).items()
 }
 _JSON_SHORT = Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt'))
+_JSON_ESCAPED = (_JSON_SHORT, seq(Lit("u"), _HEX, _HEX, _HEX, _HEX))
+# a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
+_PYTHON_ESCAPED = (
+    Class(complement([*((code, code) for code in _CONTROL), (48, 55), *((ord(c), ord(c)) for c in "xuUN")])),
+    seq(Lit("x"), _HEX, _HEX),
+    seq(Lit("u"), choice(seq(_HIGH, _HEX), _LOW), _HEX, _HEX),
+)
 
 
-def _json_rest(name: str) -> Expr:
-    """The rule of what follows the opening quote, escapes included: another rule for them is slower to compile."""
-    plain = Class(complement((code, code) for code in _JSON_SPECIAL))
-    escapes = (seq(Lit("\\"), _JSON_SHORT), seq(Lit("\\u"), _HEX, _HEX, _HEX, _HEX))
-    return Choice((Lit('"'), *(seq(each, Ref(name)) for each in (plain, *escapes))))
+def _right_recursive(name: str, quote: str, plain: Expr, escaped: Iterable[Expr]) -> Expr:
+    """The rule of what follows an opening quote, escapes included: a rule of their own is slow, above all one that
+    several strings share, because an engine does not know how it goes on."""
+    steps = (plain, *(seq(Lit("\\"), each) for each in escaped))
+    return Choice((Lit(quote), *(seq(each, Ref(name)) for each in steps)))
 
 
+_JSON_PLAIN = Class(complement((code, code) for code in _JSON_SPECIAL))
 # Strings by right recursion, which engines read fastest; `_rest` is what follows the opening quote.
 BASE |= {
     "json_string": seq(Lit('"'), Ref("json_rest")),
-    "json_rest": _json_rest("json_rest"),
+    "json_rest": _right_recursive("json_rest", '"', _JSON_PLAIN, _JSON_ESCAPED),
     "json_escape": seq(Lit("\\"), Ref("json_escaped")),
-    "json_escaped": choice(_JSON_SHORT, seq(Lit("u"), _HEX, _HEX, _HEX, _HEX)),
+    "json_escaped": choice(*_JSON_ESCAPED),
     # a string that is not inside of an object or a list, so that anything may follow it
     "json_alone": seq(Lit('"'), Ref("json_last")),
-    "json_last": _json_rest("json_last"),
+    "json_last": _right_recursive("json_last", '"', _JSON_PLAIN, _JSON_ESCAPED),
     "python_string": choice(seq(Lit('"'), Ref("python_double")), seq(Lit("'"), Ref("python_single"))),
     "words_string": Ref("python_string"),
-    # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
-    "python_escaped": choice(
-        Class(complement([*((code, code) for code in _CONTROL), (48, 55), *((ord(c), ord(c)) for c in "xuUN")])),
-        seq(Lit("x"), Repeat(_HEX, 2, 2)),
-        _NO_SURROGATE,
-    ),
+    "python_escaped": choice(*_PYTHON_ESCAPED),
 }  # fmt: skip
 for _name, _quote in (("double", '"'), ("single", "'")):
-    BASE[f"python_{_name}"] = choice(
-        Lit(_quote),
-        seq(_PYTHON_ANY[_quote].options[0], Ref(f"python_{_name}")),  # type: ignore[union-attr]
-        seq(Lit("\\"), Ref("python_escaped"), Ref(f"python_{_name}")),
-    )
+    _plain = _PYTHON_ANY[_quote].options[0]  # type: ignore[union-attr]
+    BASE[f"python_{_name}"] = _right_recursive(f"python_{_name}", _quote, _plain, _PYTHON_ESCAPED)

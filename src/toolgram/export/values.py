@@ -181,7 +181,7 @@ class Values:
     def members(self, schema: Mapping[str, Any], any_order: bool) -> Members:
         """The members of an object."""
         key = self.notation.member_name
-        separator, colon = self.notation.separator, self.notation.colon
+        separator, member = self.notation.separator, self.notation.member
         required = set(schema.get("required", ()))
         properties = schema.get("properties", {})
         found: list[Member] = []
@@ -192,16 +192,16 @@ class Values:
         for name, declared in properties.items():
             value = self.value(declared)
             if value != NOTHING:
-                add(name, seq(key(name), colon, value), name in required)
+                add(name, member(key(name), value), name in required)
         for pattern, declared in schema.get("patternProperties", {}).items():
             text = pattern_text(pattern)
             if text is None:
                 self.note(f"the pattern {pattern!r} of names is not enforced")
                 text = Star(ALL)
-            add("", seq(self.notation.quote(text), colon, self.value(declared)), False)
+            add("", member(self.notation.quote(text), self.value(declared)), False)
         further = schema.get("additionalProperties", True)
         if further is not False:
-            add("", seq(self._other_name(schema, tuple(properties)), colon, self.value(further)), False)
+            add("", member(self._other_name(schema, tuple(properties)), self.value(further)), False)
         return Members(tuple(found), any_order)
 
     def _other_name(self, schema: Mapping[str, Any], declared: tuple[str, ...]) -> Expr:
@@ -222,7 +222,7 @@ class Values:
             return OtherName(declared)
         if bare := self.notation.bare:
             first = other_beginnings(declared, bare, self.note)
-            return seq(first, Repeat(bare, 0, MOST_IN_NAME - 1)) if first.ranges else NOTHING
+            return seq(first, Repeat(bare, 0, MOST_IN_NAME - 1, is_length=True)) if first.ranges else NOTHING
         return self.notation.quote(other_names(declared, self.note))
 
 
