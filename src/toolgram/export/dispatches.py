@@ -37,7 +37,7 @@ from toolgram.export.texts import (
 
 _IS_MARKER = re.compile(r"(?=.*[^\W\d_]).*[<>\[\]{}|◁▷].{3,}|.{3,}[<>\[\]{}|◁▷].*|```\w+", re.DOTALL).fullmatch
 _SPECIAL = re.compile(r"<｜|<\|[^\W\d_]\w\w")  # so much of a special token is read: nothing else begins so
-_MARKER = re.compile(r"</?[^\W\d_]{3,}_|\[/?[A-Z]{3,}_|\{\"[^\W\d_]{3,}_")  # and of another marker that is seen whole
+_MARKER = re.compile(r"</?[^\W\d_]{3,}_|\[/?[A-Z]{3,}(?:_| [A-Z]{3,})|\{\"[^\W\d_]{3,}_")  # and of others
 _PHRASE = re.compile(r"[\w' ]+ (\w[\w' ]{10,}[\w':])")  # of which words at the end are read
 _IS_PROSE = re.compile(r"[\w' ]+ [\w' ]*[\w':]").fullmatch
 _IS_TOLD = re.compile(r".*[<>\[\]{}|`\"=].*", re.DOTALL).fullmatch  # what is still no word of prose

@@ -38,12 +38,12 @@ from toolgram.export.expressions import (
     divided,
     first_words,
     is_wide,
-    optional,
     seq,
     star,
     without_characters,
 )
 from toolgram.export.following import characters_behind_texts
+from toolgram.export.notations import BLANK
 from toolgram.export.pieces import changed
 from toolgram.export.regexes import regular
 from toolgram.export.texts import Move, reaches_into, takes
@@ -53,7 +53,6 @@ _MOST_COUNTED = 2000  # in llama.cpp
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
 _MOST_CHARACTERS = 8  # of an id, each of which takes 3 ms to compile
 _MOST_BLANKS = 32
-_BLANK = optional(Lit(" "))
 _NEVER = "\x01"  # a character that no model writes: nothing follows
 _FEW_MEMBERS = 2
 _WIDE = 2000  # characters of a set, of which the engine has many tokens
@@ -149,12 +148,18 @@ class EbnfWriter(RuleWriter):
         """Blanks where JSON allows them, uncounted: every state of a count is compiled, and looked at for each mask."""
         return super().blanks() if not self.length_limits else self.run(" \n\t\r", _MOST_BLANKS)
 
-    behind_strings: ClassVar = {"json_rest": ",}\\]:", "python_double": ",)}\\]:<", "python_single": ",)}\\]:<"}
+    behind_strings: ClassVar = {
+        "json_rest": ",}\\]:",
+        "python_double": ",)}\\]:<",
+        "python_single": ",)}\\]:<",
+        "blank": "\"'0-9\\-\\[{TFNtfn",
+    }
 
     def item(self, expr: Expr) -> str:
-        """An expression as one item of a sequence; a blank that may be missing stays in its place, so that the engine
-        sees what follows it."""
-        return self.inner_item(expr) if expr == _BLANK else super().item(expr)
+        """An expression as one item of a sequence; what follows a blank before a value is told beforehand."""
+        if expr is not BLANK or "blank" not in self.behind_strings:
+            return super().item(expr)
+        return self.rule("blank", "blank", lambda: f'(" " | ""){self._behind("blank")}')
 
     def starred(self, expr: Star) -> str:
         """A rule that calls itself, unless it is one character."""

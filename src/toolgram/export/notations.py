@@ -212,7 +212,8 @@ JSON = Notation(
 )  # fmt: skip
 # A value may be written as JSON or as Python writes it. Then a lexer reads the same commas and colons in both, and what
 # is a blank between tokens in one of them.
-_COMMA, _COLON = seq(Lit(","), optional(Lit(" "))), seq(Lit(":"), optional(Lit(" ")))
+BLANK = optional(Lit(" "))  # of Python, before a value or a key
+_COMMA, _COLON = seq(Lit(","), BLANK), seq(Lit(":"), BLANK)
 PYTHON = Notation("python", "True", "False", "None", _COMMA, _COLON, EMPTY, _python_constant, _python_quoted)
 WORDS = Notation(  # Python with JSON's words, of templates that print values as JSON
     "words", "true", "false", "null", _COMMA, _COLON, EMPTY, _as_json,
@@ -251,9 +252,10 @@ BASE: dict[str, Expr] = {
 }
 _JSON_SHORT = Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt'))
 _JSON_ESCAPED = (_JSON_SHORT, seq(Lit("u"), _HEX, _HEX, _HEX, _HEX))
-# a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
+# The escapes of Python, and of regular expressions, whose backslash is itself. It is that before any other character as
+# well, but each token that may follow costs an engine time; `\\\\` writes it there. Octals and \N are not written.
 _PYTHON_ESCAPED = (
-    Class(complement([*((code, code) for code in _CONTROL), (48, 55), *((ord(c), ord(c)) for c in "xuUN")])),
+    Class(joined_ranges((ord(char), ord(char)) for char in "abfnrtv\\\"'dswDSWB.*+?()[]{}|^$/-")),
     seq(Lit("x"), _HEX, _HEX),
     seq(Lit("u"), choice(seq(_HIGH, _HEX), _LOW), _HEX, _HEX),
 )
