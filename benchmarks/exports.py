@@ -178,13 +178,15 @@ class Xgrammar:
 
 
 class Llguidance:
-    """llguidance over one vocabulary."""
+    """llguidance over one vocabulary. It keeps the masks of its slices, to which some may be added."""
 
-    def __init__(self, vocab: Vocabulary) -> None:
+    def __init__(self, vocab: Vocabulary, slices: Sequence[str] = ()) -> None:
         import llguidance
 
         self.module, self.vocab = llguidance, vocab
-        self.tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(vocab))
+        blanks, *others = llguidance.LLTokenizer.general_slices()
+        wrapper = llguidance.TokenizerWrapper(vocab)
+        self.tokenizer = llguidance.LLTokenizer(wrapper, slices=[blanks, *slices, *others])
 
     def compiled(self, lark: str) -> tuple[float, Any]:
         """Milliseconds, the best of several, and the grammar."""
@@ -294,7 +296,8 @@ def built_in(key: str, declared: list[dict[str, Any]], choice: Any) -> str:
 class Bench:
     """Measures cases; vocabularies and engines are made once for each format."""
 
-    def __init__(self) -> None:
+    def __init__(self, slices: Sequence[str] = ()) -> None:
+        self.slices = slices
         self.engines: dict[tuple[str, ...], tuple[Xgrammar, Llguidance]] = {}
 
     def engine(self, name: str, markers: Sequence[str]) -> tuple[Xgrammar, Llguidance]:
@@ -303,7 +306,7 @@ class Bench:
         if key not in self.engines:
             self.engines.clear()
             vocab = vocabulary(name, markers)
-            self.engines[key] = (Xgrammar(vocab), Llguidance(vocab))
+            self.engines[key] = (Xgrammar(vocab), Llguidance(vocab, self.slices))
         return self.engines[key]
 
     def row(self, case: Case) -> Row:
@@ -414,10 +417,11 @@ def main() -> None:
     parser.add_argument("--formats", nargs="*", default=FORMATS)
     parser.add_argument("--whole", nargs="*", default=WHOLE, help="formats with every request and vocabulary")
     parser.add_argument("--vocabularies", nargs="*", default=NAMES)
+    parser.add_argument("--slices", nargs="*", default=(), help="expressions whose masks llguidance keeps as well")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--write", type=Path)
     wanted = parser.parse_args()
-    bench = Bench()
+    bench = Bench(wanted.slices)
     rows = []
     whole = [name for name in wanted.whole if name in wanted.formats]
     for case in cases(wanted.formats, whole, wanted.vocabularies) if not wanted.quick else ():

@@ -231,7 +231,7 @@ class LlguidanceWriter(LarkWriter):
             "llguidance does not count the characters of an id that a token ends, because that is slow; "
             "`length_limits=True` counts them"
         )
-        return seq(first, star(rest))
+        return Repeat(first, 1, None) if first == rest else seq(first, star(rest))
 
     def _regular(self, expr: Expr) -> str:
         """The terminal of an expression with sets of characters that is regular as a whole; "" for any other."""
