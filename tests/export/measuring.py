@@ -18,6 +18,7 @@ import toolgram
 from tests.export.engines import Engine, Engines, sample
 from tests.export.writing import mutated, random_output
 from toolgram.export import export_request, expression
+from toolgram.runtime.stream import LATE_CALL  # text behind a call that looks like one: told, and content
 from toolgram.spec import Literal
 
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
@@ -109,7 +110,7 @@ def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]],
             return str(error).splitlines()[0]
         except RecursionError:
             continue  # a sampler nests deeper than the judge can follow
-    odd = [anomaly for anomaly in message.anomalies if anomaly.kind not in TOLERATED]
+    odd = [each for each in message.anomalies if each.kind not in TOLERATED and each.why != LATE_CALL]
     return odd[0].why if odd else ""
 
 
