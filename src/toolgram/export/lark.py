@@ -245,7 +245,9 @@ class LlguidanceWriter(LarkWriter):
         return self.terminal(found, "value", f"/{found}/") if found is not None else ""
 
     def reference(self, expr: Ref) -> str:
-        """A rule of the inner language, or a terminal."""
+        """A rule of the inner language, or a terminal. A string beside JSON is the one that JSON has."""
+        if expr.name == "mixed_double":
+            return self.rule(expr.name, "json", lambda: '%json {"type":"string"}')
         found = regular(expr)
         return super().reference(expr) if found is None else self.terminal(found, "value", f"/{found}/")
 

@@ -138,21 +138,24 @@ _PYTHON_ANY = {
 }
 
 
-def _json_quoted(text: Expr) -> Expr:
+def _json_quoted(text: Expr) -> Quoted:
     inner = _with_any(text, JSON_CHARACTER, lambda rest: _escaped(rest, _JSON_SPECIAL, _json_character, {}))
     return Quoted(seq(Lit('"'), inner, Lit('"')))
 
 
 def _python_quoted(text: Expr) -> Expr:
-    options = []
-    for quote in "\"'":
-        special = (*_CONTROL, ord(quote), 92)
+    return Quoted(choice(_in_quotes('"', text), _in_quotes("'", text)))
 
-        def written(rest: Expr, quote: str = quote, special: tuple[int, ...] = special) -> Expr:
-            return _escaped(rest, special, _python_character(quote), {})
 
-        options.append(seq(Lit(quote), _with_any(text, _PYTHON_ANY[quote], written), Lit(quote)))
-    return Quoted(choice(*options))
+def _mixed_quoted(text: Expr) -> Expr:
+    return Quoted(choice(_json_quoted(text).body, _in_quotes("'", text)))
+
+
+def _in_quotes(quote: str, text: Expr) -> Expr:
+    """A text as Python writes it in quotes of one kind."""
+    special = (*_CONTROL, ord(quote), 92)
+    inner = _with_any(text, _PYTHON_ANY[quote], lambda rest: _escaped(rest, special, _python_character(quote), {}))
+    return seq(Lit(quote), inner, Lit(quote))
 
 
 def _with_any(text: Expr, character: Expr, written: Callable[[Expr], Expr]) -> Expr:
@@ -219,6 +222,8 @@ WORDS = Notation(  # Python with JSON's words, of templates that print values as
     "words", "true", "false", "null", _COMMA, _COLON, EMPTY, _as_json,
     _python_quoted,
 )  # fmt: skip
+# Python beside JSON: what is in double quotes is JSON, so that an engine reads one string and not two.
+MIXED = Notation("mixed", "True", "False", "None", _COMMA, _COLON, EMPTY, _python_constant, _mixed_quoted)
 _DIGITS = Class(((48, 57),))
 _WHOLE = seq(optional(Lit("-")), choice(Lit("0"), seq(Class(((49, 57),)), Star(_DIGITS))))
 
@@ -248,7 +253,9 @@ def kinds_of(notation: Notation) -> dict[str, Expr]:
 _HIGH = Class(((48, 57), (65, 67), (69, 70), (97, 99), (101, 102)))  # with D, half a character might follow
 _LOW = seq(Class(((68, 68), (100, 100))), Class(((48, 55),)))
 BASE: dict[str, Expr] = {
-    f"{notation.name}_{kind}": body for notation in (JSON, PYTHON, WORDS) for kind, body in kinds_of(notation).items()
+    f"{notation.name}_{kind}": body
+    for notation in (JSON, PYTHON, WORDS, MIXED)
+    for kind, body in kinds_of(notation).items()
 }
 _JSON_SHORT = Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt'))
 _JSON_ESCAPED = (_JSON_SHORT, seq(Lit("u"), _HEX, _HEX, _HEX, _HEX))
@@ -280,6 +287,9 @@ BASE |= {
     "json_last": _right_recursive("json_last", '"', _JSON_PLAIN, _JSON_ESCAPED),
     "python_string": choice(seq(Lit('"'), Ref("python_double")), seq(Lit("'"), Ref("python_single"))),
     "words_string": Ref("python_string"),
+    "mixed_string": choice(Ref("mixed_double"), Ref("mixed_single")),
+    "mixed_double": Ref("json_string"),
+    "mixed_single": seq(Lit("'"), Ref("python_single")),
     "python_escaped": choice(*_PYTHON_ESCAPED),
 }  # fmt: skip
 for _name, _quote in (("double", '"'), ("single", "'")):

@@ -27,15 +27,16 @@ from toolgram.export.notations import BASE
 from toolgram.export.writing import ranges, written_ranges
 
 # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
-_PYTHON_STRING = "|".join(
+_PYTHON_STRINGS = [
     rf"{quote}([^{quote}\\\x00-\x1f]|\\[^0-7xuUN\x00-\x1f]|\\x[0-9a-fA-F]{{2}}|"
     rf"\\u(?:[0-9a-ce-fA-CE-F][0-9a-fA-F]|[dD][0-7])[0-9a-fA-F]{{2}})*{quote}"
     for quote in "\"'"
-)
+]
 JSON_STRING = r'"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
 _LEAVES = {
-    "python_string": _PYTHON_STRING,
-    "words_string": _PYTHON_STRING,
+    "python_string": "|".join(_PYTHON_STRINGS),
+    "words_string": "|".join(_PYTHON_STRINGS),
+    "mixed_single": _PYTHON_STRINGS[1],
     "json_string": JSON_STRING,
     "json_alone": JSON_STRING,
 }

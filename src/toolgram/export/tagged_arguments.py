@@ -31,7 +31,7 @@ from toolgram.export.expressions import (
     seq,
 )
 from toolgram.export.markers import NO_TOKENS, Tokens
-from toolgram.export.notations import PYTHON
+from toolgram.export.notations import MIXED
 from toolgram.export.observed_paths import Edge, ObservedPaths
 from toolgram.export.own_notation import notated
 from toolgram.export.schemas import Tool
@@ -226,7 +226,7 @@ class TaggedArguments:
         written: Expr = Json(schema_text(schema, definitions))
         alike = {"integer", "number"}.issuperset(_kinds(tool, schema))  # Python writes numbers as JSON does
         if self.paths.python_values and not alike:
-            values = Values(tool.schema, noting(tool, self.note), PYTHON)
+            values = Values(tool.schema, noting(tool, self.note), MIXED)
             start = values.value(schema)
             written = choice(written, values.rules(start)) if start != NOTHING else written
         return written
