@@ -356,3 +356,29 @@ def test_any_tools(name: str, tools: list[dict[str, Any]], seed: int) -> None:
         written = next((each for each in walks if each is not None), None)
         assert written is not None, target
         assert not problem_of(fmt, written, tools), (target, written)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        (
+            "step3",
+            '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="f">'
+            '<steptml:parameter name="%s">1</steptml:parameter></steptml:invoke>'
+            "<｜tool_call_end｜><｜tool_calls_end｜>",
+        ),
+        (
+            "minimax_m2",
+            '<minimax:tool_call>\n<invoke name="f">\n<parameter name="%s">1</parameter>\n</invoke>\n'
+            "</minimax:tool_call>",
+        ),
+    ],
+)
+def test_a_name_in_an_attribute_is_a_name(name: str, call: str, target: str) -> None:
+    """Quotes of a tag are no string of JSON: what stands in them is a name that the parser reads."""
+    any_names = {"type": "object", "properties": {}, "additionalProperties": True}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": any_names}}]
+    engine = Engines().load(target, toolgram.get_format(name).export(target, tools, "required").text)
+    assert engine.accepts(call % "a_b")
+    assert not any(engine.accepts(call % each) for each in ("a<b", "</think>", "a b", ""))

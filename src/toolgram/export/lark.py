@@ -66,10 +66,10 @@ _PLAIN = Class(complement([(0, 31), (34, 34), (92, 92)]))  # in JSON; tokenizers
 
 
 def _is_quoted(before: Expr, following: Expr) -> bool:
-    """Whether fixed texts before and behind something put it in quotes."""
+    """Whether fixed texts before and behind something make it a string of JSON, and not an attribute of a tag."""
     if not isinstance(before, Lit) or not isinstance(following, Lit):
         return False
-    return before.text.endswith('"') and following.text.startswith('"')
+    return before.text.endswith('"') and before.text[:-1].rstrip().endswith(":") and following.text.startswith('"')
 
 
 def _holds(expr: Expr, kinds: type[Any] | UnionType) -> bool:

@@ -66,6 +66,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         self._plain = PlainThought(self.served.marks)
         self._waiting: list[Event] = []
         self._read: tuple[str, StreamingParseResult] | None = None  # the last whole answer
+        self._begun = False  # whether a call begins in it
 
     def _new_session(self) -> Session:
         session = Session(self.served, self._declared)
@@ -79,16 +80,17 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
     # --- a whole answer
 
     def has_tool_call(self, text: str) -> bool:
-        """Whether the text is more than content, so that it has to be read."""
+        """Whether the text is more than content, so that it has to be read. SGLang asks before it says which tools are
+        declared, and a call that fails without them may be one with them."""
         result = self.detect_and_parse(text, self._tools)
-        return bool(result.calls) or result.normal_text != text
+        return self._begun or bool(result.calls) or result.normal_text != text
 
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> StreamingParseResult:
         """The content and the calls of a whole answer."""
         if self._read is not None and self._read[0] == text and self._tools == tools:
             return self._read[1]
         self._tools = tools
-        _, builder = self._new_session().whole(text, None, self._builder, lambda _: _ENDED)
+        events, builder = self._new_session().whole(text, None, self._builder, lambda _: _ENDED)
         answer = builder.answer()
         calls = [
             ToolCallItem(tool_index=index, name=call.name, parameters=call.arguments)
@@ -96,6 +98,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         ]
         result = StreamingParseResult(normal_text=answer.content or "", calls=calls)
         self._read = (text, result)
+        self._begun = any(isinstance(event, ToolCallStart) for event in events)
         return result
 
     def _builder(self, closing: frozenset[str]) -> AnswerBuilder:
