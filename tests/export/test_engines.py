@@ -15,6 +15,7 @@ from tests.export.engines import Engines, sample
 from tests.export.measuring import SAMPLES, TOOLS, exported, measure, problem_of, required_of, tool, words_of
 from tests.export.writing import random_output
 from tests.properties.selection import every_format
+from tests.work import at_most
 from toolgram.export import TARGETS, export_request, expression
 
 for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema"):
@@ -382,3 +383,19 @@ def test_a_name_in_an_attribute_is_a_name(name: str, call: str, target: str) -> 
     engine = Engines().load(target, toolgram.get_format(name).export(target, tools, "required").text)
     assert engine.accepts(call % "a_b")
     assert not any(engine.accepts(call % each) for each in ("a<b", "</think>", "a b", ""))
+
+
+@pytest.mark.parametrize("name", ["functiongemma", "gemma4", "minimax_m3", "qwen3_coder", "lfm2"])
+def test_items_of_which_one_begins_another(name: str) -> None:
+    """A lexer takes the longer text, so the longer one is cut, also inside of what is repeated."""
+    items = {"type": "array", "items": {"enum": [1, 100]}, "maxItems": 3}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": items}}}}]
+    fmt = toolgram.get_format(name)
+    with at_most(calls=1_000_000):
+        made = fmt.export("llguidance", tools, "required", reasoning=False)
+    engine = Engines().load("llguidance", made.text)
+    root, _ = expression(fmt, export_request(tools, "required", reasoning=False), None, lambda words: None)
+    rng = random.Random(0)
+    for _ in range(30):
+        text = random_output(root, rng)
+        assert engine.accepts(text), text

@@ -16,10 +16,12 @@ from itertools import takewhile
 from toolgram.export.expressions import (
     Break,
     Choice,
+    Class,
     Expr,
     Forbidden,
     Lit,
     Members,
+    Repeat,
     Seq,
     Star,
     Text,
@@ -50,6 +52,8 @@ def changed(root: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
                 return choice(*map(made, expr.options))
             case Star():
                 return star(made(expr.body))
+            case Repeat() if not isinstance(expr.body, Class):
+                return replace(expr, body=made(expr.body))
             case Members():
                 found = (replace(each, first=made(each.first), later=made(each.later)) for each in expr.members)
                 return Members(tuple(found), expr.any_order)
