@@ -148,7 +148,7 @@ class EbnfWriter(RuleWriter):
         """Blanks where JSON allows them, uncounted: every state of a count is compiled, and looked at for each mask."""
         return super().blanks() if not self.length_limits else self.run(" \n\t\r", _MOST_BLANKS)
 
-    behind_strings: ClassVar = {
+    lookaheads: ClassVar = {
         "json_rest": "([ \\n\\r\\t]* [,}\\]:])",
         "python_double": "[,)}\\]:< \\n\\r\\t]",  # where no blank comes, the set alone is faster
         "python_single": "[,)}\\]:< \\n\\r\\t]",
@@ -157,7 +157,7 @@ class EbnfWriter(RuleWriter):
 
     def item(self, expr: Expr) -> str:
         """An expression as one item of a sequence; what follows a blank before a value is told beforehand."""
-        if expr is not BLANK or "blank" not in self.behind_strings:
+        if expr is not BLANK or "blank" not in self.lookaheads:
             return super().item(expr)
         return self.rule("blank", "blank", lambda: f'(" " | ""){self._behind("blank")}')
 
@@ -211,7 +211,7 @@ class EbnfWriter(RuleWriter):
 
     def _behind(self, name: str) -> str:
         """What follows a string inside of an object, a list or a call."""
-        return f" (={self.behind_strings[name]})" if name in self.behind_strings else ""
+        return f" (={self.lookaheads[name]})" if name in self.lookaheads else ""
 
     def pattern(self, expr: Expr) -> str:
         """A text of some form as one regular expression, where it is one."""
@@ -468,7 +468,7 @@ class GbnfWriter(EbnfWriter):
         """A text of some form."""
         return self.body(expr)
 
-    behind_strings: ClassVar = {}
+    lookaheads: ClassVar = {}
 
     def token(self, expr: Token) -> str:
         """A token by its id or its name."""

@@ -28,7 +28,8 @@ class Following:
         self._seen.add((expr, after))
         match expr:
             case Text():
-                self.texts[expr] = _joined(self.texts.get(expr, frozenset()), after)
+                behind = frozenset(expr.closer[0]) if expr.closer else after
+                self.texts[expr] = _joined(self.texts.get(expr, frozenset()), behind)
             case Seq():
                 for part in reversed(expr.parts):
                     self.walk(part, after)

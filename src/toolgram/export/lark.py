@@ -126,7 +126,7 @@ class LarkWriter(RuleWriter):
 class XgrammarWriter(LarkWriter, EbnfWriter):
     """Lark as xgrammar reads it: every rule is matched character by character."""
 
-    behind_strings: ClassVar = {}
+    lookaheads: ClassVar = {}
     dispatches = False
 
     def blanks(self) -> str:
