@@ -310,6 +310,7 @@ class Format:
         open_objects: bool = False,
         length_limits: bool = False,
         stop_tokens_inside: bool = False,
+        answer_format: Mapping[str, Any] | None = None,
     ) -> Export:
         """The grammar that keeps a model to what this format's parser reads as complete, valid calls.
 
@@ -318,9 +319,10 @@ class Format:
         None), `required`, `none`, a list of the names that may be called, or what the APIs have for one function or for
         allowed ones; of the calls that there must be, the first comes at once, behind reasoning and blanks only, unless
         `text_before_calls`. With `reasoning=True` there must be some, with False there
-        must be none. `json_schema` binds the text of the answer. `prefix` is what the prompt has already written for
-        the assistant; without it, a derived format asks its template. With `special_tokens` those markers are
-        tokens, not text: texts with their ids, or the texts alone where the target can name a token.
+        must be none. `json_schema` binds the text of the answer. So does `answer_format`, for the structural tag only:
+        one of the formats of such tags, such as {"type": "regex", "pattern": "[0-9]+"}. `prefix` is what the prompt has
+        already written for the assistant; without it, a derived format asks its template. With `special_tokens` those
+        markers are tokens, not text: texts with their ids, or the texts alone where the target can name a token.
 
         An object with `properties` is closed where its schema says nothing else, or open with `open_objects`. `strict`
         overrides what tools say of themselves: True holds all to their schemas, False none. `length_limits` enforces
@@ -329,7 +331,7 @@ class Format:
         is stricter than a schema.
 
         Raises ToolgramError for an unknown target, an invalid schema, a function that cannot be called in this format,
-        and a choice of one that is not declared.
+        a choice of one that is not declared, and a format of an answer that the target does not have.
         """
         grammar: Export = late_import("export")(
             self.with_suffix_of([prefix or "", *(special_tokens or ())]),
@@ -346,6 +348,7 @@ class Format:
             open_objects,
             length_limits,
             stop_tokens_inside,
+            answer_format,
         )
         return grammar
 

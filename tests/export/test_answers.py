@@ -13,6 +13,7 @@ from tests.export.engines import Xgrammar, vocabulary
 from tests.integrations.cases import TOOLS, TURNS
 from tests.integrations.writers import WRITERS, Turn, can_write
 from tests.properties.selection import every_format
+from toolgram.export.observed_paths import canonical_outputs
 from toolgram.formats import Format
 
 for engine in ("tvm_ffi", "numpy"):
@@ -40,6 +41,48 @@ def test_no_answer_is_refused_where_calls_are_free(name: str, parallel: bool) ->
         if turn.label in SAID and can_write(name, turn):
             text = without_stop(fmt, WRITERS[name](turn))
             assert engine.accepts(made, text), (turn.label, text)
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+FORMS = {
+    "json_schema": ({"json_schema": SCHEMA}, '{"a": 1}', "one"),
+    "a schema as a format": ({"answer_format": {"type": "json_schema", "json_schema": SCHEMA}}, '{"a": 1}', "one"),
+    "a pattern as a format": ({"answer_format": {"type": "regex", "pattern": "[0-9]+"}}, "12", "one"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("calls", [True, False])
+@every_format
+def test_an_answer_of_some_form_stands_where_the_format_has_its_content(name: str, calls: bool, form: str) -> None:
+    """Markers on both sides of it, a thought before it, and calls in its place."""
+    fmt = toolgram.get_format(name)
+    if name not in WRITERS:
+        pytest.skip("nothing writes this format")
+    bound, good, bad = FORMS[form]
+    engine = Xgrammar(vocabulary())
+    tools = TOOLS if calls else None
+    export = fmt.export("structural_tag", tools, "auto" if calls else "none", prefix="", **bound)
+    made = engine.compile("structural_tag", export.text)
+    shown = list(canonical_outputs(fmt))
+    thinks = any(fmt.parse(output, TOOLS, prefix).reasoning for prefix, output, _ in shown)
+    for turn in (Turn("", content=good), Turn("", reasoning="Hm.", content=good)):
+        if turn.reasoning and (not thinks or any(prefix for prefix, _, _ in shown)):
+            continue  # its models do not, or the prompt begins the thought
+        text = without_stop(fmt, WRITERS[name](turn))
+        assert engine.accepts(made, text), text
+        assert not engine.accepts(made, text.replace(good, bad)), "another form"
+    call = Turn("", calls=(("get_weather", {"city": "Paris"}),))
+    assert engine.accepts(made, without_stop(fmt, WRITERS[name](call))) == calls
+
+
+def test_what_binds_an_answer_is_one_thing_and_one_that_the_target_has() -> None:
+    fmt = toolgram.get_format("hermes")
+    number = {"type": "regex", "pattern": "[0-9]+"}
+    with pytest.raises(toolgram.ToolgramError, match="llguidance has none of"):
+        fmt.export("llguidance", answer_format=number)
+    with pytest.raises(toolgram.ToolgramError, match="give one of them"):
+        fmt.export("structural_tag", json_schema=SCHEMA, answer_format=number)
 
 
 @pytest.mark.parametrize("choice", ["auto", "required"])

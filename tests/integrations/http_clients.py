@@ -35,6 +35,7 @@ class Ask:
     answers: int = 1
     logprobs: bool = False
     usage: bool = False
+    form: dict[str, Any] | None = None  # the JSON schema of the answer
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -85,6 +86,8 @@ class Clients:
             fields["logprobs"], fields["top_logprobs"] = True, 1
         if ask.usage:
             fields["stream_options"] = {"include_usage": True}
+        if ask.form:
+            fields["response_format"] = {"type": "json_schema", "json_schema": {"name": "form", "schema": ask.form}}
         made: Any = await self.openai.chat.completions.create(
             model="model",
             messages=[{"role": "user", "content": ask.text}],
@@ -108,6 +111,8 @@ class Clients:
             fields["tool_choice"] = ask.choice if ask.choice in words else {"type": "function", "name": ask.choice}
         if ask.parallel is not None:
             fields["parallel_tool_calls"] = ask.parallel
+        if ask.form:
+            fields["text"] = {"format": {"type": "json_schema", "name": "form", "schema": ask.form}}
         made = await self.openai.responses.create(
             model="model",
             input=ask.text,
@@ -140,6 +145,8 @@ class Clients:
                 fields["tool_choice"]["disable_parallel_tool_use"] = True
         if ask.stop:
             fields["stop_sequences"] = list(ask.stop)
+        if ask.form:
+            fields["output_config"] = {"format": {"type": "json_schema", "schema": ask.form}}
         options: dict[str, Any] = {
             "model": "model",
             "messages": [{"role": "user", "content": ask.text}],

@@ -48,6 +48,15 @@ CHOSEN = (
     "two calls",
 )
 CHOSEN_BY_SIBLINGS = ("content", "reasoning, content", "reasoning, call", "two calls")
+FORM = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
+FORMED = (
+    Turn("content", content='{"answer": "It is sunny."}'),
+    Turn("reasoning, content", reasoning="Hm.", content='{"answer": "It is sunny."}'),
+    Turn("reasoning, call", reasoning="Hm.", calls=(_WEATHER,)),
+    Turn("other content", content="It is sunny."),
+    Turn("reasoning, other content", reasoning="Hm.", content="It is sunny."),
+)
+AS_JSON = "an answer as JSON"
 BROKEN = '{"city": [1, 2}, "day": }'  # no repair
 
 
@@ -117,7 +126,15 @@ class Model:
 
     def trials(self) -> list[Trial]:
         """All of them; each with the number of its script."""
-        made = [*self._said(), *self._chosen(), *self._cut(), *self._quoted(), *self._broken(), *self._examples()]
+        made = [
+            *self._said(),
+            *self._chosen(),
+            *self._formed(),
+            *self._cut(),
+            *self._quoted(),
+            *self._broken(),
+            *self._examples(),
+        ]
         return [
             replace(
                 each, ask=replace(each.ask, script=self.number(each.script)), skips_thought=self._skips_thought(each)
@@ -196,6 +213,23 @@ class Model:
             kind = "required" if choice == "required" else "named"
             made = _exact(f"{label}, {kind}", kind, turn, ask, script)
             yield made if fits else replace(made, rule="first" if turn.calls and not turn.content else "refused")
+
+    def _formed(self) -> Iterator[Trial]:
+        """An answer that has to follow a schema."""
+        for thinking, template in self.templates().items():
+            for turn in FORMED:
+                for choice in ("no tools", "none", "auto"):
+                    tools = None if choice == "no tools" else TOOLS
+                    text = self.written(turn, tools, template)
+                    if text is None or (turn.calls and choice != "auto"):
+                        continue
+                    for api in APIS:
+                        for pace in self.few:
+                            ask = Ask(0, api, pace, tools, "none" if choice == "none" else None, None, template)
+                            ask = replace(ask, form=FORM)
+                            label = f"{turn.label}, thinking {thinking}, {choice}"
+                            made = _exact(label, AS_JSON, turn, ask, self.script(text))
+                            yield replace(made, rule="refused") if turn.content == "It is sunny." else made
 
     def _cut(self) -> Iterator[Trial]:
         """Cut off in reasoning, in a name, in arguments."""
@@ -290,7 +324,7 @@ def wrong(heard: Heard, trial: Trial, specials: Sequence[str] = ()) -> str:
     if REFUSED in (heard.content or "") + (heard.reasoning or "") + "".join(a for _, a in heard.calls):
         return "" if trial.rule in ("refused", "first") else "a right answer is refused"
     if trial.rule == "refused":
-        return "calls are not enforced"
+        return "another form" if trial.ask.form else "calls are not enforced"
     if trial.rule == "broken":
         return _wrong_broken(heard, trial)
     if trial.rule.startswith("cut"):

@@ -322,6 +322,16 @@ REAL = (
         template="mistralai-Mistral-Nemo-Instruct-2407",
         theirs=("mistral", None),
     ),
+    Shape(  # it thinks in words; behind a plain prompt, as its template is in no package
+        "Granite-3.2",
+        "toolgram_granite_3",
+        _shipped("granite_3"),
+        "<|end_of_text|>",
+        ("<|tool_call|>",),
+        (*_QWEN, "<|end_of_text|>"),
+        ("Here is my thought process:\n", "\n\nHere is my response:\n"),
+        theirs=("granite", "granite"),
+    ),
 )
 
 _COHERE = {"architectures": ["Cohere2ForCausalLM"], "model_type": "cohere2"}
@@ -357,7 +367,6 @@ _TOKENS = {"deepseek_v31": "think>", "k2_horizon": "ifm|"}  # texts of a format 
 _MORE_TOKENS = {"poolside_v1": ("<assistant>",)}  # and such that no answer has
 NOT_ASKED = {  # parsers of vLLM's that nothing here is asked of, and why
     "beam": "reads a response template that only the files of its checkpoint have",
-    "granite": "reads the thoughts of Granite 3.2, which stand in words",
     "minimax_m2_append_think": "leaves thoughts in the content, and is meant to",
     "openai": "reads nothing: models of the type gpt_oss get a reader of the ids of OpenAI's own vocabulary",
     "openai_gptoss": "is the same case",

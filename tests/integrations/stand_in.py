@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-ATTRIBUTES = ("vllm", "vllm_surface", "vllm_deltas", "vllm_patches", "vllm_parsers")
+ATTRIBUTES = ("vllm", "vllm_surface", "vllm_answer_form", "vllm_deltas", "vllm_patches", "vllm_parsers")
 OURS = tuple(f"toolgram.integrations.{name}" for name in ATTRIBUTES)
 
 

@@ -185,6 +185,12 @@ def _ernie(turn: Turn) -> str:
     return f"<think>\n{turn.reasoning}\n</think>\n\n{said}{rest}"
 
 
+def _granite(turn: Turn) -> str:
+    """Content is between tags behind a thought only."""
+    text = ("<response>", "</response>") if turn.reasoning else ("", "")
+    return _notation(_object(), ("<|tool_call|>[", "]"), ", ", text=text, after=("", ""))(turn)
+
+
 def _inkling(turn: Turn) -> str:
     messages = [f"<|content_thinking|>{turn.reasoning}"] if turn.reasoning else []
     messages += [f"<|content_text|>{turn.content}"] if turn.content else []
@@ -331,7 +337,7 @@ WRITERS: dict[str, Write] = {
     "glm47": _GLM_47,
     "gpt_oss": _gpt_oss,
     "granite_20b_fc": _notation(_object("<function_call> "), between="\n", after=("\n", "")),
-    "granite_3": _notation(_object(), ("<|tool_call|>[", "]"), ", "),
+    "granite_3": _granite,
     "hermes": _HERMES,
     "hunyuan_a13b": _notation(
         _object(), ("<tool_calls>[", "]</tool_calls>"), ", ", ("<think>\n", "\n</think>\n<answer>\n")

@@ -41,10 +41,16 @@ def export(
     open_objects: bool = False,
     length_limits: bool = False,
     stop_tokens_inside: bool = False,
+    answer_format: Mapping[str, Any] | None = None,
 ) -> Export:
     """See `Format.export`."""
     if target not in TARGETS:
         raise ToolgramError(f"unknown target {target!r}; the targets are {', '.join(TARGETS)}")
+    if answer_format is not None and target != "structural_tag":
+        raise ToolgramError(
+            f"answer_format is a format of structural tags, which {target} has none of; use the target structural_tag, "
+            "or json_schema"
+        )
     chosen = TARGETS[target]
     notes: dict[str, None] = {}
     tokens = _tokens(fmt, target, special_tokens or (), notes.setdefault)
@@ -61,6 +67,7 @@ def export(
         strict,
         open_objects,
         text_before_calls,
+        answer_format,
     )
     request = replace(request, tokens_as_text=chosen.tokens_as_text)
     root, triggers = expression(fmt, request, prefix, notes.setdefault)

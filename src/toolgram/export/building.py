@@ -523,7 +523,10 @@ class Builder:
             yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
         elif answering:
             if not node.called and answer is not None and not request.required:
-                yield seq(Blanks(), Json(schema_text(answer, answer.get("$defs", {}))), Blanks()), None
+                ends = [
+                    seq(self._marker(edge), Blanks()) for edge in edges if edge.trigger in self.paths.closes_content
+                ]
+                yield seq(Blanks(), answer, Blanks(), choice(EMPTY, *ends)), None
             elif self._may_end(node):
                 yield Blanks(), None
         elif node.called and request.named:

@@ -117,6 +117,13 @@ class Json(Shared):
 
 
 @dataclass(frozen=True, eq=False)
+class EngineFormat(Shared):
+    """What a format of xgrammar's structural tags matches. `text` is that format as JSON; no other target has it."""
+
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
 class Step(Shared):
     """One place of a pattern: a character of (or outside of) a set, once or any number of times."""
 
@@ -215,6 +222,7 @@ Expr: TypeAlias = (
     | Choice
     | Star
     | Json
+    | EngineFormat
     | Blanks
     | Quoted
     | OtherName

@@ -43,6 +43,7 @@ class Edge:
 class ObservedPaths:
     """What canonical outputs show: `edges` by source, and `texts`, the states in which free text occurred.
 
+    `closes_content` are the triggers behind content that lead to content and open nothing: of the markers at its end.
     `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
     `pairs` are triggers that follow each other. `outputs` has, for each output, the state in which it begins and its
     transitions in order. `owed` has the triggers of the closing markers that each call has behind it, by the state;
@@ -51,6 +52,7 @@ class ObservedPaths:
 
     edges: dict[str, list[Edge]] = field(default_factory=dict)
     texts: set[str] = field(default_factory=set)
+    closes_content: set[str] = field(default_factory=set)
     following: dict[tuple[str, str], set[Edge]] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     outputs: list[tuple[str, list[Edge]]] = field(default_factory=list)
@@ -226,6 +228,9 @@ class _Reader:
             meaning = self.spec.states[step.source].meaning
             if meaning in ("content", "reasoning") and lead.strip():
                 self.paths.texts |= {step.source, *self.left}
+                opens = step.trigger in self.paths.opens
+                if meaning == self.spec.states[step.dest].meaning == "content" and not opens:
+                    self.paths.closes_content.add(step.trigger)
                 lead = ""
             elif meaning == "value" and step.trigger != END:
                 written = lead.strip() or self.output[begin:end]

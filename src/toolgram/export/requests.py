@@ -6,11 +6,14 @@ not known is an error that says what was found.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from toolgram.errors import ToolgramError
+from toolgram.export.arguments import schema_text
+from toolgram.export.expressions import EngineFormat, Expr, Json
 from toolgram.export.schemas import Note, Tool, answer_schema, tools_of
 
 ToolChoice: TypeAlias = str | Mapping[str, Any] | Sequence[str] | None
@@ -31,7 +34,7 @@ class ExportRequest:
     required: bool = False  # whether there must be one
     parallel: bool = True
     reasoning: bool | None = None
-    answer: Mapping[str, Any] | None = None  # the schema of the text
+    answer: Expr | None = None  # what the text of the answer has to be
     tokens: Mapping[str, int | None] = field(default_factory=dict)  # markers that are special tokens, with known ids
     text_before_calls: bool = False  # whether text may stand before a call that there must be
     named: bool = False  # exactly one call, and nothing behind it
@@ -53,9 +56,10 @@ def export_request(
     strict: bool | None = None,
     open_objects: bool = False,
     text_before_calls: bool = False,
+    answer_format: Mapping[str, Any] | None = None,
 ) -> ExportRequest:
     """A request, checked. Raises ToolgramError that says what is wrong with it."""
-    answer = answer_schema(json_schema, note, open_objects) if json_schema is not None else None
+    answer = _answer(json_schema, answer_format, note, open_objects)
     declared = tuple(tools_of(tools, note, strict, open_objects))
     mode, names = _chosen(tool_choice)
     chosen = declared if names is None else tuple(tool for tool in declared if tool.name in names)
@@ -81,6 +85,20 @@ def export_request(
         text_before_calls,
         named,
     )
+
+
+def _answer(
+    schema: Mapping[str, Any] | None, engine_format: Mapping[str, Any] | None, note: Note, open_objects: bool
+) -> Expr | None:
+    """What the text of the answer has to be; None for any text."""
+    if schema is not None and engine_format is not None:
+        raise ToolgramError("json_schema and answer_format both bind the text of the answer; give one of them")
+    if engine_format is not None:
+        return EngineFormat(json.dumps(engine_format, ensure_ascii=False))
+    if schema is None:
+        return None
+    normal = answer_schema(schema, note, open_objects)
+    return Json(schema_text(normal, normal.get("$defs", {})))
 
 
 def _chosen(choice: ToolChoice) -> tuple[str, list[str] | None]:

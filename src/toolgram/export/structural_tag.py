@@ -1,8 +1,9 @@
 """A structural tag: the JSON form for xgrammar and vLLM.
 
 Strategy: the whole tag is one embedded grammar of EBNF rules, because only there parts have names: what occurs twice is
-written, and compiled, once.  Rules know tokens by their ids only.  Where a token is known by its name, texts, sequences
-and choices around it are the tag's own formats, and only what has no such token in it is rules.
+written, and compiled, once.  Rules know tokens by their ids only, and no formats.  Around a token that is known by its
+name, and around a format that is given, texts, sequences and choices are the tag's own formats, and only what has
+neither in it is rules.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from toolgram.export.expressions import (
     Chars,
     Choice,
     Class,
+    EngineFormat,
     Expr,
     Json,
     Lit,
@@ -90,6 +92,8 @@ class _Formats:
                 return self.embedded(expr)
             case Json() | Chars() | Class() | Repeat() | Blanks() | Quoted() | OtherName() | Rules():
                 return self.embedded(expr)
+            case EngineFormat():
+                return dict(json.loads(expr.text))
             case Ref():
                 raise AssertionError("a rule is only known inside its language")
 
@@ -109,15 +113,15 @@ class _Formats:
 
 
 def _rules_can_write(expr: Expr) -> bool:
-    """Whether rules can write an expression: they know tokens by their ids."""
+    """Whether rules can write an expression: they know tokens by their ids, and no formats."""
     pending = [expr]
     while pending:
         here = pending.pop()
-        if _goes_by_name(here):
+        if _is_for_tags(here):
             return False
         pending += children(here)
     return True
 
 
-def _goes_by_name(expr: Expr) -> bool:
-    return isinstance(expr, Token) and expr.id is None
+def _is_for_tags(expr: Expr) -> bool:
+    return isinstance(expr, EngineFormat) or (isinstance(expr, Token) and expr.id is None)

@@ -20,6 +20,7 @@ from toolgram.export.expressions import (
     Chars,
     Choice,
     Class,
+    EngineFormat,
     Expr,
     Json,
     Lit,
@@ -172,6 +173,8 @@ class RuleWriter:
                 return self.language(expr)
             case Ref():
                 return self.reference(expr)
+            case EngineFormat():
+                raise AssertionError("only a structural tag has formats, and `export` gives them to no other target")
 
     def starred(self, expr: Star) -> str:
         """Any number of times."""

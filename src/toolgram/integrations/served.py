@@ -183,6 +183,14 @@ class Served:
             self._behind[prefix] = found
         return found
 
+    def behind_thought(self, prefix: str) -> str:
+        """A prefix with a thought behind it that has ended: one of a text that leaves the machine where it is then."""
+        begun = prefix if self.reasoning_behind(prefix) == "open" else prefix + min(self.start_texts, default="")
+        for ending in sorted(self.end_texts):
+            if self.reasoning_behind(begun) == "open" and self.reasoning_behind(begun + ending) == "closed":
+                return begun + ending
+        return ""
+
     def ends_reasoning(self, token_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
         """Whether the last tokens end reasoning, told from ids alone and in time that does not grow.
 
@@ -592,6 +600,11 @@ def _opens_and_closes(trigger: str, states: list[StateProgram]) -> bool:
 
 
 @lru_cache(maxsize=64)
+def warn_once(text: str) -> None:
+    """Log a warning, once."""
+    logger.warning("toolgram: %s", text)
+
+
 def warn_no_constraint(why: str) -> None:
     """Log a warning, once for each reason, that tool calls are not enforced."""
-    logger.warning("toolgram: calls are parsed but not enforced, because there is no constraint: %s", why)
+    warn_once(f"calls are parsed but not enforced, because there is no constraint: {why}")

@@ -29,6 +29,7 @@ from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta,
 from toolgram.integrations.answers import AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger, say_start
 from toolgram.integrations.served import AUTO, Served, Session, TokenCounter, served
+from toolgram.integrations.vllm_answer_form import answer_tag, take_the_form
 from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, ended, warn_of_unknown_setting
 from toolgram.integrations.vllm_patches import apply_patches, drive, quick_arguments, quick_content, quick_reasoning
 from toolgram.integrations.vllm_surface import (
@@ -40,7 +41,7 @@ from toolgram.integrations.vllm_surface import (
     ToolCall,
     ToolParser,
 )
-from toolgram.integrations.vllm_tags import structural_tag, where_the_grammar_begins
+from toolgram.integrations.vllm_tags import is_forced, structural_tag, where_the_grammar_begins
 
 
 class _Attachable(type):
@@ -71,6 +72,26 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         for parser in self._ours[:1]:
             say_start(parser.served)
         self.parse_delta = self._first_delta  # of this object, and until it has come
+
+    def adjust_request(self, request: Any) -> Any:
+        """What a request asks of its answer is put where the format has the answer."""
+        held = self._answer_tag(request)
+        if held is None:
+            return super().adjust_request(request)
+        take_the_form(request)
+        request = super().adjust_request(request)
+        request.structured_outputs = held  # vLLM may have put the tag of a request without it there
+        return request
+
+    def _answer_tag(self, request: Any) -> Any:
+        reasoning, tools = self.reasoning_parser, self.tool_parser
+        if not self._ours or not _TELLS_PROMPTS or is_forced(request):
+            return None
+        if reasoning is not None and tools is not None and getattr(tools, "partner", None) is not reasoning:
+            return None  # one of them is not toolgram's, and may read other markers
+        parser = self._ours[-1]
+        declared = [] if tools is None or _passes(request, tools.tools) else list(tools.tools)
+        return answer_tag(parser.served, reasoning, parser.session, request, declared)
 
     def _first_delta(self, *args: Any, **kwargs: Any) -> Any:
         """The first delta of a stream: from here on vLLM's own method is called."""
@@ -374,8 +395,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
 
     def get_structural_tag(self, request: Any, *, reasoning: bool = False, strict_level: Any = None) -> Any:
         """What holds the model to the format's calls, from toolgram's own export; None where nothing can."""
-        where = self._where_the_grammar_begins(request)
-        return structural_tag(self.served, request, self._declared(), **where)
+        return structural_tag(self.served, request, self._declared(), **self._where_the_grammar_begins(request))
 
     def _where_the_grammar_begins(self, request: Any) -> dict[str, Any]:
         return where_the_grammar_begins(self.served, self.partner, self.session, request)

@@ -58,6 +58,12 @@ if not hasattr(ToolParser, "engine_based_streaming"):
     )
 
 
+def check_constraint(asked: Any) -> None:
+    """Have xgrammar look at what vLLM's parameters ask of an answer. Raises for what it cannot hold an answer to."""
+    sampling = find("SamplingParams", "vllm.sampling_params")
+    find("validate_xgrammar_grammar", "vllm.v1.structured_output.backend_xgrammar")(sampling(structured_outputs=asked))
+
+
 # --- delta messages ---------------------------------------------------------------------------------------------------
 
 

@@ -27,21 +27,12 @@ def structural_tag(
     served: Served, request: Any, tools: Sequence[Mapping[str, Any]], prefix: str | None, reasoning: bool | None
 ) -> Any:
     """The tag for a request; None, with a warning once for each reason, where calls are read and not enforced."""
-    fmt = served.fmt
-    if fmt is None:
+    if served.fmt is None:
         return None
     try:
         from xgrammar import StructuralTag
 
-        choice = choice_of(request)
-        parallel = getattr(request, "parallel_tool_calls", None) is not False
-        text = not is_forced(request) or may_have_text_before(request)
-        # A token that a tokenizer calls special matches no text in xgrammar: it is named by its id.
-        tokens = {mark: number for mark, number in served.special_tokens.items() if mark in served.special_texts}
-        made = fmt.export(
-            "structural_tag", tools, choice, parallel, reasoning, None, prefix, tokens, text_before_calls=text
-        )
-        found = StructuralTag.model_validate_json(made.text)
+        found = StructuralTag.model_validate_json(tag_text(served, request, tools, prefix, reasoning))
     except Exception as error:
         warn_no_constraint(f"{served.fmt}: {error}")
         return None
@@ -50,18 +41,48 @@ def structural_tag(
     return found
 
 
-def where_the_grammar_begins(served: Served, partner: Any, session: Session, request: Any) -> dict[str, Any]:
+def tag_text(
+    served: Served,
+    request: Any,
+    tools: Sequence[Mapping[str, Any]],
+    prefix: str | None,
+    reasoning: bool | None,
+    form: Mapping[str, Any] | None = None,
+) -> str:
+    """The tag of a request as JSON text."""
+    assert served.fmt is not None
+    parallel = getattr(request, "parallel_tool_calls", None) is not False
+    text = not is_forced(request) or may_have_text_before(request)
+    # A token that a tokenizer calls special matches no text in xgrammar: it is named by its id.
+    tokens = {mark: number for mark, number in served.special_tokens.items() if mark in served.special_texts}
+    choice = choice_of(request) if tools or is_forced(request) else "none"
+    made = served.fmt.export(
+        "structural_tag", tools, choice, parallel, reasoning, None, prefix, tokens, text_before_calls=text,
+        answer_format=form,
+    )  # fmt: skip
+    return made.text
+
+
+def where_the_grammar_begins(
+    served: Served, partner: Any, session: Session, request: Any, all_of_it: bool = False
+) -> dict[str, Any]:
     """The prefix and the reasoning of an export: `reasoning` is False where the engine waits for the end of a thought,
-    and None where the grammar holds from the first token on."""
-    waits = (
-        partner is not None
-        and served.reasons
-        and getattr(request, "include_reasoning", True)
-        and not partner.prompt_closes_reasoning
-    )
+    and None where the grammar holds from the first token on. `all_of_it`: the whole answer has to be held to it, also
+    where the model does not think."""
+    waits = may_think(served, partner, request)
     if waits and can_hold_from_the_first_token(request):
-        waits = not served.spells_its_closing and (partner.prompt_opens_reasoning or not is_forced(request))
-    return {"prefix": "", "reasoning": False} if waits else {"prefix": session.prefix, "reasoning": None}
+        waits = not served.spells_its_closing
+        if all_of_it or is_forced(request):
+            waits = waits and served.tells_its_end and partner.prompt_opens_reasoning
+    if not waits:
+        return {"prefix": session.prefix, "reasoning": None}
+    return {"prefix": served.behind_thought(session.prefix or ""), "reasoning": False}
+
+
+def may_think(served: Served, partner: Any, request: Any) -> bool:
+    """Whether vLLM takes it that a thought may come first, and lets it pass."""
+    asked = partner is not None and served.reasons and getattr(request, "include_reasoning", True)
+    return bool(asked and not partner.prompt_closes_reasoning)
 
 
 def choice_of(request: Any) -> Any:
