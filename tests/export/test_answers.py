@@ -6,6 +6,8 @@ depend on which outputs the machine file happens to show.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import toolgram
@@ -44,7 +46,7 @@ def test_no_answer_is_refused_where_calls_are_free(name: str, parallel: bool) ->
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-FORMS = {
+FORMS: dict[str, tuple[dict[str, Any], str, str]] = {
     "json_schema": ({"json_schema": SCHEMA}, '{"a": 1}', "one"),
     "a schema as a format": ({"answer_format": {"type": "json_schema", "json_schema": SCHEMA}}, '{"a": 1}', "one"),
     "a pattern as a format": ({"answer_format": {"type": "regex", "pattern": "[0-9]+"}}, "12", "one"),

@@ -84,8 +84,6 @@ class Served:
         self.ends = tuple(sorted(ends))
         self.closing_ids = frozenset(self.tokens[text] for text in self.end_texts if text in self.tokens)
         self.spelled_closing = tuple(sorted(text for text in self.end_texts if text not in self.tokens))
-        meant = {literals[trigger] for trigger in _crossing(states, inwards=False, repairs=False) & literals.keys()}
-        self.spells_its_closing = not meant.isdisjoint(self.spelled_closing)  # and not by mistake only
         self.counts_by_id = bool(self.marks) and all(text in self.tokens for text in self.marks)
         # A prompt is read from the last special token on that ends a turn or a message: one that the format does not
         # know, or that takes it back to its beginning. Markers of reasoning, of calls and of headers are walked past.
@@ -175,7 +173,7 @@ class Served:
         known = self._behind.get(prefix)
         if known is not None:
             return known
-        state = self.fmt.program.states[self.fmt.parser(prefix=prefix, keep_message=False).state]
+        state = self._state_behind(prefix)
         in_answer = _is_content(state) and not any(_is_reasoning(move.dest) for move in state.row.values())
         closed = in_answer or any(text in prefix for text in self.end_texts | self.both_ways)
         found = "open" if _is_reasoning(state) else "closed" if closed else ""
@@ -184,12 +182,19 @@ class Served:
         return found
 
     def behind_thought(self, prefix: str) -> str:
-        """A prefix with a thought behind it that has ended: one of a text that leaves the machine where it is then."""
-        begun = prefix if self.reasoning_behind(prefix) == "open" else prefix + min(self.start_texts, default="")
-        for ending in sorted(self.end_texts):
-            if self.reasoning_behind(begun) == "open" and self.reasoning_behind(begun + ending) == "closed":
-                return begun + ending
-        return ""
+        """A prefix with a thought behind it that has ended; "" where thoughts of several kinds end differently."""
+        starts = [""] if self.reasoning_behind(prefix) == "open" else sorted(self.start_texts)
+        ended: dict[str, str] = {}  # by the state
+        for begun in (prefix + start for start in starts):
+            for text in (begun + ending for ending in sorted(self.end_texts)):
+                if self.reasoning_behind(begun) == "open" and self.reasoning_behind(text) == "closed":
+                    ended.setdefault(self._state_behind(text).name, text)
+        return next(iter(ended.values())) if len(ended) == 1 else ""
+
+    def _state_behind(self, prefix: str) -> StateProgram:
+        """The state in which an output begins."""
+        assert self.fmt is not None
+        return self.fmt.program.states[self.fmt.parser(prefix=prefix, keep_message=False).state]
 
     def ends_reasoning(self, token_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
         """Whether the last tokens end reasoning, told from ids alone and in time that does not grow.
@@ -569,13 +574,13 @@ def _is_content(state: StateProgram) -> bool:
     return state.meaning == "content"
 
 
-def _crossing(states: list[StateProgram], inwards: bool, repairs: bool = True) -> set[str]:
-    """The triggers on which a machine goes into reasoning, or out of it; with those of its repairs, or without."""
+def _crossing(states: list[StateProgram], inwards: bool) -> set[str]:
+    """The triggers on which a machine goes into reasoning, or out of it."""
     return {
         trigger
         for state in states
         for trigger, move in state.row.items()
-        if _is_reasoning(state) != inwards and _is_reasoning(move.dest) == inwards and (repairs or not move.repair)
+        if _is_reasoning(state) != inwards and _is_reasoning(move.dest) == inwards
     }
 
 

@@ -67,15 +67,16 @@ def where_the_grammar_begins(
     served: Served, partner: Any, session: Session, request: Any, all_of_it: bool = False
 ) -> dict[str, Any]:
     """The prefix and the reasoning of an export: `reasoning` is False where the engine waits for the end of a thought,
-    and None where the grammar holds from the first token on. `all_of_it`: the whole answer has to be held to it, also
-    where the model does not think."""
+    or the prompt has ended it, and None where a grammar with the thought in it holds from the first token on.
+    `all_of_it`: the whole answer has to be held to it, also where the model does not think."""
     waits = may_think(served, partner, request)
     if waits and can_hold_from_the_first_token(request):
-        waits = not served.spells_its_closing
+        waits = not served.spelled_closing
         if all_of_it or is_forced(request):
             waits = waits and served.tells_its_end and partner.prompt_opens_reasoning
     if not waits:
-        return {"prefix": session.prefix, "reasoning": None}
+        closed = partner is not None and served.reasons and partner.prompt_closes_reasoning
+        return {"prefix": session.prefix, "reasoning": False if closed else None}
     return {"prefix": served.behind_thought(session.prefix or ""), "reasoning": False}
 
 

@@ -1,0 +1,157 @@
+"""The form that a request asks of its answer, in vLLM's own serving layer: what the engine is held to, and when.
+
+Needs the environment that `make test-vllm` builds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm` builds an environment with it")
+
+from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+
+from tests.integrations.cases import TOOLS
+from tests.integrations.tokenizers_for_tests import Pieces
+from tests.integrations.vllm_driver import Server
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+FORMS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "json_schema": (
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "f", "schema": SCHEMA}}},
+        '{"a": 1}',
+        '{"b": 1}',
+    ),
+    "json_object": ({"response_format": {"type": "json_object"}}, '{"b": 1}', "[1]"),
+    "json": ({"structured_outputs": {"json": SCHEMA}}, '{"a": 1}', '{"b": 1}'),
+    "json text": ({"structured_outputs": {"json": json.dumps(SCHEMA)}}, '{"a": 1}', '{"b": 1}'),
+    "regex": ({"structured_outputs": {"regex": "[0-9]+"}}, "12", "one"),
+    "choice": ({"structured_outputs": {"choice": ["yes", "no"]}}, "no", "perhaps"),
+    "grammar": ({"structured_outputs": {"grammar": 'root ::= "a" | "b"'}}, "b", "c"),
+}
+_SAYS_WHAT_IS_ASKED = hasattr(ChatCompletionRequest, "extract_structured_outputs")
+since_033 = pytest.mark.skipif(not _SAYS_WHAT_IS_ASKED, reason="up to here vLLM holds an answer to its form itself")
+OPENED, CLOSED, UNTOLD = "<think>\n", "<think>\n\n</think>\n\n", ""
+MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
+WEATHER = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+
+
+def plain(asked: dict[str, Any]) -> Any:
+    """A request as a client sends it."""
+    return ChatCompletionRequest(model="model", messages=[{"role": "user", "content": "Go."}], **asked)
+
+
+def formed(prompt: str, tools: Any, **asked: Any) -> tuple[Any, Any]:
+    """A server for Hermes, and the request as it goes to the engine."""
+    server = Server(Pieces(["<|im_start|>"], MARKERS), "toolgram_hermes", "toolgram_hermes")
+    ids = server.tokenizer.encode(f"<|im_start|>assistant\n{prompt}")
+    return server.adjusted(server.request(tools, **asked), ids), ids
+
+
+def accepted(request: Any) -> Callable[[str], bool]:
+    """What the structural tag of a request takes."""
+    import xgrammar
+
+    grammar = xgrammar.Grammar.from_structural_tag(request.structured_outputs.structural_tag)
+    return lambda text: bool(xgrammar.testing._is_grammar_accept_string(grammar, text))
+
+
+@since_033
+@pytest.mark.parametrize("form", FORMS)
+def test_the_form_of_an_answer_holds_whether_the_model_thinks_or_not(form: str) -> None:
+    asked, good, bad = FORMS[form]
+    request, _ = formed(UNTOLD, None, **asked)
+    assert request._grammar_from_parser
+    assert (request.response_format, request.structured_outputs.json) == (None, None)
+    takes = accepted(request)
+    for thought in ("", "<think>\nHm.\n</think>\n\n"):
+        assert takes(thought + good)
+        assert not takes(thought + bad)
+    assert not takes(WEATHER)
+
+
+@since_033
+@pytest.mark.parametrize("form", FORMS)
+def test_behind_a_thought_that_the_prompt_began_the_engine_waits_for_its_end(form: str) -> None:
+    asked, good, bad = FORMS[form]
+    request, _ = formed(OPENED, None, **asked)
+    assert not request._grammar_from_parser
+    takes = accepted(request)
+    assert takes(good)
+    assert takes(f"\n\n{good}"), "the blank line that the template writes"
+    assert not takes(bad)
+
+
+@since_033
+@pytest.mark.parametrize("form", FORMS)
+def test_where_nothing_stands_around_an_answer_vllm_holds_it(form: str) -> None:
+    """Also with an engine that has no structural tags."""
+    asked, _, _ = FORMS[form]
+    request, _ = formed(CLOSED, None, **asked)
+    assert request.extract_structured_outputs().structural_tag is None
+    assert request.extract_structured_outputs() == plain(asked).extract_structured_outputs()
+
+
+@since_033
+@pytest.mark.parametrize("prompt", [UNTOLD, OPENED, CLOSED])
+@pytest.mark.parametrize("form", FORMS)
+def test_with_tools_an_answer_is_a_call_or_of_its_form(form: str, prompt: str) -> None:
+    asked, good, bad = FORMS[form]
+    takes = accepted(formed(prompt, TOOLS, **asked)[0])
+    assert takes(good)
+    assert takes(WEATHER)
+    assert not takes(bad)
+    assert not takes("It is sunny.")
+
+
+@since_033
+def test_a_call_that_is_asked_for_comes_before_the_form_of_an_answer() -> None:
+    asked, good, _ = FORMS["json_schema"]
+    takes = accepted(formed(CLOSED, TOOLS, tool_choice="required", **asked)[0])
+    assert takes(WEATHER)
+    assert not takes(good)
+
+
+@since_033
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"structured_outputs": {"json": {"type": "array", "uniqueItems": True}}},  # xgrammar has none
+        {"structured_outputs": {"json": "{"}},
+        {"structured_outputs": {"json": "[" * 5000}},
+        {"structured_outputs": {"regex": "("}},
+        {"structured_outputs": {"grammar": "start: A"}},
+        {"structured_outputs": {"json": SCHEMA, "disable_any_whitespace": True}},
+        {"structured_outputs": {"structural_tag": '{"type": "structural_tag", "format": {"type": "any_text"}}'}},
+        {"response_format": {"type": "text"}},
+    ],
+)
+def test_what_a_tag_cannot_hold_is_left_to_vllm(asked: dict[str, Any]) -> None:
+    request, _ = formed(UNTOLD, None, **asked)
+    assert request.extract_structured_outputs() == plain(asked).extract_structured_outputs()
+    assert not request._grammar_from_parser
+
+
+@since_033
+@pytest.mark.parametrize(("tools", "reasoning"), [(None, "toolgram_hermes"), ("toolgram_hermes", None)])
+def test_one_parser_alone_holds_an_answer_to_its_form(tools: str | None, reasoning: str | None) -> None:
+    server = Server(Pieces(["<|im_start|>"], MARKERS), tools, reasoning)
+    ids = server.tokenizer.encode("<|im_start|>assistant\n")
+    asked, good, _ = FORMS["json_schema"]
+    request = server.adjusted(server.request(TOOLS if tools else None, **asked), ids)
+    takes = accepted(request)
+    assert takes(f"<think>\nHm.\n</think>\n\n{good}")
+    assert takes(good)
+
+
+@since_033
+@pytest.mark.parametrize(("tools", "reasoning"), [("hermes", "toolgram_hermes"), ("toolgram_hermes", "qwen3")])
+def test_beside_a_parser_of_vllm_the_form_is_left_to_vllm(tools: str, reasoning: str) -> None:
+    server = Server(Pieces(["<|im_start|>"], MARKERS), tools, reasoning)
+    asked, _, _ = FORMS["json_schema"]
+    request = server.adjusted(server.request(None, **asked), [0])
+    assert request.extract_structured_outputs().json == SCHEMA
