@@ -18,6 +18,7 @@ from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionReque
 from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import Server
+from toolgram.integrations.vllm_answer_form import AS_VLLM, FORM_VARIABLE
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 FORMS: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -128,12 +129,32 @@ def test_a_call_that_is_asked_for_comes_before_the_form_of_an_answer() -> None:
         {"structured_outputs": {"json": SCHEMA, "disable_any_whitespace": True}},
         {"structured_outputs": {"structural_tag": '{"type": "structural_tag", "format": {"type": "any_text"}}'}},
         {"response_format": {"type": "text"}},
+        {},
     ],
 )
 def test_what_a_tag_cannot_hold_is_left_to_vllm(asked: dict[str, Any]) -> None:
     request, _ = formed(UNTOLD, None, **asked)
     assert request.extract_structured_outputs() == plain(asked).extract_structured_outputs()
     assert not request._grammar_from_parser
+
+
+@since_033
+def test_an_engine_without_such_tags_refuses_them() -> None:
+    """Where this fails, docs/vllm.md need not tell servers with such an engine to leave forms to vLLM."""
+    from vllm.sampling_params import SamplingParams
+    from vllm.v1.structured_output.backend_guidance import validate_guidance_grammar
+
+    request, _ = formed(UNTOLD, None, **FORMS["json_schema"][0])
+    with pytest.raises(Exception, match="Invalid grammar"):  # vLLM's own class of errors
+        validate_guidance_grammar(SamplingParams(structured_outputs=request.structured_outputs))
+
+
+def test_a_server_may_leave_forms_to_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose engine for grammars has no structural tags."""
+    monkeypatch.setenv(FORM_VARIABLE, AS_VLLM)
+    asked, _, _ = FORMS["json_schema"]
+    request, _ = formed(UNTOLD, None, **asked)
+    assert request.response_format == plain(asked).response_format
 
 
 @since_033

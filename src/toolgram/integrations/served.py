@@ -175,11 +175,15 @@ class Served:
             return known
         state = self._state_behind(prefix)
         in_answer = _is_content(state) and not any(_is_reasoning(move.dest) for move in state.row.values())
-        closed = in_answer or any(text in prefix for text in self.end_texts | self.both_ways)
+        closed = in_answer or self.has_thought(prefix)
         found = "open" if _is_reasoning(state) else "closed" if closed else ""
         if len(self._behind) < _MOST_PREFIXES and len(prefix) <= _LONGEST_PREFIX:
             self._behind[prefix] = found
         return found
+
+    def has_thought(self, prefix: str) -> bool:
+        """Whether a prefix has the end of a thought in it."""
+        return any(text in prefix for text in self.end_texts | self.both_ways)
 
     def behind_thought(self, prefix: str) -> str:
         """A prefix with a thought behind it that has ended; "" where thoughts of several kinds end differently."""

@@ -4,12 +4,14 @@ Strategy: a request may ask for a form (`response_format`, `text.format`, `struc
 everything behind reasoning to that form alone: a model that does not think is never held, and markers around content,
 the blank line behind a thought and calls are refused. The tag has the form where the answer stands, with what the model
 writes around it. vLLM's own way stays where it is right: no thought, no marker, no tools. It also stays where a tag
-could not hold the form: the request sets how JSON is spaced, or asks for what xgrammar does not have.
+could not hold the form: the request sets how JSON is spaced, or asks for what xgrammar does not have. A parser is not
+told with which engine a server makes grammars; TOOLGRAM_ANSWER_FORM=vllm leaves all forms to one without such tags.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +20,8 @@ from toolgram.integrations.served import Served, Session, warn_once
 from toolgram.integrations.vllm_surface import check_constraint
 from toolgram.integrations.vllm_tags import hold_from_the_first_token, may_think, tag_text, where_the_grammar_begins
 
+FORM_VARIABLE = "TOOLGRAM_ANSWER_FORM"
+AS_VLLM = "vllm"
 _CONSTRAINTS = ("json", "regex", "choice", "grammar", "json_object")
 _SPACING = ("disable_any_whitespace", "disable_additional_properties", "whitespace_pattern")
 
@@ -27,7 +31,7 @@ def answer_tag(served: Served, partner: Any, session: Session, request: Any, too
     where vLLM's own way is as good, or the only one."""
     asked = _asked_of_the_answer(request)
     form = _format_of(asked)
-    if served.fmt is None or form is None:
+    if served.fmt is None or form is None or os.environ.get(FORM_VARIABLE) == AS_VLLM:
         return None
     try:
         check_constraint(replace(asked))
@@ -56,7 +60,7 @@ def _asked_of_the_answer(request: Any) -> Any:
         return None
     try:
         return extract()
-    except ValueError:  # two of them; vLLM tells the client
+    except Exception:  # two of them; vLLM tells the client
         return None
 
 

@@ -75,8 +75,7 @@ def where_the_grammar_begins(
         if all_of_it or is_forced(request):
             waits = waits and served.tells_its_end and partner.prompt_opens_reasoning
     if not waits:
-        closed = partner is not None and served.reasons and partner.prompt_closes_reasoning
-        return {"prefix": session.prefix, "reasoning": False if closed else None}
+        return {"prefix": session.prefix, "reasoning": False if served.has_thought(session.prefix or "") else None}
     return {"prefix": served.behind_thought(session.prefix or ""), "reasoning": False}
 
 
