@@ -55,9 +55,14 @@ def formed(prompt: str, tools: Any, **asked: Any) -> tuple[Any, Any]:
 
 def accepted(request: Any) -> Callable[[str], bool]:
     """What the structural tag of a request takes."""
+    return tag_accepts(request.structured_outputs.structural_tag)
+
+
+def tag_accepts(tag: str) -> Callable[[str], bool]:
+    """What a structural tag takes."""
     import xgrammar
 
-    grammar = xgrammar.Grammar.from_structural_tag(request.structured_outputs.structural_tag)
+    grammar = xgrammar.Grammar.from_structural_tag(tag)
     return lambda text: bool(xgrammar.testing._is_grammar_accept_string(grammar, text))
 
 
@@ -73,6 +78,27 @@ def test_the_form_of_an_answer_holds_whether_the_model_thinks_or_not(form: str) 
         assert takes(thought + good)
         assert not takes(thought + bad)
     assert not takes(WEATHER)
+
+
+@since_033
+def test_responses_tell_the_client_what_it_asked_for() -> None:
+    from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
+
+    server = Server(Pieces(["<|im_start|>"], MARKERS), "toolgram_hermes", "toolgram_hermes")
+    form = {"format": {"type": "json_schema", "name": "f", "schema": SCHEMA}}
+    declared = [{"type": "function", "strict": True, **tool["function"]} for tool in TOOLS]
+    for tools in (None, declared):
+        request = ResponsesRequest(model="model", input="Go.", text=form, tools=tools or [])
+        asked = request.text
+        request = server.adjusted(request, server.tokenizer.encode("<|im_start|>assistant\n"))
+        assert request.text == asked
+        assert request._grammar_from_parser
+        tag = request.to_sampling_params(100, {}).structured_outputs.structural_tag
+        assert tag == request.extract_structured_outputs().structural_tag
+        takes = tag_accepts(tag)
+        assert takes('<think>\nHm.\n</think>\n\n{"a": 1}')
+        assert takes(WEATHER) == bool(tools)
+        assert not takes("One.")
 
 
 @since_033

@@ -22,6 +22,7 @@ from toolgram.integrations.vllm_tags import hold_from_the_first_token, may_think
 
 FORM_VARIABLE = "TOOLGRAM_ANSWER_FORM"
 AS_VLLM = "vllm"
+_OF_RESPONSES = "_parser_structured_outputs"  # vLLM's place for what a parser makes of a request
 _CONSTRAINTS = ("json", "regex", "choice", "grammar", "json_object")
 _SPACING = ("disable_any_whitespace", "disable_additional_properties", "whitespace_pattern")
 
@@ -85,12 +86,24 @@ def _format_of(asked: Any) -> dict[str, Any] | None:
     return None  # a structural tag says itself what stands around what
 
 
-def take_the_form(request: Any) -> None:
-    """Leave a request without what it asks of its answer, as vLLM does where a tag has it."""
+def take_form(request: Any) -> Any:
+    """Leave a request without what it asks of its answer. Returns the `text` of Responses, where the client said it."""
+    text = getattr(request, "text", None)
     request.structured_outputs = None
     for name in ("response_format", "text"):
         if getattr(request, name, None) is not None:
             setattr(request, name, None)
+    return text
+
+
+def put_tag(request: Any, tag: Any, text: Any) -> None:
+    """Have a request held to a tag, in place of one without the form that vLLM may have put there. Responses tell
+    clients the `text` that they asked for."""
+    if _OF_RESPONSES in (getattr(type(request), "__private_attributes__", None) or {}):
+        setattr(request, _OF_RESPONSES, tag)
+        request.text = text
+    else:
+        request.structured_outputs = tag
 
 
 def _stands_alone(tag: Mapping[str, Any], form: Mapping[str, Any]) -> bool:

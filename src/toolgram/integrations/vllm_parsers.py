@@ -29,7 +29,7 @@ from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta,
 from toolgram.integrations.answers import AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger, say_start
 from toolgram.integrations.served import AUTO, Served, Session, TokenCounter, served
-from toolgram.integrations.vllm_answer_form import answer_tag, take_the_form
+from toolgram.integrations.vllm_answer_form import answer_tag, put_tag, take_form
 from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, ended, warn_of_unknown_setting
 from toolgram.integrations.vllm_patches import apply_patches, drive, quick_arguments, quick_content, quick_reasoning
 from toolgram.integrations.vllm_surface import (
@@ -78,9 +78,9 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         held = self._answer_tag(request)
         if held is None:
             return super().adjust_request(request)
-        take_the_form(request)
+        text = take_form(request)
         request = super().adjust_request(request)
-        request.structured_outputs = held  # vLLM may have put the tag of a request without it there
+        put_tag(request, held, text)
         return request
 
     def _answer_tag(self, request: Any) -> Any:
