@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm` builds an environment with it")
 
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+from vllm.parser.abstract_parser import DelegatingParser
 
 from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
@@ -34,8 +35,8 @@ FORMS: dict[str, tuple[dict[str, Any], str, str]] = {
     "choice": ({"structured_outputs": {"choice": ["yes", "no"]}}, "no", "perhaps"),
     "grammar": ({"structured_outputs": {"grammar": 'root ::= "a" | "b"'}}, "b", "c"),
 }
-_SAYS_WHAT_IS_ASKED = hasattr(ChatCompletionRequest, "extract_structured_outputs")
-since_033 = pytest.mark.skipif(not _SAYS_WHAT_IS_ASKED, reason="up to here vLLM holds an answer to its form itself")
+_TELLS_PROMPTS = hasattr(DelegatingParser, "set_prompt_token_ids")
+since_033 = pytest.mark.skipif(not _TELLS_PROMPTS, reason="before 0.33 vLLM holds an answer to its form itself")
 OPENED, CLOSED, UNTOLD = "<think>\n", "<think>\n\n</think>\n\n", ""
 MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
 WEATHER = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'

@@ -40,7 +40,7 @@ def test_a_class_that_vllm_composes_inherits_from_the_driver() -> None:
     assert not issubclass(type("Other", (DelegatingParser,), {"tool_parser_cls": None}), Driver)
 
 
-@pytest.mark.parametrize("name", ["parse", "parse_delta", "finalize_generation", "is_reasoning_end"])
+@pytest.mark.parametrize("name", ["adjust_request", "parse", "parse_delta", "finalize_generation", "is_reasoning_end"])
 def test_the_driver_overrides_what_there_is(name: str) -> None:
     assert callable(getattr(DelegatingParser, name))
 
