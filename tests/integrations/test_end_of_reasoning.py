@@ -21,6 +21,7 @@ from tests.integrations.cases import TOOLS
 from tests.integrations.test_vllm_plugin import GROUPS, hear
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.properties.selection import formats_of
+from toolgram.events import Reasoning
 from toolgram.export.observed_paths import canonical_outputs
 from toolgram.integrations.observing import UNTOLD_END, start_line
 from toolgram.integrations.served import Served
@@ -109,12 +110,16 @@ def test_a_prompt_that_has_begun_the_answer_ends_reasoning(vllm: Any) -> None:
 
 
 @pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *DERIVED])
-def test_a_marker_of_its_own_ends_reasoning(name: str, vllm: Any) -> None:
+def test_what_stands_around_a_thought_is_known(name: str, vllm: Any) -> None:
     tokenizer, kind = setting(name)
     reasoning = kind(tokenizer, None).reasoning_parser
-    if reasoning.served.reasons and name not in SHARED_MARKERS:
-        assert reasoning.reasoning_end_str
-        assert reasoning.reasoning_start_str
+    if reasoning.served.reasons:
+        begin, end = reasoning.reasoning_start_str, reasoning.reasoning_end_str
+        thought = reasoning.served.fmt.parse(f"{begin}Hm.{end}", prefix="")
+        assert (thought.reasoning, thought.content, thought.anomalies) == ("Hm.", None, [])
+        parser = reasoning.served.fmt.parser(prefix=f"{begin}Hm.")
+        assert any(isinstance(each, Reasoning) for each in parser.feed("Yes."))
+        assert not any(isinstance(each, Reasoning) for each in [*parser.feed(f"{end}No."), *parser.close()])
     assert (UNTOLD_END in start_line(reasoning.served)) == (name in SHARED_MARKERS)
 
 

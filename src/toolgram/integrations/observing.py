@@ -165,3 +165,14 @@ def recorder() -> Recorder | None:
     except OSError as error:
         logger.warning("toolgram: %s: %s cannot be written: %s", RECORD_VARIABLE, asked, error)
         return None
+
+
+@lru_cache(maxsize=64)
+def warn_once(text: str) -> None:
+    """Log a warning, once."""
+    logger.warning("toolgram: %s", text)
+
+
+def warn_no_constraint(why: str) -> None:
+    """Log a warning, once for each reason, that tool calls are not enforced."""
+    warn_once(f"calls are parsed but not enforced, because there is no constraint: {why}")

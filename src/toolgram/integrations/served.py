@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import ref
@@ -23,6 +22,14 @@ from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallEnd
 from toolgram.formats import Format, get_format
 from toolgram.integrations import observing as observe
 from toolgram.integrations.observing import logger
+from toolgram.integrations.reasoning_markers import (
+    around_a_thought,
+    crossing,
+    is_content,
+    is_reasoning,
+    only_about_reasoning,
+    opens_and_closes,
+)
 from toolgram.message import MessageBuilder
 from toolgram.runtime.parser import Parser
 from toolgram.spec import TEXT
@@ -66,17 +73,17 @@ class Served:
             if text in self.tokens and not self._leaves_out(self.tokens[text])
         }
         self.by_id = {number: text for text, number in self.special_tokens.items()}
-        self.reasoning_states = frozenset(state.name for state in states if _is_reasoning(state))
-        starts_of = _crossing(states, inwards=True) & literals.keys()
-        ends_of = _crossing(states, inwards=False) & literals.keys()
+        self.reasoning_states = frozenset(state.name for state in states if is_reasoning(state))
+        starts_of = crossing(states, inwards=True) & literals.keys()
+        ends_of = crossing(states, inwards=False) & literals.keys()
         starts, ends = {literals[trigger] for trigger in starts_of}, {literals[trigger] for trigger in ends_of}
         # A marker of reasoning and of nothing else, such as <think>; harmony's <|message|> is none.
         initial = program.initial if program else None
-        only = {literals[trigger] for trigger in literals if _only_about_reasoning(trigger, states, initial)}
+        only = {literals[trigger] for trigger in literals if only_about_reasoning(trigger, states, initial)}
         self.start_texts, self.end_texts = frozenset(starts & only), frozenset(ends & only)
         self.marks = self.start_texts | self.end_texts
         # One marker on both sides of a thought. It ends reasoning only where it is told which of the two it is.
-        self.both_ways = frozenset(literals[each] for each in starts_of & ends_of if _opens_and_closes(each, states))
+        self.both_ways = frozenset(literals[each] for each in starts_of & ends_of if opens_and_closes(each, states))
         self.both_ways_ids = frozenset(self.tokens[text] for text in self.both_ways if text in self.tokens)
         self.start_ids = frozenset(self.tokens[text] for text in starts if text in self.tokens)
         self.end_ids = frozenset(self.tokens[text] for text in ends if text in self.tokens)
@@ -174,12 +181,16 @@ class Served:
         if known is not None:
             return known
         state = self._state_behind(prefix)
-        in_answer = _is_content(state) and not any(_is_reasoning(move.dest) for move in state.row.values())
+        in_answer = is_content(state) and not any(is_reasoning(move.dest) for move in state.row.values())
         closed = in_answer or self.has_thought(prefix)
-        found = "open" if _is_reasoning(state) else "closed" if closed else ""
+        found = "open" if is_reasoning(state) else "closed" if closed else ""
         if len(self._behind) < _MOST_PREFIXES and len(prefix) <= _LONGEST_PREFIX:
             self._behind[prefix] = found
         return found
+
+    def around_a_thought(self) -> tuple[str, str]:
+        """What opens a thought and what closes it, for a server that counts its tokens; "" where it is not known."""
+        return around_a_thought(self.fmt, self.start_texts, self.end_texts) if self.fmt else ("", "")
 
     def has_thought(self, prefix: str) -> bool:
         """Whether a prefix has the end of a thought in it."""
@@ -565,55 +576,3 @@ def _generation_prompts(fmt: Format | None) -> list[tuple[str, str]]:
         return []
     seen = {(prompt.text, prompt.opened) for prompt in analysis.prompts.values() if prompt.text.strip()}
     return sorted(seen, key=lambda pair: -len(pair[0]))
-
-
-# --- what a machine says about reasoning ----------------------------------------------------------------------------
-
-
-def _is_reasoning(state: StateProgram) -> bool:
-    return state.meaning == "reasoning"
-
-
-def _is_content(state: StateProgram) -> bool:
-    return state.meaning == "content"
-
-
-def _crossing(states: list[StateProgram], inwards: bool) -> set[str]:
-    """The triggers on which a machine goes into reasoning, or out of it."""
-    return {
-        trigger
-        for state in states
-        for trigger, move in state.row.items()
-        if _is_reasoning(state) != inwards and _is_reasoning(move.dest) == inwards
-    }
-
-
-def _only_about_reasoning(trigger: str, states: list[StateProgram], initial: StateProgram | None) -> bool:
-    """Whether a marker does nothing but open reasoning, from where an output begins, or close it.
-
-    Outside reasoning a closing marker may be dropped, and inside reasoning an opening one: both change nothing.
-    """
-    rows = [(state, state.row[trigger]) for state in states if trigger in state.row]
-    opens = all(_is_reasoning(move.dest) for _, move in rows)
-    begins = initial is not None and trigger in initial.row
-    inside = [move.dest for state, move in rows if _is_reasoning(state)]
-    closes = bool(inside) and all(dest.is_text and not _is_reasoning(dest) for dest in inside)
-    dropped = all(state.is_text and _is_content(move.dest) for state, move in rows if not _is_reasoning(state))
-    return bool(rows) and ((opens and begins) or (closes and dropped))
-
-
-def _opens_and_closes(trigger: str, states: list[StateProgram]) -> bool:
-    """Whether a marker that opens reasoning also closes it, and does nothing else."""
-    rows = [(_is_reasoning(state), state.row[trigger].dest) for state in states if trigger in state.row]
-    return all(dest.is_text and _is_reasoning(dest) != inside for inside, dest in rows)
-
-
-@lru_cache(maxsize=64)
-def warn_once(text: str) -> None:
-    """Log a warning, once."""
-    logger.warning("toolgram: %s", text)
-
-
-def warn_no_constraint(why: str) -> None:
-    """Log a warning, once for each reason, that tool calls are not enforced."""
-    warn_once(f"calls are parsed but not enforced, because there is no constraint: {why}")

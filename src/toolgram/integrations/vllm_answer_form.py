@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolgram.integrations.served import Served, Session, warn_once
+from toolgram.integrations.observing import warn_once
+from toolgram.integrations.served import Served, Session
 from toolgram.integrations.vllm_surface import check_constraint
 from toolgram.integrations.vllm_tags import hold_from_the_first_token, may_think, tag_text, where_the_grammar_begins
 

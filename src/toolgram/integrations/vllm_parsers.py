@@ -263,12 +263,12 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
     @property
     def reasoning_start_str(self) -> str | None:
         """The marker that opens reasoning, for thinking budgets."""
-        return min(self.served.start_texts, default=None)
+        return self.served.around_a_thought()[0] or None
 
     @property
     def reasoning_end_str(self) -> str | None:
         """The marker that closes it."""
-        return min(self.served.end_texts, default=None)
+        return self.served.around_a_thought()[1] or None
 
     # --- a whole answer
 

@@ -15,7 +15,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolgram.integrations.served import Served, Session, warn_no_constraint
+from toolgram.integrations.observing import warn_no_constraint
+from toolgram.integrations.served import Served, Session
 
 FORCED_VARIABLE = "TOOLGRAM_FORCED_CALLS"
 FORCED_FIELD = "toolgram_forced_calls"

@@ -1,0 +1,91 @@
+"""What a format's machine and examples say about the markers of reasoning.
+
+Strategy: a trigger of the machine tells by its transitions whether it opens reasoning, closes it, or does something
+else as well. Where channels share their markers no single one of them opens a thought; the examples show what stands
+before one and behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from toolgram.compile import StateProgram
+from toolgram.events import Dropped, Reasoning
+from toolgram.export.observed_paths import canonical_outputs
+from toolgram.formats import Format
+
+
+def is_reasoning(state: StateProgram) -> bool:
+    """Whether text in a state is a thought."""
+    return state.meaning == "reasoning"
+
+
+def is_content(state: StateProgram) -> bool:
+    """Whether text in a state is content."""
+    return state.meaning == "content"
+
+
+def crossing(states: list[StateProgram], inwards: bool) -> set[str]:
+    """The triggers on which a machine goes into reasoning, or out of it."""
+    return {
+        trigger
+        for state in states
+        for trigger, move in state.row.items()
+        if is_reasoning(state) != inwards and is_reasoning(move.dest) == inwards
+    }
+
+
+def only_about_reasoning(trigger: str, states: list[StateProgram], initial: StateProgram | None) -> bool:
+    """Whether a marker does nothing but open reasoning, from where an output begins, or close it.
+
+    Outside reasoning a closing marker may be dropped, and inside reasoning an opening one: both change nothing.
+    """
+    rows = [(state, state.row[trigger]) for state in states if trigger in state.row]
+    opens = all(is_reasoning(move.dest) for _, move in rows)
+    begins = initial is not None and trigger in initial.row
+    inside = [move.dest for state, move in rows if is_reasoning(state)]
+    closes = bool(inside) and all(dest.is_text and not is_reasoning(dest) for dest in inside)
+    dropped = all(state.is_text and is_content(move.dest) for state, move in rows if not is_reasoning(state))
+    return bool(rows) and ((opens and begins) or (closes and dropped))
+
+
+def opens_and_closes(trigger: str, states: list[StateProgram]) -> bool:
+    """Whether a marker that opens reasoning also closes it, and does nothing else."""
+    rows = [(is_reasoning(state), state.row[trigger].dest) for state in states if trigger in state.row]
+    return all(dest.is_text and is_reasoning(dest) != inside for inside, dest in rows)
+
+
+def around_a_thought(fmt: Format, starts: Collection[str], ends: Collection[str]) -> tuple[str, str]:
+    """What opens a thought and what closes it, as the first example with one has it: one of the markers `starts` and
+    one of `ends`, which do nothing else, or all that stands there. Without examples any of those; "" for nothing."""
+    opening, closing = _shown_around_a_thought(fmt)
+    return (
+        _marker_in(opening, starts) or opening.strip() or min(starts, default=""),
+        _marker_in(closing, ends) or closing.strip() or min(ends, default=""),
+    )
+
+
+def _marker_in(text: str, markers: Collection[str]) -> str:
+    """The marker that a text has in it; a blank before a word belongs to it, as tokens begin with one."""
+    for marker in sorted(markers):
+        before, found, _ = text.partition(marker)
+        if found:
+            return before[len(before.rstrip()) :] + marker if marker[:1].isalnum() else marker
+    return ""
+
+
+def _shown_around_a_thought(fmt: Format) -> tuple[str, str]:
+    """The text before the first thought of an example, and the one behind it up to the end of a marker."""
+    for prefix, output, tools in canonical_outputs(fmt):
+        parser = fmt.parser(tools, "", keep_message=False)
+        opening, closing, inside = "", "", False
+        for event in (*parser.feed(prefix + output), *parser.close()):
+            if isinstance(event, Reasoning):
+                inside = True
+            elif not inside:
+                opening = opening + event.source if isinstance(event, Dropped) else ""
+            elif not closing.strip():
+                closing += event.source
+        if inside:
+            return opening, closing
+    return "", ""
