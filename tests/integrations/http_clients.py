@@ -36,6 +36,7 @@ class Ask:
     logprobs: bool = False
     usage: bool = False
     form: dict[str, Any] | None = None  # the JSON schema of the answer
+    begun: str = ""  # the beginning of the answer, which the model continues; in chat only
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -88,12 +89,17 @@ class Clients:
             fields["stream_options"] = {"include_usage": True}
         if ask.form:
             fields["response_format"] = {"type": "json_schema", "json_schema": {"name": "form", "schema": ask.form}}
+        messages: list[Any] = [{"role": "user", "content": ask.text}]
+        extra = {"chat_template_kwargs": ask.template, **ask.extra}
+        if ask.begun:
+            messages.append({"role": "assistant", "content": ask.begun})
+            extra |= {"continue_final_message": True, "add_generation_prompt": False}
         made: Any = await self.openai.chat.completions.create(
             model="model",
-            messages=[{"role": "user", "content": ask.text}],
+            messages=messages,
             max_completion_tokens=ask.limit or MOST,
             stream=ask.pace is not None,
-            extra_body={"chat_template_kwargs": ask.template, **ask.extra},
+            extra_body=extra,
             **fields,
         )
         if ask.pace is None:
