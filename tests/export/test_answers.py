@@ -87,6 +87,20 @@ def test_what_binds_an_answer_is_one_thing_and_one_that_the_target_has() -> None
         fmt.export("structural_tag", json_schema=SCHEMA, answer_format=number)
 
 
+@pytest.mark.parametrize("depth", [0, 100_000])
+def test_a_format_that_is_none_is_one_clear_error(depth: int) -> None:
+    deep: Any = {1}  # no JSON
+    for _ in range(depth):
+        deep = [deep]
+    fmt = toolgram.get_format("hermes")
+    for wrong in (deep, {"pattern": "a"}, {"type": "json_schema", "json_schema": deep}):
+        with pytest.raises(toolgram.ToolgramError, match="answer_format"):
+            fmt.export("structural_tag", answer_format=wrong)
+    for wrong in ({"type": deep}, {"function": {"name": deep}}, {"type": "allowed_tools", "tools": deep}):
+        with pytest.raises(toolgram.ToolgramError, match="tool_choice"):
+            fmt.export("structural_tag", TOOLS, wrong)
+
+
 @pytest.mark.parametrize("choice", ["auto", "required"])
 @pytest.mark.parametrize("effort", ["think", "think_fast", "think_faster"])
 def test_a_thought_may_end_as_the_prompt_began_it(effort: str, choice: str) -> None:

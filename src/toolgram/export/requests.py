@@ -7,6 +7,7 @@ not known is an error that says what was found.
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -94,11 +95,22 @@ def _answer(
     if schema is not None and engine_format is not None:
         raise ToolgramError("json_schema and answer_format both bind the text of the answer; give one of them")
     if engine_format is not None:
-        return EngineFormat(json.dumps(engine_format, ensure_ascii=False))
+        return _engine_format(engine_format)
     if schema is None:
         return None
     normal = answer_schema(schema, note, open_objects)
     return Json(schema_text(normal, normal.get("$defs", {})))
+
+
+def _engine_format(given: Mapping[str, Any]) -> EngineFormat:
+    """A format of structural tags, as it was given."""
+    kind = given.get("type") if isinstance(given, dict) else None
+    if not isinstance(kind, str):
+        raise ToolgramError(f"answer_format is a dict with a type, such as regex; got {reprlib.repr(given)}")
+    try:
+        return EngineFormat(json.dumps(dict(given), ensure_ascii=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolgramError(f"answer_format cannot be written as JSON: {type(error).__name__} {error}") from None
 
 
 def _chosen(choice: ToolChoice) -> tuple[str, list[str] | None]:
@@ -117,7 +129,7 @@ def _chosen(choice: ToolChoice) -> tuple[str, list[str] | None]:
         tools = inner.get("tools") if isinstance(inner, Mapping) else None
         mode = inner.get("mode", "auto") if isinstance(inner, Mapping) else None
         if mode not in ("auto", "required") or not isinstance(tools, list | tuple):
-            raise ToolgramError(f"tool_choice allows no tools that can be read: {str(dict(choice))[:200]}")
+            raise ToolgramError(f"tool_choice allows no tools that can be read: {reprlib.repr(dict(choice))}")
         return mode, [_name(each) for each in tools]
     if isinstance(kind, str) and kind in _WORDS and "name" not in choice:
         return _WORDS[kind], None
@@ -131,5 +143,5 @@ def _name(choice: Any) -> str:
     function = choice.get("function", choice) if isinstance(choice, Mapping) else None
     name = function.get("name") if isinstance(function, Mapping) else None
     if not isinstance(name, str):
-        raise ToolgramError(f"tool_choice names no function: {str(choice)[:200]}; it is {_KNOWN}")
+        raise ToolgramError(f"tool_choice names no function: {reprlib.repr(choice)}; it is {_KNOWN}")
     return name

@@ -8,6 +8,7 @@ looked at. Those that would change what an answer means, and that are not suppor
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -172,7 +173,9 @@ def text_of(content: Any, where: str, types: Sequence[str] = ("text",)) -> str:
             raise Refusal(f"{where}[{at}] must be an object, not {kind_of(part)}", param=where)
         kind = part.get("type")
         if kind not in types:
-            raise unsupported(where, f"a part of the type {str(kind)[:40]!r} cannot be given to this model, only text")
+            raise unsupported(
+                where, f"a part of the type {reprlib.repr(kind)} cannot be given to this model, only text"
+            )
         text = part.get("text", part.get("refusal"))
         if not isinstance(text, str):
             raise Refusal(f"{where}[{at}].text must be text, not {kind_of(text)}", param=where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -131,4 +132,4 @@ def _block(made: list[dict[str, Any]], turn: dict[str, Any], block: Mapping[str,
     elif kind == "redacted_thinking" and role == "assistant":
         return  # what is in it only its author can read
     else:
-        raise unsupported("messages", f"a block of the type {str(kind)[:40]!r} cannot be given to this model")
+        raise unsupported("messages", f"a block of the type {reprlib.repr(kind)} cannot be given to this model")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -111,7 +112,7 @@ def _add(made: list[dict[str, Any]], item: Mapping[str, Any], where: str) -> Non
         if thought:
             _turn(made)["reasoning_content"] = thought
     else:
-        raise unsupported("input", f"an item of the type {str(kind)[:40]!r} cannot be given to this model")
+        raise unsupported("input", f"an item of the type {reprlib.repr(kind)} cannot be given to this model")
 
 
 def _turn(made: list[dict[str, Any]]) -> dict[str, Any]:
