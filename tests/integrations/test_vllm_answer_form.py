@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +20,10 @@ from vllm.parser.abstract_parser import DelegatingParser
 from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import Server
+from tests.integrations.writers import WRITERS, Turn
 from toolgram.integrations.vllm_answer_form import AS_VLLM, FORM_VARIABLE
 
+TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 FORMS: dict[str, tuple[dict[str, Any], str, str]] = {
     "json_schema": (
@@ -34,6 +37,7 @@ FORMS: dict[str, tuple[dict[str, Any], str, str]] = {
     "regex": ({"structured_outputs": {"regex": "[0-9]+"}}, "12", "one"),
     "choice": ({"structured_outputs": {"choice": ["yes", "no"]}}, "no", "perhaps"),
     "grammar": ({"structured_outputs": {"grammar": 'root ::= "a" | "b"'}}, "b", "c"),
+    "Lark": ({"structured_outputs": {"grammar": 'start: "a" | "b"'}}, "b", "c"),
 }
 _TELLS_PROMPTS = hasattr(DelegatingParser, "set_prompt_token_ids")
 since_033 = pytest.mark.skipif(not _TELLS_PROMPTS, reason="before 0.33 vLLM holds an answer to its form itself")
@@ -185,15 +189,101 @@ def test_a_server_may_leave_forms_to_vllm(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @since_033
-@pytest.mark.parametrize(("tools", "reasoning"), [(None, "toolgram_hermes"), ("toolgram_hermes", None)])
-def test_one_parser_alone_holds_an_answer_to_its_form(tools: str | None, reasoning: str | None) -> None:
-    server = Server(Pieces(["<|im_start|>"], MARKERS), tools, reasoning)
-    ids = server.tokenizer.encode("<|im_start|>assistant\n")
+def test_a_reasoning_parser_alone_holds_an_answer_to_its_form() -> None:
+    server = Server(Pieces(["<|im_start|>"], MARKERS), None, "toolgram_hermes")
     asked, good, _ = FORMS["json_schema"]
-    request = server.adjusted(server.request(TOOLS if tools else None, **asked), ids)
-    takes = accepted(request)
+    takes = accepted(server.adjusted(server.request(None, **asked), server.tokenizer.encode("<|im_start|>assistant\n")))
     assert takes(f"<think>\nHm.\n</think>\n\n{good}")
     assert takes(good)
+
+
+@since_033
+def test_without_a_parser_of_reasoning_an_answer_of_some_form_has_no_thought() -> None:
+    """It would be content, and no JSON."""
+    server = Server(Pieces(["<|im_start|>"], MARKERS), "toolgram_hermes", None)
+    asked, good, _ = FORMS["json_schema"]
+    for prompt in (UNTOLD, CLOSED):
+        ids = server.tokenizer.encode(f"<|im_start|>assistant\n{prompt}")
+        takes = accepted(server.adjusted(server.request(TOOLS, **asked), ids))
+        assert takes(good)
+        assert takes(WEATHER)
+        assert not takes(f"<think>\nHm.\n</think>\n\n{good}")
+    opened = server.adjusted(
+        server.request(TOOLS, **asked), server.tokenizer.encode("<|im_start|>assistant\n<think>\n")
+    )
+    assert opened.extract_structured_outputs().json == SCHEMA
+
+
+THOUGHT = "<think>\nHm.\n</think>\n\n"
+PROMPTS = {  # behind which no example of the format has a thought; markers, a thought, what is around content
+    "deepseek_v3": ("<｜Assistant｜>", ["<｜Assistant｜>", "<think>", "</think>"], THOUGHT, "", ""),
+    "minicpm5": ("<|im_start|>assistant\n", ["<|im_start|>", "<think>", "</think>"], THOUGHT, "", ""),
+    "solar_open": (
+        "<|im_end|><|begin|>assistant",
+        ["<|im_end|>", "<|begin|>", "<|end|>", "<|think|>", "<|content|>"],
+        "<|think|>Hm.<|end|><|begin|>assistant",
+        "<|content|>",
+        "<|end|>",
+    ),
+}
+
+
+@since_033
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_model_may_think_where_no_example_does(name: str) -> None:
+    prompt, markers, thought, before, behind = PROMPTS[name]
+    server = Server(Pieces([], markers), f"toolgram_{name}", f"toolgram_{name}")
+    ids = server.tokenizer.encode(prompt)
+    asked, good, bad = FORMS["json_schema"]
+    takes = accepted(server.adjusted(server.request(None, **asked), ids))
+    for text in ("", thought):
+        assert takes(f"{text}{before}{good}{behind}")
+        assert not takes(f"{text}{before}{bad}{behind}")
+    forced = server.adjusted(server.request(TOOLS, tool_choice="required"), ids)
+    call = WRITERS[name](Turn("", calls=(("get_weather", {"city": "Paris"}),)))
+    call = call.removeprefix("<|begin|>assistant").removesuffix("<|calls|>")
+    assert accepted(forced)(call)
+    assert accepted(forced)(thought + call)
+    assert not accepted(forced)(f"{thought}{before}No.{behind}")
+
+
+@since_033
+def test_a_thought_that_goes_on_is_not_one_that_has_ended() -> None:
+    """A prompt with two thoughts, of which the second is open; and the two sides of a thought spelled alike."""
+    server = Server(Pieces(["<|im_start|>"], ["<think>"]), "toolgram_deepseek_r1", "toolgram_deepseek_r1")
+    asked, good, _ = FORMS["json_schema"]
+    ids = server.tokenizer.encode("<|im_start|><think>a</think>\n<think>b")
+    takes = accepted(server.adjusted(server.request(None, **asked), ids))
+    assert takes(f"c</think>\n\n{good}")
+    assert not takes(good)
+    text = (TEMPLATES / "equal_delimiters.jinja").read_text(encoding="utf-8")
+    mark = ":::think:::"
+    server = Server(Pieces([], [mark], chat_template=text, eos_token="</s>"), "toolgram", "toolgram")
+    request = server.adjusted(server.request(None, **asked), server.tokenizer.encode(f"</s>{mark}"))
+    assert request._grammar_from_parser
+    assert accepted(request)(f"Hm.{mark}{good}")
+    assert not accepted(request)(f"Hm.{mark}One.")
+
+
+@since_033
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_of_allowed_tools_only_these_may_be_called_in_place_of_an_answer(mode: str) -> None:
+    from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
+
+    server = Server(Pieces(["<|im_start|>"], MARKERS), "toolgram_hermes", "toolgram_hermes")
+    declared = [{"type": "function", "strict": False, **tool["function"]} for tool in TOOLS]
+    allowed = {"type": "allowed_tools", "mode": mode, "tools": [{"type": "function", "name": "get_weather"}]}
+    form = {"format": {"type": "json_schema", "name": "f", "schema": SCHEMA}}
+    request = ResponsesRequest(model="model", input="Go.", text=form, tools=declared, tool_choice=allowed)
+    request = server.adjusted(request, server.tokenizer.encode("<|im_start|>assistant\n"))
+    tag = request.extract_structured_outputs().structural_tag
+    if mode == "required":
+        assert tag is None, "vLLM holds no allowed tools to anything"
+        return
+    takes = tag_accepts(tag)
+    assert takes('{"a": 1}')
+    assert takes(WEATHER)
+    assert not takes('<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>')
 
 
 @since_033

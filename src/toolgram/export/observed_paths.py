@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ class Edge:
 class ObservedPaths:
     """What canonical outputs show: `edges` by source, and `texts`, the states in which free text occurred.
 
-    `closes_content` are the triggers behind content that lead to content and open nothing: of the markers at its end.
+    `closes_content` are the triggers behind content with which an output ends, but for the marker of its turn's end.
     `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
     `pairs` are triggers that follow each other. `outputs` has, for each output, the state in which it begins and its
     transitions in order. `owed` has the triggers of the closing markers that each call has behind it, by the state;
@@ -228,8 +228,8 @@ class _Reader:
             meaning = self.spec.states[step.source].meaning
             if meaning in ("content", "reasoning") and lead.strip():
                 self.paths.texts |= {step.source, *self.left}
-                opens = step.trigger in self.paths.opens
-                if meaning == self.spec.states[step.dest].meaning == "content" and not opens:
+                last = steps[number + 1 :][:1]
+                if meaning == self.spec.states[step.dest].meaning == "content" and self._ends(last):
                     self.paths.closes_content.add(step.trigger)
                 lead = ""
             elif meaning == "value" and step.trigger != END:
@@ -253,6 +253,10 @@ class _Reader:
             text = "" if inside or meaning == "arguments" or step.trigger == "value_end" else self.output[begin:end]
             actions = self.actions.get((step.source, step.trigger), ())
             yield Edge(step.source, step.trigger, step.dest, actions, lead, text)
+
+    def _ends(self, steps: Sequence[_Seen]) -> bool:
+        """Whether the first of these steps ends an output, or its turn."""
+        return not steps or steps[0].trigger == END or steps[0].trigger in (self.spec.stop or ())
 
     def _blank(self, trigger: str) -> bool:
         shape = self.spec.terminals.get(trigger)

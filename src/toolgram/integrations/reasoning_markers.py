@@ -8,9 +8,13 @@ before one and behind it.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 
 from toolgram.compile import StateProgram
+from toolgram.errors import ToolgramError
 from toolgram.events import Dropped, Reasoning
+from toolgram.export import export_request, expression
+from toolgram.export.expressions import may_begin
 from toolgram.export.observed_paths import canonical_outputs
 from toolgram.formats import Format
 
@@ -63,6 +67,18 @@ def around_a_thought(fmt: Format, starts: Collection[str], ends: Collection[str]
         _marker_in(opening, starts) or opening.strip() or min(starts, default=""),
         _marker_in(closing, ends) or closing.strip() or min(ends, default=""),
     )
+
+
+@lru_cache(maxsize=64)
+def exports_write_a_thought(fmt: Format, prefix: str, opening: str) -> bool:
+    """Whether an export behind a prefix may begin with a thought: whether the examples show one there."""
+    try:
+        root, _ = expression(fmt, export_request(tool_choice="none"), prefix, str)
+    except ToolgramError:
+        return False
+    shown, _ = _shown_around_a_thought(fmt)  # with blanks, and with what prompts have written
+    first = max((text for text in fmt.program.literals.values() if shown.startswith(text)), key=len, default=opening)
+    return any(may_begin(root, text) for text in (opening, shown, first) if text)
 
 
 def _marker_in(text: str, markers: Collection[str]) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from toolgram.integrations.observing import warn_once
 from toolgram.integrations.served import Served, Session
-from toolgram.integrations.vllm_surface import check_constraint
+from toolgram.integrations.vllm_surface import as_ebnf, check_constraint
 from toolgram.integrations.vllm_tags import hold_from_the_first_token, may_think, tag_text, where_the_grammar_begins
 
 FORM_VARIABLE = "TOOLGRAM_ANSWER_FORM"
@@ -35,6 +35,8 @@ def answer_tag(served: Served, partner: Any, session: Session, request: Any, too
     form = _format_of(asked)
     if served.fmt is None or form is None or os.environ.get(FORM_VARIABLE) == AS_VLLM:
         return None
+    if partner is None and served.reasoning_behind(session.prefix or "") == "open":
+        return None  # no parser reads the thought that the prompt has begun, so there is to be none
     try:
         check_constraint(replace(asked))
     except Exception:  # another engine of vLLM's takes it, or vLLM tells the client
@@ -83,7 +85,8 @@ def _format_of(asked: Any) -> dict[str, Any] | None:
     if asked.choice:
         return {"type": "or", "elements": [{"type": "const_string", "value": each} for each in asked.choice]}
     if asked.grammar is not None:
-        return {"type": "grammar", "grammar": asked.grammar}
+        grammar = as_ebnf(asked.grammar)
+        return {"type": "grammar", "grammar": grammar} if grammar else None
     return None  # a structural tag says itself what stands around what
 
 

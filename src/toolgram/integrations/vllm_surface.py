@@ -64,6 +64,16 @@ def check_constraint(asked: Any) -> None:
     find("validate_xgrammar_grammar", "vllm.v1.structured_output.backend_xgrammar")(sampling(structured_outputs=asked))
 
 
+def as_ebnf(grammar: str) -> str:
+    """A grammar as xgrammar's rules, from Lark where vLLM takes it for that; "" where xgrammar does not read it."""
+    try:
+        if not find("grammar_is_likely_lark", "vllm.v1.structured_output.utils")(grammar):
+            return grammar
+        return str(import_module("xgrammar").Grammar.from_lark(grammar))
+    except Exception:  # vLLM tells the client
+        return ""
+
+
 # --- delta messages ---------------------------------------------------------------------------------------------------
 
 

@@ -11,11 +11,15 @@ or named, begins at once: text before it would let a model go on for ever. With 
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from toolgram.integrations.observing import warn_no_constraint
+from toolgram.integrations.reasoning_markers import exports_write_a_thought
 from toolgram.integrations.served import Served, Session
 
 FORCED_VARIABLE = "TOOLGRAM_FORCED_CALLS"
@@ -57,11 +61,53 @@ def tag_text(
     # A token that a tokenizer calls special matches no text in xgrammar: it is named by its id.
     tokens = {mark: number for mark, number in served.special_tokens.items() if mark in served.special_texts}
     choice = choice_of(request) if tools or is_forced(request) else "none"
-    made = served.fmt.export(
-        "structural_tag", tools, choice, parallel, reasoning, None, prefix, tokens, text_before_calls=text,
+    export = partial(
+        served.fmt.export, "structural_tag", tools, choice, parallel, special_tokens=tokens, text_before_calls=text,
         answer_format=form,
     )  # fmt: skip
-    return made.text
+    whole: str = export(reasoning=reasoning, prefix=prefix).text
+    begun = prefix or ""
+    opening, closing = served.around_a_thought()
+    ended = f"{begun}{opening}{closing}"
+    if reasoning is not None or not _is_missing(served, begun, opening, ended):
+        return whole
+    thought = [*_marker(opening, tokens), _thought(served, opening, closing, tokens), *_marker(closing, tokens)]
+    behind = json.loads(export(reasoning=False, prefix=ended).text)["format"]
+    either = {
+        "type": "or",
+        "elements": [json.loads(whole)["format"], {"type": "sequence", "elements": [*thought, behind]}],
+    }
+    return json.dumps({"type": "structural_tag", "format": either}, ensure_ascii=False)
+
+
+def _is_missing(served: Served, prefix: str, opening: str, ended: str) -> bool:
+    """Whether a model may think behind a prefix, and no example does: all that have a thought show it behind a prompt
+    that has begun it."""
+    fmt = served.fmt
+    if fmt is None or not opening or served.reasoning_behind(prefix) == "open":
+        return False
+    reads = served.reasoning_behind(prefix + opening) == "open" != served.reasoning_behind(ended)
+    shown = any(fmt.spec.states[state].meaning == "reasoning" for state in fmt.observed_paths.texts)
+    return reads and shown and not exports_write_a_thought(fmt, prefix, opening)
+
+
+def _thought(served: Served, opening: str, closing: str, tokens: Mapping[str, int]) -> dict[str, Any]:
+    """Any text without the markers of the format."""
+    assert served.fmt is not None
+    markers = {opening.strip(), closing.strip(), *served.fmt.program.special.values()} - tokens.keys()
+    return {"type": "any_text", "excludes": sorted(markers - {""})}
+
+
+def _marker(text: str, tokens: Mapping[str, int]) -> list[dict[str, Any]]:
+    """A marker as formats of a tag: special tokens by their ids, and the rest as text."""
+    if not tokens:
+        return [{"type": "const_string", "value": text}]
+    parts = re.split(f"({'|'.join(map(re.escape, tokens))})", text)
+    return [
+        {"type": "token", "token": tokens[each]} if each in tokens else {"type": "const_string", "value": each}
+        for each in parts
+        if each
+    ]
 
 
 def where_the_grammar_begins(
@@ -76,7 +122,9 @@ def where_the_grammar_begins(
         if all_of_it or is_forced(request):
             waits = waits and served.tells_its_end and partner.prompt_opens_reasoning
     if not waits:
-        return {"prefix": session.prefix, "reasoning": False if served.has_thought(session.prefix or "") else None}
+        unread = all_of_it and partner is None  # a thought would be content
+        ended = served.has_thought(session.prefix or "") and served.reasoning_behind(session.prefix or "") == "closed"
+        return {"prefix": session.prefix, "reasoning": False if unread or ended else None}
     return {"prefix": served.behind_thought(session.prefix or ""), "reasoning": False}
 
 
@@ -91,13 +139,16 @@ def choice_of(request: Any) -> Any:
     choice = getattr(request, "tool_choice", "auto")
     if choice is None or isinstance(choice, str):
         return choice or "auto"
+    if getattr(choice, "type", None) == "allowed_tools":
+        return choice.model_dump()
     function = getattr(choice, "function", choice)
     return {"type": "function", "function": {"name": getattr(function, "name", "")}}
 
 
 def is_forced(request: Any) -> bool:
     """Whether a call is asked for."""
-    return choice_of(request) not in ("auto", "none")
+    choice = choice_of(request)
+    return choice not in ("auto", "none") and (choice.get("mode") if isinstance(choice, dict) else "") != "auto"
 
 
 def may_have_text_before(request: Any) -> bool:
