@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import ref
@@ -188,6 +189,7 @@ class Served:
             self._behind[prefix] = found
         return found
 
+    @cached_property
     def around_a_thought(self) -> tuple[str, str]:
         """What opens a thought and what closes it, for a server that counts its tokens; "" where it is not known."""
         return around_a_thought(self.fmt, self.start_texts, self.end_texts) if self.fmt else ("", "")

@@ -263,12 +263,12 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
     @property
     def reasoning_start_str(self) -> str | None:
         """The marker that opens reasoning, for thinking budgets."""
-        return self.served.around_a_thought()[0] or None
+        return self.served.around_a_thought[0] or None
 
     @property
     def reasoning_end_str(self) -> str | None:
         """The marker that closes it."""
-        return self.served.around_a_thought()[1] or None
+        return self.served.around_a_thought[1] or None
 
     # --- a whole answer
 

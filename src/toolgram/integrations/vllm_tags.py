@@ -66,10 +66,9 @@ def tag_text(
         answer_format=form,
     )  # fmt: skip
     whole: str = export(reasoning=reasoning, prefix=prefix).text
-    begun = prefix or ""
-    opening, closing = served.around_a_thought()
-    ended = f"{begun}{opening}{closing}"
-    if reasoning is not None or not _is_missing(served, begun, opening, ended):
+    opening, closing = served.around_a_thought
+    ended = f"{prefix}{opening}{closing}"
+    if reasoning is not None or prefix is None or not _is_missing(served, prefix, opening, ended):
         return whole
     thought = [*_marker(opening, tokens), _thought(served, opening, closing, tokens), *_marker(closing, tokens)]
     behind = json.loads(export(reasoning=False, prefix=ended).text)["format"]
