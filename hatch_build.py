@@ -1,6 +1,6 @@
 """Part of the build: files that are made from the source tree and go into the wheel.
 
-The shipped formats are read and checked here, and their specifications kept (see `toolgram.spec_cache`). An editable
+The shipped formats are read and checked here, and their specifications kept (see `toolgram.spec.cache`). An editable
 install gets them too; they are used until a format is edited.
 """
 
@@ -26,8 +26,8 @@ def keep_specs(root: Path) -> list[str]:
     """Read every format of the source tree; the files written, from the root."""
     sys.path.insert(0, str(root / "src"))
     from toolgram.formats import format_names
-    from toolgram.spec_cache import keep_spec
-    from toolgram.spec_files import read_spec
+    from toolgram.spec.cache import keep_spec
+    from toolgram.spec.files import read_spec
 
     grammars, machines = root / "grammars", root / "machines"
     kept = []

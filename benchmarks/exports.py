@@ -39,7 +39,7 @@ from tests.export.schema_pool import pool
 from tests.export.writing import random_output
 from tests.page_parts import part, write_part
 from toolgram.export import export_request, expression
-from toolgram.spec import Literal
+from toolgram.spec.data import Literal
 
 BUILT_IN = {
     "cohere_command4": "cohere",

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import toolgram
-from toolgram.composition import compose, fragment_loader, fragment_names
 from toolgram.errors import FormatError
-from toolgram.machine_checks import check_machine
-from toolgram.machine_file import MachineFile, load_machine
-from toolgram.machine_text import machine_text
+from toolgram.spec.composition import compose, fragment_loader, fragment_names
+from toolgram.spec.machine_checks import check_machine
+from toolgram.spec.machine_file import MachineFile, load_machine
+from toolgram.spec.machine_text import machine_text
 
 HOME = Path(__file__).resolve().parents[1] / "machines"
 

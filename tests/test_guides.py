@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import toolgram
 from toolgram.cli.app import app
-from toolgram.page_tables import refreshed
+from toolgram.pages.tables import refreshed
 
 ROOT = Path(__file__).parent.parent
 GUIDES = [f"docs/guides/{place.name}" for place in sorted((ROOT / "docs/guides").glob("*.md"))]

@@ -7,8 +7,8 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolgram.expressions import End, firsts_of, may_begin, over_text, over_value
-from toolgram.look_ahead import partial_pattern
+from toolgram.program.expressions import End, firsts_of, may_begin, over_text, over_value
+from toolgram.program.look_ahead import partial_pattern
 
 LITERALS = st.lists(st.text("ab<|", min_size=1, max_size=40), min_size=1, max_size=8)
 

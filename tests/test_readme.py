@@ -11,7 +11,7 @@ import pytest
 import toolgram
 from tests.scoreboard import one_output
 from tests.scoreboard.__main__ import ask
-from toolgram.page_tables import refreshed
+from toolgram.pages.tables import refreshed
 
 
 @pytest.fixture(scope="module")

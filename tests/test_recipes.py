@@ -286,7 +286,7 @@ def test_an_island(house: Path) -> None:
             "src/toolgram/islands/__init__.py": [
                 ('    "recovery": "error_recovery.ErrorRecovery",', '    "sql": "sql_values.SqlText",\n')
             ],
-            "src/toolgram/vocabulary.py": [
+            "src/toolgram/spec/vocabulary.py": [
                 (
                     "VALUE_TYPES: Mapping[str, ValueType] = {",
                     '    "sql": ValueType("The value is a text of SQL.", alone="sql", samples=("\'v\'", "\'\'")),\n',

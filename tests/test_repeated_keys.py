@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import toolgram
 from tests.streams import cut
-from toolgram.repeated_keys import KeyWatch, repeated_keys
+from toolgram.tools.repeated_keys import KeyWatch, repeated_keys
 
 KEYS = st.sampled_from(["a", "b", "c", 'q"', "back\\slash", "é", "{", ""])
 VALUES = st.recursive(

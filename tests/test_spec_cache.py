@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,12 +18,12 @@ from hypothesis import strategies as st
 
 import toolgram
 from tests.properties.selection import every_format
-from toolgram import spec_cache
 from toolgram.derive import deriving
-from toolgram.spec import Spec
-from toolgram.spec_cache import keep_spec, kept_spec
-from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
-from toolgram.spec_files import read_spec
+from toolgram.spec import cache as spec_cache
+from toolgram.spec.as_json import dump_spec, load_spec, sealed, unsealed
+from toolgram.spec.cache import keep_spec, kept_spec
+from toolgram.spec.data import Spec
+from toolgram.spec.files import read_spec
 
 ROOT = Path(__file__).parents[1]
 
@@ -76,7 +77,8 @@ def _printed(program: str, files: Path) -> str:
     keep_spec(_spec(files, "mistral_v11"))
     begin = f"""
 import sys
-from toolgram import formats, spec_cache
+from toolgram import formats
+from toolgram.spec import cache as spec_cache
 spec_cache._HOME = {str(files / "specs")!r}
 formats._home = lambda: {str(files)!r}
 import toolgram
@@ -101,7 +103,7 @@ print([name for name in ("lark", "yaml", "ijson", "transitions", "jinja2", "rich
 def test_a_fresh_process_that_does_not_parse_loads_no_parser(files: Path) -> None:
     """A format is a name and data until its first parser is made; the names of the package are there all the same."""
     program = """
-print([name for name in sorted(sys.modules) if name.startswith(("toolgram.runtime", "toolgram.compile"))])
+print([name for name in sorted(sys.modules) if name.startswith(("toolgram.runtime", "toolgram.program.compiling"))])
 assert toolgram.Parser is type(fmt.parser()) and "Message" in dir(toolgram)
 """
     assert _printed(program, files) == "[]"
@@ -168,9 +170,9 @@ def test_a_damaged_derived_format_is_derived_again(change: Callable[[str], str],
 
 def test_whatever_reads_a_specification_counts() -> None:
     """A module that reads or checks files and is not in the hash would leave old specifications in use."""
-    program = "import sys, toolgram.spec_files; print(*(n for n in sys.modules if n.startswith('toolgram.')))"
+    program = "import sys, toolgram.spec.files; print(*(n for n in sys.modules if n.startswith('toolgram.')))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded = {f"{name.rpartition('.')[2]}.py" for name in result.stdout.split()}
-    assert {name for name in loaded if name.startswith(("spec", "machine", "grammar", "call_flow", "faults"))} - {
-        "spec_cache.py"
-    } <= set(spec_cache._READERS)
+    loaded = {name.removeprefix("toolgram.") for name in result.stdout.split()}
+    read = {os.path.splitext(os.path.relpath(path, Path(toolgram.__file__).parent))[0] for path in spec_cache.readers()}
+    counted = {name for name in loaded if name.startswith("spec.")} | {"call_ids"}
+    assert counted <= {name.replace(os.sep, ".") for name in read}

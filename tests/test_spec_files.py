@@ -22,14 +22,15 @@ import yaml
 
 import toolgram
 from tests.work import at_most
-from toolgram import call_flow, errors
+from toolgram import errors
 from toolgram.errors import FormatError
-from toolgram.faults import faults
 from toolgram.formats import grammar_home
-from toolgram.spec_files import spec_from_texts
+from toolgram.spec import call_flow
+from toolgram.spec.faults import faults
+from toolgram.spec.files import spec_from_texts
 
-SOURCES = ("machine_file", "machine_checks", "grammar_file", "grammar_size", "spec_building", "faults", "call_flow")
-PACKAGE = Path(toolgram.__file__).parent
+SOURCES = ("machine_file", "machine_checks", "grammar_file", "grammar_size", "building", "faults", "call_flow")
+PACKAGE = Path(toolgram.__file__).parent / "spec"
 Machine = dict[str, Any]
 Texts = tuple[str, str]  # the grammar, the machine
 

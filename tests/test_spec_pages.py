@@ -13,8 +13,8 @@ import pytest
 import toolgram
 from tests.own_format import MARKER, write_own_format
 from tests.properties import selection
-from toolgram.page_tables import refreshed
-from toolgram.spec_pages import Finding, page, page_name, picture_name, stale_pages, write_pages
+from toolgram.pages.formats import Finding, page, page_name, picture_name, stale_pages, write_pages
+from toolgram.pages.tables import refreshed
 
 
 @dataclass

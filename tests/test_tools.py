@@ -19,8 +19,8 @@ from typing_extensions import TypedDict
 
 import toolgram
 from tests.work import at_most
-from toolgram.parameters import parameters_of, types_of
-from toolgram.tools import DeclaredTool, read_tools, tool_schemas
+from toolgram.tools.parameters import parameters_of, types_of
+from toolgram.tools.reading import DeclaredTool, read_tools, tool_schemas
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}
 CODER = (
@@ -477,7 +477,7 @@ def test_a_function_with_simple_annotations() -> None:
 
 
 def test_simple_annotations_need_no_pydantic(monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolgram.signatures import described
+    from toolgram.tools.signatures import described
 
     described.cache_clear()
     monkeypatch.setitem(sys.modules, "pydantic", None)

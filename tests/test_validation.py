@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 
 import toolgram
 from tests.work import at_most
-from toolgram import validation
 from toolgram.cli.app import app
-from toolgram.validation import CheckedCall
+from toolgram.tools import validation
+from toolgram.tools.validation import CheckedCall
 
 FMT = toolgram.get_format("hermes")
 

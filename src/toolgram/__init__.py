@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolgram.derive.sources import from_gguf, from_pretrained_files, from_tokenizer
     from toolgram.message import MalformedCall, Message, ToolCall
     from toolgram.runtime.parser import Parser
-    from toolgram.tools import tool_schemas
+    from toolgram.tools.reading import tool_schemas
 
 __version__ = "0.1.0"
 
@@ -44,7 +44,7 @@ _WITH_A_PARSER = {
     "Message": "toolgram.message",
     "Parser": "toolgram.runtime.parser",
     "ToolCall": "toolgram.message",
-    "tool_schemas": "toolgram.tools",
+    "tool_schemas": "toolgram.tools.reading",
 }
 _DERIVING = ("derive_format", "from_gguf", "from_pretrained_files", "from_tokenizer")  # which need jinja2
 

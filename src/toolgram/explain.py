@@ -15,13 +15,13 @@ from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from toolgram.anomalies import Anomaly
-from toolgram.compile import Move
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format, format_names, get_format
 from toolgram.message import Message, ToolCall
+from toolgram.program.state import Move
 from toolgram.runtime.parser import PROMPT
 from toolgram.runtime.stream import REJECTED, TraceStep
-from toolgram.spec import END
+from toolgram.spec.data import END
 
 Outcome: TypeAlias = Literal["committed", "rejected", "ended"]
 

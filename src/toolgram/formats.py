@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.errors import FormatError, ToolgramError
 from toolgram.late_imports import late_import
-from toolgram.spec import Spec, text_only, with_line_calls
-from toolgram.spec_cache import kept_spec
-from toolgram.spec_data import dump_spec, load_spec
+from toolgram.spec.as_json import dump_spec, load_spec
+from toolgram.spec.cache import kept_spec
+from toolgram.spec.data import Spec, text_only, with_line_calls
 
 if TYPE_CHECKING:
     from pathlib import Path  # its import takes as long as that of the parser
 
     from lark import Lark
 
-    from toolgram.compile import Program
+    from toolgram.check.reference import ReferenceMachine
     from toolgram.derive.report import DeriveReport
     from toolgram.diagrams import Kind, Level
     from toolgram.explain import Explanation
     from toolgram.export import Export
-    from toolgram.export.observed_paths import ObservedPaths
     from toolgram.message import Message
-    from toolgram.reference import ReferenceMachine
+    from toolgram.observing.paths import ObservedPaths
+    from toolgram.program.state import Program
     from toolgram.runtime.parser import Parser
     from toolgram.runtime.stream import Trace
 
@@ -142,14 +142,14 @@ class Format:
     @cached_property
     def program(self) -> Program:
         """The compiled form that parsers run."""
-        from toolgram.compile import compile_spec
+        from toolgram.program.compiling import compile_spec
 
         return compile_spec(self.spec)
 
     @cached_property
     def strict_program(self) -> Program:
         """The same without what repairs: the form that strict parsers run."""
-        from toolgram.compile import compile_spec
+        from toolgram.program.compiling import compile_spec
 
         return compile_spec(self.spec, strict=True)
 
@@ -158,7 +158,7 @@ class Format:
         program = self.strict_program if strict else self.program
         if not self.spec.line_calls or tools is None or strict:
             return tools, program
-        from toolgram.tools import read_tools
+        from toolgram.tools.reading import read_tools
 
         declared = read_tools(tools)
         return declared, self._program_for(declared.names) if declared.names else program
@@ -166,7 +166,7 @@ class Format:
     @cached_property
     def _program_for(self) -> Callable[[frozenset[str]], Program]:
         """The compiled form for a request that declares functions of these names, where that makes a difference."""
-        from toolgram.compile import compile_spec
+        from toolgram.program.compiling import compile_spec
 
         return lru_cache(maxsize=16)(lambda names: compile_spec(with_line_calls(self.spec, names)))
 
@@ -429,7 +429,7 @@ def _shipped(name: str) -> Format:
 
 def load_format(grammar: str | Path, machine: str | Path) -> Format:
     """A format from two files of your own. Raises FormatError, which says file, line and remedy."""
-    from toolgram.look_ahead import TooManyWays
+    from toolgram.program.look_ahead import TooManyWays
 
     fmt = _load(grammar, machine)
     try:
@@ -443,6 +443,6 @@ def load_format(grammar: str | Path, machine: str | Path) -> Format:
 def _load(grammar: str | Path, machine: str | Path) -> Format:
     from pathlib import Path
 
-    from toolgram.spec_files import read_spec
+    from toolgram.spec.files import read_spec
 
     return Format(read_spec(Path(grammar), Path(machine), (os.path.join(_home(), "grammars"),)))

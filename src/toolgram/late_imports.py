@@ -19,12 +19,12 @@ LATE_IMPORTS = {
     "diagram": "toolgram.diagrams:diagram",
     "explain": "toolgram.explain:explain",
     "export": "toolgram.export:export",
-    "observe_paths": "toolgram.export.observed_paths:observe_paths",
-    "reference_grammar": "toolgram.reference:reference_grammar",
-    "reference_machine": "toolgram.reference:ReferenceMachine",
-    "reference_parse": "toolgram.reference:reference_parse",
+    "observe_paths": "toolgram.observing.paths:observe_paths",
+    "reference_grammar": "toolgram.check.reference:reference_grammar",
+    "reference_machine": "toolgram.check.reference:ReferenceMachine",
+    "reference_parse": "toolgram.check.reference:reference_parse",
     "with_suffix_of": "toolgram.suffixes:with_suffix_of",
-    "validate": "toolgram.validation:validate",
+    "validate": "toolgram.tools.validation:validate",
 }
 
 

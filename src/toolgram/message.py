@@ -28,10 +28,10 @@ from toolgram.events import (
     ToolCallStart,
 )
 from toolgram.late_imports import late_import
-from toolgram.repeated_keys import KeyWatch, repeated_keys
+from toolgram.tools.repeated_keys import KeyWatch, repeated_keys
 
 if TYPE_CHECKING:
-    from toolgram.validation import CheckedCall
+    from toolgram.tools.validation import CheckedCall
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Message:
         """Every call against the JSON Schema of its tool: all faults, in words that can go back to the model.
 
         `tools` are in any known shape. Raises ToolgramError for an unknown one, and without jsonschema-rs (the extra
-        `validate`). See `toolgram.validation`.
+        `validate`). See `toolgram.tools.validation`.
         """
         checked: list[CheckedCall] = late_import("validate")(self, tools)
         return checked

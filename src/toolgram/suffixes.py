@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from toolgram.formats import Format, grammar_home
-from toolgram.spec import Literal
-from toolgram.spec_files import spec_from_texts
+from toolgram.spec.data import Literal
+from toolgram.spec.files import spec_from_texts
 
 _ANY = r"[A-Za-z0-9_-]{1,64}"
 _MOST_KEPT = 16  # formats with other suffixes

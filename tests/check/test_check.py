@@ -13,7 +13,7 @@ import toolgram
 from tests.properties.selection import ALL, every_format, seed
 from toolgram.check import Report, check_format, drivers, languages, sanity
 from toolgram.errors import FormatError
-from toolgram.spec import Literal, Spec, State, Transition
+from toolgram.spec.data import Literal, Spec, State, Transition
 
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE_CALL = ("start_call", "no_arguments", "end_call")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import toolgram
 from tests.properties.selection import formats_of
 from toolgram.cli.app import app
-from toolgram.machine_text import machine_text
+from toolgram.spec.machine_text import machine_text
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,8 +13,8 @@ from toolgram.derive.adapting import Behind, adapted, behind_of, named
 from toolgram.derive.keeping import as_data, from_data
 from toolgram.derive.report import DeriveReport
 from toolgram.formats import Format, grammar_home
-from toolgram.spec import Spec
-from toolgram.spec_files import spec_from_texts
+from toolgram.spec.data import Spec
+from toolgram.spec.files import spec_from_texts
 
 END = "<|my/end|>"
 BEHIND = Behind("X: ", "\n", " ", (END,))

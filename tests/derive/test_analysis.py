@@ -10,7 +10,6 @@ import pytest
 import toolgram
 from tests.derive.turns import EXACT, NOT_EXPRESSIBLE, SHARED, TEMPLATES, WRONG, outcomes
 from toolgram.derive import DiffAnalysisResult, NotExpressible, TemplateError, analyse, continuation
-from toolgram.derive.conversation import Call
 from toolgram.derive.result import (
     ArgumentsStyle,
     CallIdPosition,
@@ -19,6 +18,7 @@ from toolgram.derive.result import (
     ToolFormat,
     ValueEncoding,
 )
+from toolgram.observing.probes import Call
 
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 REAL = sorted((SHARED / "data" / "templates").glob("*.jinja"))

@@ -18,13 +18,13 @@ from toolgram.check import check_format
 from toolgram.derive import TemplateError
 from toolgram.derive.deriving import derive_format
 from toolgram.derive.result import ToolFormat
-from toolgram.derive.verification import TOOLS as DECLARED
 from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
-from toolgram.spec import Spec
-from toolgram.spec_data import dump_spec
-from toolgram.spec_files import spec_from_texts
-from toolgram.spec_pages import page
+from toolgram.observing.probes import TOOLS as DECLARED
+from toolgram.pages.formats import page
+from toolgram.spec.as_json import dump_spec
+from toolgram.spec.data import Spec
+from toolgram.spec.files import spec_from_texts
 
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 

@@ -10,7 +10,7 @@ import toolgram
 from tests.derive.test_deriving import NAMES
 from tests.derive.test_shapes import calls_of, derived, report_of
 from tests.deviations.test_missing_closing_markers import kinds, missed
-from toolgram.derive.verification import TOOLS as DECLARED
+from toolgram.observing.probes import TOOLS as DECLARED
 from toolgram.runtime.path_examples import examples
 
 REASONS = (None, "stop", "length")

@@ -9,8 +9,8 @@ import pytest
 import toolgram
 from tests.derive.test_shapes import calls_of, derived, report_of
 from toolgram.derive.recognising import markers_in_files, strange_markers, without_empties
-from toolgram.derive.verification import TOOLS
 from toolgram.formats import grammar_home
+from toolgram.observing.probes import TOOLS
 
 HEAD = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.content }}"
 VALUE = "{{ '\n' + v + '\n' if v is string and '\n' in v else v if v is string else v|tojson }}"

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolgram.derive.conversation import Call, Conversation
+from toolgram.derive.conversation import Conversation
 from toolgram.derive.rebuilding import NotExpressible, rebuild
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import DiffAnalysisResult, Report
+from toolgram.observing.probes import Call
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Derived and read, and exported; but vLLM is not told where their thoughts end.

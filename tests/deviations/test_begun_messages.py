@@ -9,7 +9,7 @@ import pytest
 
 import toolgram
 from tests.streams import CUT_SIZES, cut, run
-from toolgram.spec import END
+from toolgram.spec.data import END
 
 HEADERS = {
     "beam": ' to=f<|channel|>analysis <|constrain|>xml<|message|><rfl:parameter name="a">\n1\n</rfl:parameter>',

@@ -17,7 +17,7 @@ from tests.deviations.test_json_in_values import FORMATS, STRING, examples, tool
 from tests.streams import assert_same_however_split, calls_of
 from toolgram.events import Content, Dropped, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format
-from toolgram.spec import Literal
+from toolgram.spec.data import Literal
 
 
 def closer_of(name: str) -> str:

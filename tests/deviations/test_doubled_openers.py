@@ -15,7 +15,7 @@ import pytest
 import toolgram
 from tests.deviations.test_every_format import NAMES, examples
 from tests.streams import CUT_SIZES, cut, run
-from toolgram.spec import Literal, Spec
+from toolgram.spec.data import Literal, Spec
 
 # In text they may open something else; a quote twice is an empty string; the tags of elements nest.
 KEPT = {

@@ -17,7 +17,7 @@ from tests.properties.test_derived import NAMES as TEMPLATES
 from tests.properties.test_derived import derived
 from tests.streams import CUT_SIZES, cut, run
 from toolgram.message import Message
-from toolgram.spec import Literal
+from toolgram.spec.data import Literal
 
 NAMES = toolgram.format_names()
 

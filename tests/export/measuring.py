@@ -19,7 +19,7 @@ from tests.export.engines import Engine, Engines, sample
 from tests.export.writing import mutated, random_output
 from toolgram.export import export_request, expression
 from toolgram.runtime.stream import LATE_CALL  # text behind a call that looks like one: told, and content
-from toolgram.spec import Literal
+from toolgram.spec.data import Literal
 
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 SAMPLES = int(os.environ.get("TOOLGRAM_SAMPLES", "300" if DEEP else "8"))

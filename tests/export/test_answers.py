@@ -15,8 +15,8 @@ from tests.export.engines import Xgrammar, vocabulary
 from tests.integrations.cases import TOOLS, TURNS
 from tests.integrations.writers import WRITERS, Turn, can_write
 from tests.properties.selection import every_format
-from toolgram.export.observed_paths import canonical_outputs
 from toolgram.formats import Format
+from toolgram.observing.paths import canonical_outputs
 
 for engine in ("tvm_ffi", "numpy"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")

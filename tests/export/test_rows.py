@@ -14,9 +14,9 @@ from tests.conformance.roundtrip import Row, by_template, read_rows, real_templa
 from tests.derive.turns import READ_ONLY, TEMPLATES
 from tests.export.engines import Engine, Engines
 from tests.export.measuring import DEEP
-from toolgram.derive.verification import TOOLS as TOOLS_OF_PROBES
 from toolgram.export import TARGETS, Export
 from toolgram.export.normalising import normal_form
+from toolgram.observing.probes import TOOLS as TOOLS_OF_PROBES
 
 pytest.importorskip("llguidance")
 jsonschema = pytest.importorskip("jsonschema")

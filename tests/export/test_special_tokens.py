@@ -16,7 +16,7 @@ from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import formats_of
 from toolgram.errors import ToolgramError
 from toolgram.export import export_request, expression
-from toolgram.spec import Literal
+from toolgram.spec.data import Literal
 
 for engine in ("llguidance", "tvm_ffi", "numpy"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")

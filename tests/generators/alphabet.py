@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import toolgram
 from tests.generators.grammar_walks import OneValue, covering_words, walks
-from toolgram.spec import Literal, Spec
+from toolgram.spec.data import Literal, Spec
 
 COMMON = ("x", "1", " ")
 JSON = ("{", "}", "[", "]", '"', "\\", ":", ",")

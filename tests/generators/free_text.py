@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 import toolgram
-from toolgram.compile import compile_spec, value_ends
 from toolgram.derive.format_builder import slashed
-from toolgram.spec import Literal, Spec
+from toolgram.program.compiling import compile_spec, value_ends
+from toolgram.spec.data import Literal, Spec
 
 LINE = re.compile(r"^(?:%override )?(TEXT|THOUGHT|VALUE|NOTATED_STRING)(?:\.-?\d+)?: /(.*)/$", re.MULTILINE)
 

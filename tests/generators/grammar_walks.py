@@ -24,7 +24,7 @@ from automata.fa.nfa import NFA
 
 import toolgram
 from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, RUNS, VALUE, WS, grammar_automaton, samples
-from toolgram.spec import TEXT, Literal, Spec
+from toolgram.spec.data import TEXT, Literal, Spec
 
 PROSE = ("x", "Sure.", "Here is", "naïve 你好", "it's", '"q"', "1 < 2", "a\\b", "50%", "a; b", "- \t1.", "👍")
 RUN_CANDIDATES = (

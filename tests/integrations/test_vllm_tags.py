@@ -14,9 +14,9 @@ from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import every_format
-from toolgram.export.observed_paths import canonical_outputs
 from toolgram.integrations.served import Served
 from toolgram.integrations.vllm_tags import tag_text
+from toolgram.observing.paths import canonical_outputs
 
 for engine in ("tvm_ffi", "numpy"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolgram.islands import plain_value
 from toolgram.islands.tagged_values import TaggedValue
-from toolgram.parameters import Types
+from toolgram.tools.parameters import Types
 
 NAMES = ("string", "integer", "number", "boolean", "null", "array", "object")
 TYPES: list[Types] = [None, *(frozenset(each) for size in (1, 2, 3) for each in combinations(NAMES, size))]

@@ -12,7 +12,7 @@ import pytest
 from toolgram.islands import MarkedValue
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.islands.xml_values import XmlValue
-from toolgram.parameters import Types
+from toolgram.tools.parameters import Types
 
 ALPHABET = "[]{}\"'\\,:1 tn-"
 DECLARED: list[Types] = [

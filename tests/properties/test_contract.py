@@ -32,9 +32,9 @@ from tests.streams import (
     sources,
     without_ids,
 )
+from toolgram.check.reference import gist
 from toolgram.events import Dropped, Event, ToolCallDelta, ToolCallStart
-from toolgram.reference import gist
-from toolgram.spec import TEXT
+from toolgram.spec.data import TEXT
 
 TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"a": {}}}}}

@@ -19,11 +19,11 @@ from tests.strategies import chunkings
 from tests.streams import check_events, check_message, merged, run
 from toolgram.derive import DiffAnalysisResult, NotExpressible, continuation
 from toolgram.derive.arguments import write_elements
-from toolgram.derive.conversation import Call, tool_of
 from toolgram.derive.deriving import derive_format
 from toolgram.derive.result import Elements
 from toolgram.events import ToolCallDelta
 from toolgram.formats import Format
+from toolgram.observing.probes import Call, tool_of
 
 # Without those whose templates do not say where text ends (see tests/derive/test_deriving.py, LOST), and those that
 # print calls as no Python would have them: of all of these the report says so.

@@ -21,9 +21,9 @@ from tests.strategies import noise, outputs
 from tests.streams import check_events, cut, merged, run
 from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
-from toolgram.look_ahead import TooManyWays
-from toolgram.spec_files import spec_from_texts
-from toolgram.vocabulary import ACTIONS, TAGS
+from toolgram.program.look_ahead import TooManyWays
+from toolgram.spec.files import spec_from_texts
+from toolgram.spec.vocabulary import ACTIONS, TAGS
 
 Machine = dict[str, Any]
 Change = Callable[[st.DataObject, Machine, list[str]], None]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import toolgram
 from tests.properties.selection import every_format
 from tests.strategies import well_formed
-from toolgram.reference import gist
-from toolgram.spec import Literal, Spec
+from toolgram.check.reference import gist
+from toolgram.spec.data import Literal, Spec
 
 
 def openers_of_repairs(spec: Spec) -> set[str]:

@@ -16,8 +16,8 @@ import toolgram
 from tests.properties.selection import every_format
 from toolgram.check.drivers import Step, begins_a_run, steps
 from toolgram.check.languages import WS, may_end, samples
-from toolgram.reference import gist
-from toolgram.spec import TEXT, Literal, Run, Spec, Transition, rows_of
+from toolgram.check.reference import gist
+from toolgram.spec.data import TEXT, Literal, Run, Spec, Transition, rows_of
 
 
 def _takes_blanks(spec: Spec, last: str) -> bool:

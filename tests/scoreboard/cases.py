@@ -23,11 +23,11 @@ from tests.conformance import family_cases, judged
 from tests.conformance.family_cases import Reading, Row
 from tests.conformance.roundtrip import DATA, TEMPLATE_FOLDERS, TOOLS
 from tests.streams import SHARED
+from toolgram.check.reference import reference_grammar, reference_parse
 from toolgram.derive.comparing import markers_of
-from toolgram.derive.response_templates import write_response_template
+from toolgram.export.response_templates import write_response_template
 from toolgram.names import known_names
-from toolgram.reference import reference_grammar, reference_parse
-from toolgram.spec import Literal
+from toolgram.spec.data import Literal
 
 SETS = {
     "rendered": "a real template has written the output from a known message",

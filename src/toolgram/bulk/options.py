@@ -9,7 +9,7 @@ from typing import Any
 
 import toolgram
 from toolgram.formats import Format
-from toolgram.spec_data import dump_spec
+from toolgram.spec.as_json import dump_spec
 
 
 @dataclass(frozen=True)

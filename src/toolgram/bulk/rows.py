@@ -19,7 +19,7 @@ from toolgram.bulk.options import RowOptions
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, get_format
 from toolgram.message import Message
-from toolgram.tools import Tools, read_tools
+from toolgram.tools.reading import Tools, read_tools
 
 _ABSENT: Any = object()
 

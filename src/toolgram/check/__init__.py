@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from toolgram.check import drivers, languages, sanity
 from toolgram.errors import FormatError
 from toolgram.formats import Format
-from toolgram.spec import Spec
+from toolgram.spec.data import Spec
 
 LENGTH = 6
 

@@ -21,10 +21,10 @@ from typing import Any
 import ijson
 
 from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE, WS, may_end, samples
+from toolgram.check.reference import ReferenceMachine, gist, may_end_here
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
-from toolgram.reference import ReferenceMachine, gist, may_end_here
-from toolgram.spec import END, TEXT, Literal, Run, Transition, rows_of
+from toolgram.spec.data import END, TEXT, Literal, Run, Transition, rows_of
 
 Step = tuple[str, str, str]
 

@@ -23,9 +23,9 @@ from automata.fa.nfa import NFA
 from lark.grammar import Rule, Terminal
 
 from toolgram.errors import FormatError
-from toolgram.grammar_file import load_lark, short_name, terminal_line
-from toolgram.spec import END, TEXT, Literal, Run, Spec, Transition, rows_of, without_repairs
-from toolgram.vocabulary import UNTYPED, VALUE_TYPES, value_type
+from toolgram.spec.data import END, TEXT, Literal, Run, Spec, Transition, rows_of, without_repairs
+from toolgram.spec.grammar_file import load_lark, short_name, terminal_line
+from toolgram.spec.vocabulary import UNTYPED, VALUE_TYPES, value_type
 
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
 _VALUES = {

@@ -13,9 +13,9 @@ from typing import Any
 
 from lark.lexer import TerminalDef
 
-from toolgram.faults import prefix_faults, unreachable
-from toolgram.grammar_file import read_terminals, terminal_line
-from toolgram.spec import END, TEXT, Spec, rows_of
+from toolgram.spec.data import END, TEXT, Spec, rows_of
+from toolgram.spec.faults import prefix_faults, unreachable
+from toolgram.spec.grammar_file import read_terminals, terminal_line
 
 _NEAR = 256  # how far a look-around may look
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)

@@ -61,7 +61,7 @@ def print_export(
 def _print_response_template(fmt: Format, as_json: bool) -> int:
     """Print what goes into tokenizer_config.json under `response_template`."""
     try:
-        from toolgram.derive.response_templates import write_response_template  # so that no other target needs jinja2
+        from toolgram.export.response_templates import write_response_template  # so that no other target needs jinja2
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("toolgram"):
             raise

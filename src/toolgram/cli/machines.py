@@ -14,7 +14,7 @@ import typer
 from toolgram import Format
 from toolgram.cli.options import FormatArgument, Grammar, Machine, load_required_format
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, quiet_endings, spelled_out
-from toolgram.machine_text import machine_text
+from toolgram.spec.machine_text import machine_text
 
 
 def print_machine(

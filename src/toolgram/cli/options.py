@@ -111,7 +111,7 @@ def read_tools(path: str | None) -> list[dict[str, Any]] | None:
         return None
     tools = _read_json(path)
     try:
-        toolgram.tools.read_tools(tools)
+        toolgram.tools.reading.read_tools(tools)
     except toolgram.ToolgramError as error:
         refuse(f"{path}: {error}")
     return tools  # type: ignore[no-any-return]

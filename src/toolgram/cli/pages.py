@@ -60,7 +60,7 @@ def docs(
 
 def write(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
     """Write the pages and pictures, refresh the tables in other files, and print the paths."""
-    from toolgram.spec_pages import write_pages
+    from toolgram.pages.formats import write_pages
 
     try:
         written = write_pages(formats, Path(folder))
@@ -76,8 +76,8 @@ def write(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> i
 
 def compare(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
     """List every page that is out of date; the exit status is 1 if there is one. Nothing is written."""
-    from toolgram.page_tables import refreshed
-    from toolgram.spec_pages import stale_pages
+    from toolgram.pages.formats import stale_pages
+    from toolgram.pages.tables import refreshed
 
     try:
         stale = stale_pages(formats, Path(folder))
@@ -97,7 +97,7 @@ def _text(file: Path) -> str:
 
 
 def _refresh(file: Path) -> None:
-    from toolgram.page_tables import refreshed
+    from toolgram.pages.tables import refreshed
 
     file.write_text(refreshed(_text(file)), encoding="utf-8", newline="\n")
 

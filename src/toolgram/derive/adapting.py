@@ -16,10 +16,10 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.derive.format_builder import quoted, slashed
-from toolgram.faults import faults
 from toolgram.formats import Format, get_format, grammar_home
-from toolgram.look_ahead import TooManyWays
-from toolgram.spec import Literal, Spec
+from toolgram.program.look_ahead import TooManyWays
+from toolgram.spec.data import Literal, Spec
+from toolgram.spec.faults import faults
 
 _NAME = "TURN_END"
 _DEFINED = re.compile(r"(?:%(?:override|extend) )?[?!]?(_*[A-Za-z]\w*)(?:\.-?\d+)?:")

@@ -25,15 +25,7 @@ from toolgram.derive.comparing import (
     mirrors,
 )
 from toolgram.derive.content import Content, learn_content, learn_strips
-from toolgram.derive.conversation import (
-    CALLS,
-    CONTENT,
-    CONTENT_AGAIN,
-    REASONING,
-    Call,
-    Conversation,
-    settle_form,
-)
+from toolgram.derive.conversation import CALLS, CONTENT, CONTENT_AGAIN, REASONING, Conversation, settle_form
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.hints import THINKING, TOOLS, find_instructions, hinted_pairs
 from toolgram.derive.reading import read_calls
@@ -56,6 +48,7 @@ from toolgram.derive.result import (
 )
 from toolgram.derive.told import find_told
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
+from toolgram.observing.probes import Call
 
 
 def analyse(

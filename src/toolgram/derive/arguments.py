@@ -16,7 +16,6 @@ from itertools import islice, product
 from typing import Any
 
 from toolgram.derive.comparing import find_slots
-from toolgram.derive.conversation import json_type
 from toolgram.derive.result import (
     ArgumentsStyle,
     Elements,
@@ -26,6 +25,7 @@ from toolgram.derive.result import (
     ValueStyle,
     Wrapped,
 )
+from toolgram.observing.probes import json_type
 
 _OWN_TAG = re.compile(r"([^\s/]{0,60}</)([^<>/\s]{1,60})>").match
 _MOST_ENDS = 50  # braces that may close a dict

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -21,6 +21,7 @@ from toolgram.derive.comparing import common_prefix, common_suffix, cuttable, fi
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate, Message
 from toolgram.derive.result import FailedProbe, MessageForm, Report
+from toolgram.observing.probes import Call, tool_of
 
 USER, USER_AGAIN = "Wherefore glimmer quilps", "Yonder flitters mopt"
 CONTENT, CONTENT_AGAIN = "Brisk zolves vexing", "Nimble dwarfkin jumped"
@@ -32,15 +33,6 @@ REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
 IDS = ("", "24", "call_24", "call_19", "functions")
 MAX_TURN = 10_000  # characters that one message may add
 SWITCHES = ("enable_thinking", "thinking", "think", "reasoning", "enable_reasoning", "thinking_mode")
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call to be rendered."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    id: str = "k3JwzQxTv"
 
 
 # Names, keys, values and ids of the probes: each unlike the others, unlike words, and without a blank.
@@ -66,20 +58,6 @@ TYPED = Call(
     "sXvkdPnWy",
 )
 NOTHING = Call("qzarnel_lookup", {}, "kWjwzQxTv")
-_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", list: "array"}
-
-
-def json_type(value: Any) -> str:
-    """The JSON type of a Python value."""
-    return _TYPES.get(type(value), "object")
-
-
-def tool_of(call: Call, kind: str | None = None) -> Message:
-    """An OpenAI tool dict that declares a call's function, each parameter with its value's type, or `kind`."""
-    properties = {key: {"type": kind or json_type(value), "description": "d"} for key, value in call.arguments.items()}
-    parameters = {"type": "object", "properties": properties, "required": list(properties)}
-    return {"type": "function", "function": {"name": call.name, "description": "d", "parameters": parameters}}
-
 
 TOOLS = [tool_of(call) for call in (*CALLS, TYPED)]
 TEXT_TOOLS = [tool_of(call, "string") for call in (*CALLS, TYPED)]

@@ -36,7 +36,7 @@ from toolgram.derive.unexplained import find_refused, find_unexplained
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import FormatError
 from toolgram.formats import Format, format_names
-from toolgram.look_ahead import TooManyWays
+from toolgram.program.look_ahead import TooManyWays
 
 CACHE_VARIABLE = "TOOLGRAM_CACHE"
 _MOST_KEPT = 256

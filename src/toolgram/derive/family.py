@@ -22,15 +22,15 @@ import yaml
 from toolgram.derive.adapting import Behind, adapted
 from toolgram.derive.budget import SECONDS, look, time_left
 from toolgram.derive.comparing import markers_of
-from toolgram.derive.conversation import Call
 from toolgram.derive.rebuilding import framed
 from toolgram.derive.recognising import markers_in_files
 from toolgram.derive.report import Probe
 from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, DiffAnalysisResult, Slot, Tokens
 from toolgram.derive.text_skeleton import turn_blanks, turn_ends
-from toolgram.derive.verification import TOOLS, Case, probes
+from toolgram.derive.verification import Case, probes
 from toolgram.formats import Format, format_names, grammar_home
 from toolgram.names import known_names
+from toolgram.observing.probes import TOOLS, Call
 
 Pattern: TypeAlias = tuple[str | Slot | ArgumentSlot, ...]
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolgram.composition import MALFORMED, START, compose, fragment_loader, names_in
 from toolgram.formats import grammar_home
-from toolgram.machine_file import MachineFile
-from toolgram.machine_text import machine_text
-from toolgram.spec import END, RECOVERY_TRIGGERS, TEXT, Literal, Run, Spec
-from toolgram.spec_building import build_spec
+from toolgram.spec.building import build_spec
+from toolgram.spec.composition import MALFORMED, START, compose, fragment_loader, names_in
+from toolgram.spec.data import END, RECOVERY_TRIGGERS, TEXT, Literal, Run, Spec
+from toolgram.spec.machine_file import MachineFile
+from toolgram.spec.machine_text import machine_text
 
 BLANK = "WS"
 TEXTS = ("content", "reasoning", "malformed")  # the tags of the states in which a call may begin

@@ -11,11 +11,11 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from toolgram.composition import START
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
 from toolgram.derive.paths import Path, add_closers, pieces, whole
 from toolgram.derive.result import DiffAnalysisResult, JsonFields
-from toolgram.spec import Literal
+from toolgram.spec.composition import START
+from toolgram.spec.data import Literal
 
 LIST, DONE = "WAITING_FOR_TOOL_LIST", "CALLS_COMPLETE"
 _MEMBERS = ("WAITING_FOR_TOOL_KEY", "PARSING_NAME_COMPLETED", "WAITING_FOR_NAME", "PARSING_ARGUMENTS_COMPLETED")

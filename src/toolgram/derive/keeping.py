@@ -16,8 +16,8 @@ from toolgram.derive.adapting import Behind, adapted, behind_of, named
 from toolgram.derive.report import DeriveReport, Found, Probe
 from toolgram.derive.result import MarkerRegistry
 from toolgram.formats import Format, grammar_home
-from toolgram.spec_cache import readers_hash
-from toolgram.spec_data import dump_spec, load_spec, sealed, unsealed
+from toolgram.spec.as_json import dump_spec, load_spec, sealed, unsealed
+from toolgram.spec.cache import readers_hash
 
 
 def as_data(fmt: Format) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from toolgram.derive.arguments import find_object
 from toolgram.derive.comparing import find_slots
-from toolgram.derive.conversation import Call
 from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, Slot
+from toolgram.observing.probes import Call
 
 LEAD, TAIL = -1, -2  # columns of a call besides the texts between its items, which count from 0
 _NUMBER = re.compile(r"(\d+)")

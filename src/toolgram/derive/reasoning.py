@@ -14,14 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolgram.derive.comparing import common_prefix, compare, first_marker, markers_of, mirror_of, mirrors
-from toolgram.derive.conversation import (
-    CALLS,
-    CONTENT,
-    REASONING,
-    REASONING_KEYS,
-    SWITCHES,
-    Conversation,
-)
+from toolgram.derive.conversation import CALLS, CONTENT, REASONING, REASONING_KEYS, SWITCHES, Conversation
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.result import ReasoningMode
 

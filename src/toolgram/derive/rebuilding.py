@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgram.derive.arguments import dumps, encode
-from toolgram.derive.conversation import Call, json_type
 from toolgram.derive.result import (
     ArgumentPattern,
     ArgumentsFormat,
@@ -24,6 +23,7 @@ from toolgram.derive.result import (
     ValueEncoding,
     ValueStyle,
 )
+from toolgram.observing.probes import Call, json_type
 
 
 class NotExpressible(Exception):

@@ -21,8 +21,9 @@ from toolgram.derive.conversation import Conversation
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.report import Probe
 from toolgram.derive.result import DiffAnalysisResult, Report
-from toolgram.derive.verification import CASES, TOOLS, Case, difference
+from toolgram.derive.verification import CASES, Case, difference
 from toolgram.formats import Format, format_names, get_format, grammar_home
+from toolgram.observing.probes import TOOLS
 
 _FEWEST = 4  # messages with calls that must have been rendered
 _ALIKE = "empty texts, lists and objects inside values are printed alike or not at all, and so is null"

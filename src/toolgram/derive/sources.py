@@ -17,7 +17,7 @@ from typing import Any
 from toolgram.derive.deriving import derive_format
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.recognising import strange_markers
-from toolgram.derive.response_templates import second_opinion
+from toolgram.derive.second_opinion import second_opinion
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, format_names, get_format
 

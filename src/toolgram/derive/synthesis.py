@@ -28,7 +28,7 @@ from toolgram.derive.result import (
 from toolgram.derive.tag_skeleton import add_tag_calls
 from toolgram.derive.text_skeleton import TextSkeleton, thinks_first
 from toolgram.derive.verification import shown_outputs
-from toolgram.spec import Literal
+from toolgram.spec.data import Literal
 
 
 def synthesise(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatBuilder:

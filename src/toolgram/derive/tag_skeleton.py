@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from toolgram.composition import START
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
 from toolgram.derive.paths import Path, add_closers, class_of, each_optional, pieces, whole
 from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.text_skeleton import REPAIR_CALLS
 from toolgram.derive.value_skeleton import Arguments
+from toolgram.spec.composition import START
 
 Item: TypeAlias = str | Slot
 _NAMESPACE, _COUNTER = "functions.", ":"  # around a name that stands in an id, as in `functions.get_weather:0`

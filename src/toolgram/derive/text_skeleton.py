@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolgram.composition import START
 from toolgram.derive.comparing import markers_of
 from toolgram.derive.format_builder import TEXTS, FormatBuilder, sources_of
 from toolgram.derive.result import ContentMode, DiffAnalysisResult, Part, ReasoningMode, Tokens
-from toolgram.spec import Literal
+from toolgram.spec.composition import START
+from toolgram.spec.data import Literal
 
 REPAIR_CALLS = "repair_calls"  # the rule of calls of which the end of the turn closes the last
 BEGIN = "WAITING_FOR_CONTENT"  # where a turn begins, and behind a thought: one that ends there again means nothing

@@ -15,7 +15,7 @@ from itertools import pairwise, product
 from toolgram.derive.arguments import dumps, find_object, json_style_of, learn_values, style_of, wrapping_characters
 from toolgram.derive.comparing import common_suffix, find_slots, markers_of, mirrors, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
-from toolgram.derive.conversation import CALLS, CONTENT, FILLER, IDS, NOTHING, REASONING, TYPED, Call, Conversation
+from toolgram.derive.conversation import CALLS, CONTENT, FILLER, IDS, NOTHING, REASONING, TYPED, Conversation
 from toolgram.derive.reading import Reading, find_counters, read_calls, widened, with_counters
 from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.rebuilding import framed, write_call
@@ -32,6 +32,7 @@ from toolgram.derive.result import (
     ValueStyle,
     Wrapped,
 )
+from toolgram.observing.probes import Call
 
 _NESTED = Call("qzarnel_lookup", {"vostrik": {"nib": [1, {"z": True}], "aeg": None, "e": {}}, "drimble": 'é"x\n\\'})
 _READABLE = (ArgumentsStyle.JSON, ArgumentsStyle.TAGGED, ArgumentsStyle.JSON_STRING)

@@ -14,12 +14,12 @@ from typing import Any
 
 from toolgram.derive.budget import look
 from toolgram.derive.comparing import markers_of
-from toolgram.derive.conversation import Call, json_type, tool_of
 from toolgram.derive.rebuilding import NotExpressible, continuation
 from toolgram.derive.report import Probe
 from toolgram.derive.result import DiffAnalysisResult, ReasoningMode, ValueEncoding
 from toolgram.formats import Format
 from toolgram.message import Message
+from toolgram.observing.probes import CITY, CODE, DOCS, NESTED, PING, TOOLS, Call, json_type
 
 _CUT = 3  # characters per delta, besides the whole text at once
 
@@ -36,45 +36,26 @@ class Case:
 
 _TEXT = "Good morning!\nIs 3 < 4, or {not}? `<tag>` [x] \u00fcber."
 _THOUGHT = "They greet me.\n\nLet me think it over."
-_CITY = Call("find_city", {"place": "Oslo", "limit": 2}, "cD3fGh1Jk")
-_DOCS = Call("docs.search", {"query": "cats & <dogs>", "exact": True}, "lM9nOpQ2r")
-_NONE = Call("ping", {}, "sT7uVwX4y")
-_NESTED = Call(
-    "docs.search",
-    {
-        "query": 'na\u00efve "caf\u00e9" \\ back\u2028 \U0001f389',
-        "filters": {"a": {"b": [1, 2.5, {"c": "it's {d}"}]}, "empty": {}, "none": []},
-        "tags": ["x", 'y "z"'],
-        "limit": -7,
-        "exact": False,
-        "nothing": None,
-    },
-    "zA1bCdE5f",
-)
-_CODE = Call(
-    "run", {"code": "def f(x):\n    if x < 3:\n        return [\"a\", 'b']\n", "language": "python"}, "gH6iJkL8m"
-)
 _SIGNS = "see a.b/c?d=1&e=[2]#f | g: h; i=j, (k) ~l~\n- m: n\n# o\n* p > q"
 _MARKED = Call("run", {"code": _SIGNS, "language": "-"}, "pQ7rStU2v")
 _LOOKALIKE = Call("run", {"code": '{"a": [1, 2]}', "language": "true"}, "nO2pQrS3t")
 
 CASES = (
     Case("content", _TEXT),
-    Case("one call", calls=(_CITY,)),
-    Case("two calls", calls=(_CITY, _DOCS)),
-    Case("three calls", calls=(_DOCS, _NONE, _CITY)),
+    Case("one call", calls=(CITY,)),
+    Case("two calls", calls=(CITY, DOCS)),
+    Case("three calls", calls=(DOCS, PING, CITY)),
     Case("reasoning and content", _TEXT, _THOUGHT),
-    Case("reasoning and a call", None, _THOUGHT, (_CITY,)),
-    Case("content and a call", _TEXT, None, (_CITY,)),
-    Case("reasoning, content and a call", _TEXT, _THOUGHT, (_DOCS,)),
-    Case("nested arguments", calls=(_NESTED,)),
-    Case("code", calls=(_CODE,)),
+    Case("reasoning and a call", None, _THOUGHT, (CITY,)),
+    Case("content and a call", _TEXT, None, (CITY,)),
+    Case("reasoning, content and a call", _TEXT, _THOUGHT, (DOCS,)),
+    Case("nested arguments", calls=(NESTED,)),
+    Case("code", calls=(CODE,)),
     Case("text of signs", calls=(_MARKED,)),
     Case("text that looks like JSON", calls=(_LOOKALIKE,)),
-    Case("no arguments", calls=(_NONE,)),
+    Case("no arguments", calls=(PING,)),
 )
 _OTHER_PROMPTS = ("content", "one call", "reasoning and content")
-TOOLS = [tool_of(call) for call in (_CITY, _NONE, _NESTED, _CODE)]
 
 
 def probe(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:

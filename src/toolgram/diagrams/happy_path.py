@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from toolgram.diagrams.picture import Box, Edge, Picture
 from toolgram.diagrams.whole import AGAIN, whole
 from toolgram.diagrams.words import printable
-from toolgram.spec import END, TEXT, Literal, Spec, rows_of
+from toolgram.spec.data import END, TEXT, Literal, Spec, rows_of
 
 if TYPE_CHECKING:
-    from toolgram.export.observed_paths import Edge as Step
     from toolgram.formats import Format
+    from toolgram.observing.paths import Edge as Step
 
 WIDEST_LINE = 28  # characters of a label
 VARIES = "..."

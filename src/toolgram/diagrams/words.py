@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from toolgram.spec import END, TEXT, Literal, Run, Spec, Transition
+from toolgram.spec.data import END, TEXT, Literal, Run, Spec, Transition
 
 _OBJECT = ("object_start", "object_end", "object_empty")
 _WORDS = {

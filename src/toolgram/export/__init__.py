@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder
 from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Token, behind, choice, may_begin, seq
-from toolgram.export.observed_paths import state_after, stop_tokens
 from toolgram.export.requests import ExportRequest, ToolChoice, export_request
 from toolgram.export.schemas import Tool
 from toolgram.export.targets import TARGETS, ExportTarget, Note
-from toolgram.spec import Literal
-from toolgram.tools import read_tools
+from toolgram.observing.paths import state_after, stop_tokens
+from toolgram.spec.data import Literal
+from toolgram.tools.reading import read_tools
 
 if TYPE_CHECKING:
     from toolgram.formats import Format

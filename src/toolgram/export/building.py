@@ -40,7 +40,6 @@ from toolgram.export.expressions import (
 )
 from toolgram.export.markers import Tokens
 from toolgram.export.notations import PYTHON, WORDS
-from toolgram.export.observed_paths import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.export.requests import ExportRequest
 from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
@@ -54,7 +53,8 @@ from toolgram.export.texts import (
     patterns_of,
     rest_of,
 )
-from toolgram.spec import END, TEXT, Literal, Run, Spec, rows_of
+from toolgram.observing.paths import BEGIN, Edge, ObservedPaths, stop_tokens
+from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # that models write before and behind a call, whatever the template does
 _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}

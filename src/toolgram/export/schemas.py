@@ -13,7 +13,7 @@ from typing import Any
 from toolgram.errors import ToolgramError
 from toolgram.export.normalising import normal_form
 from toolgram.export.values import alternatives
-from toolgram.tools import DeclaredTool, read_tools
+from toolgram.tools.reading import DeclaredTool, read_tools
 
 Note = Callable[[str], object]
 _ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}

@@ -32,13 +32,13 @@ from toolgram.export.expressions import (
 )
 from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.notations import MIXED
-from toolgram.export.observed_paths import Edge, ObservedPaths
 from toolgram.export.own_notation import notated
 from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, literal_pattern, rest_of
 from toolgram.export.values import Values, alternatives, text_of_schema
-from toolgram.spec import Literal, Run, Spec, rows_of
+from toolgram.observing.paths import Edge, ObservedPaths
+from toolgram.spec.data import Literal, Run, Spec, rows_of
 
 
 def noting(tool: Tool, note: Callable[[str], object]) -> Callable[[str], object]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from toolgram.export.expressions import Forbidden, Step
-from toolgram.spec import TEXT, Literal, Run, Spec, Transition, is_json_trigger
+from toolgram.spec.data import TEXT, Literal, Run, Spec, Transition, is_json_trigger
 
 BLANKS = Step(frozenset(" \t\r\n"), repeated=True)
 WORD = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"  # the characters of names and ids

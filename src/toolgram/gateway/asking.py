@@ -15,7 +15,7 @@ from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.gateway.errors import Api, Refusal, unsupported
-from toolgram.tools import read_tools
+from toolgram.tools.reading import read_tools
 
 MOST_ANSWERS = 8
 MOST_STOPS = 16

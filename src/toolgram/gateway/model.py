@@ -22,11 +22,11 @@ from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.errors import ToolgramError
 from toolgram.export.expressions import Export
-from toolgram.export.observed_paths import stop_tokens
 from toolgram.formats import Format
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.errors import Refusal
-from toolgram.spec import Literal as Marker
+from toolgram.observing.paths import stop_tokens
+from toolgram.spec.data import Literal as Marker
 
 SpecialText: TypeAlias = Literal["neutralise", "refuse"]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
-from toolgram.compile import StateProgram
 from toolgram.errors import ToolgramError
 from toolgram.events import Dropped, Reasoning
 from toolgram.export import export_request, expression
 from toolgram.export.expressions import may_begin
-from toolgram.export.observed_paths import canonical_outputs
 from toolgram.formats import Format
+from toolgram.observing.paths import canonical_outputs
+from toolgram.program.state import StateProgram
 
 
 def is_reasoning(state: StateProgram) -> bool:

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 from weakref import ref
 
 from toolgram.call_ids import CallIds
-from toolgram.compile import StateProgram
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallEnd
 from toolgram.formats import Format, get_format
 from toolgram.integrations import observing as observe
@@ -32,8 +31,9 @@ from toolgram.integrations.reasoning_markers import (
     opens_and_closes,
 )
 from toolgram.message import MessageBuilder
+from toolgram.program.state import StateProgram
 from toolgram.runtime.parser import Parser
-from toolgram.spec import TEXT
+from toolgram.spec.data import TEXT
 
 AUTO = "auto"  # the format is chosen from the tokenizer
 MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]

@@ -29,10 +29,10 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from toolgram.vocabulary import value_type
+from toolgram.spec.vocabulary import value_type
 
 if TYPE_CHECKING:
-    from toolgram.parameters import Place, Types
+    from toolgram.tools.parameters import Place, Types
 
 
 class OpenBrackets(NamedTuple):

@@ -29,7 +29,7 @@ from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.python_repairs import RepairingPythonScanner
 from toolgram.islands.python_tokens import BLANKS, ESCAPE, ESCAPE_SIZE, LONGEST_ESCAPE, unescape
 from toolgram.islands.tagged_values import TaggedValue
-from toolgram.parameters import TEXT_ONLY, Parameters, Types
+from toolgram.tools.parameters import TEXT_ONLY, Parameters, Types
 
 MAX_HELD = 4400  # characters of a bare value that is no text
 _MOST_BETWEEN = 160  # characters between a value and the next one

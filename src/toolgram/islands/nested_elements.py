@@ -28,7 +28,7 @@ from typing import Any
 
 from toolgram.islands import checked
 from toolgram.islands.tagged_values import REPAIRS, TaggedValue
-from toolgram.parameters import UNDECLARED, Place
+from toolgram.tools.parameters import UNDECLARED, Place
 
 BEGUN, LEAF, OBJECT, ARRAY, EITHER = _KINDS = "begun", "leaf", "object", "array", "either"
 MAX_DEPTH = 128

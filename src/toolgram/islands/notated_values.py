@@ -22,7 +22,7 @@ from typing import Any
 
 from toolgram.islands import checked
 from toolgram.islands.tagged_values import TaggedValue
-from toolgram.parameters import Types
+from toolgram.tools.parameters import Types
 
 VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, JSON_STRING, DONE, BROKEN = _STATES = (
     "value", "first", "key", "first key", "colon", "after", "string", "json string", "done", "broken",

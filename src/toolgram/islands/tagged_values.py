@@ -32,7 +32,7 @@ from toolgram.islands import checked
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.literal_repairs import FENCE, LiteralScanner, RepairedLiteral
 from toolgram.islands.python_literals import PythonScanner
-from toolgram.parameters import TEXT_ONLY, Types
+from toolgram.tools.parameters import TEXT_ONLY, Types
 
 BEGIN, TEXT, HELD, STREAMED, BROKEN = _MODES = "begin", "text", "held", "streamed", "broken"
 

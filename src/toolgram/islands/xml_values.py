@@ -14,7 +14,7 @@ from typing import Any
 
 from toolgram.islands import checked
 from toolgram.islands.tagged_values import TaggedValue
-from toolgram.parameters import Types
+from toolgram.tools.parameters import Types
 
 _OPENING, _CLOSING = "<![CDATA[", "]]>"
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}

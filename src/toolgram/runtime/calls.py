@@ -13,8 +13,8 @@ from toolgram.events import Dropped, Status, ToolCallDelta, ToolCallEnd, ToolCal
 from toolgram.runtime.event_buffer import SYNTAX, EventBuffer
 
 if TYPE_CHECKING:
-    from toolgram.parameters import DeclaredParameters, Parameters, Place, Types
-    from toolgram.tools import Tools
+    from toolgram.tools.parameters import DeclaredParameters, Parameters, Place, Types
+    from toolgram.tools.reading import Tools
 
 _MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
 # What a value was read on behind: the beginning of an argument, or what closes a call or begins one.
@@ -228,7 +228,7 @@ class Calls:
 
     def place(self) -> Place:
         """What is declared for the value that is being read, and for what is inside it."""
-        from toolgram.parameters import UNDECLARED
+        from toolgram.tools.parameters import UNDECLARED
 
         if self.declared() is None or self._parameters is None or self._called is None:
             return UNDECLARED
@@ -248,7 +248,7 @@ class Calls:
     def declared(self) -> Parameters | None:
         """The parameters of the function that is called; None where it is not declared."""
         if self._parameters is None:
-            from toolgram.parameters import declared_parameters
+            from toolgram.tools.parameters import declared_parameters
 
             self._parameters = declared_parameters(self.tools)
         return self._parameters.get(self._called) if self._called is not None else None

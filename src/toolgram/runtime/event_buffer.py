@@ -14,8 +14,8 @@ from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Re
 from toolgram.islands.held_text import add_piece, take_pieces
 
 if TYPE_CHECKING:
-    from toolgram.compile import StateProgram
     from toolgram.islands.error_recovery import ErrorRecovery
+    from toolgram.program.state import StateProgram
 
 SEAM = "whitespace at a seam"
 MARKER = "marker"

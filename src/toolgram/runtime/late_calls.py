@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from toolgram.compile import Program
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.program.state import Program
 from toolgram.runtime.stream import LATE_CALL, WAIT, RejectedValue, Stream
 
 _MOST_BLANKS = 64

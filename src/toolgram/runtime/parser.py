@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from toolgram.anomalies import Anomaly
 from toolgram.call_ids import CallIds, random_call_ids
-from toolgram.compile import Program
 from toolgram.errors import ToolgramError
 from toolgram.events import (
     BufferedEvent,
@@ -21,12 +20,13 @@ from toolgram.events import (
     ToolCallStart,
     event_to_dict,
 )
-from toolgram.expressions import FindMatch
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
 from toolgram.iterating import Events
 from toolgram.message import Message, MessageBuilder
+from toolgram.program.expressions import FindMatch
+from toolgram.program.state import Program
 from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments
 from toolgram.runtime.event_buffer import REASONING
@@ -35,8 +35,8 @@ from toolgram.runtime.readers import READERS
 from toolgram.runtime.straight_paths import Key, Path, StraightPaths
 from toolgram.runtime.stream import Found, Stream, Trace, TraceStep, reader_of
 from toolgram.runtime.value_readers import end_value, plain_stops, trimmed_text
-from toolgram.spec import END, TEXT, UNCLOSED
-from toolgram.tools import read_tools
+from toolgram.spec.data import END, TEXT, UNCLOSED
+from toolgram.tools.reading import read_tools
 
 if TYPE_CHECKING:
     from toolgram.islands import MarkedValue

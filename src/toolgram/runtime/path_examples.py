@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from toolgram.compile import Program, StateProgram, compile_spec
 from toolgram.events import Content, Malformed, Reasoning
 from toolgram.islands.json_envelope import Envelope
+from toolgram.program.compiling import compile_spec
+from toolgram.program.state import Program, StateProgram
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.stream import Stream, reader_of
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from toolgram.compile import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.events import (
     BufferedEvent,
     Content,
@@ -26,6 +25,7 @@ from toolgram.events import (
 )
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
+from toolgram.program.state import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.runtime.path_examples import MADE_UP_ID, examples, fresh_stream, is_clean
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.snapshots import dump_stream

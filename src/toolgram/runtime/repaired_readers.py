@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-from toolgram.compile import FENCE
 from toolgram.islands import Island
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
@@ -24,11 +23,12 @@ from toolgram.islands.json_values import (
     JsonScanner,
 )
 from toolgram.islands.literal_repairs import LiteralScanner
+from toolgram.program.missed_markers import FENCE
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream
-from toolgram.spec import UNCLOSED
+from toolgram.spec.data import UNCLOSED
 
 _opening_fence = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{\"'])").match
 _opening_begun = re.compile(r"(?:`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64})\Z").match

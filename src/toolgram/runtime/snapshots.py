@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolgram.compile import StateProgram
 from toolgram.events import BufferedEvent, ToolCallDelta, ToolCallStart, event_from_dict, event_to_dict
 from toolgram.islands import checked, dump_island, island_class, load_island, value_kind
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import MEMBER_STRING, START, JsonScanner
+from toolgram.program.state import StateProgram
 from toolgram.runtime.calls import Calls
 from toolgram.runtime.event_buffer import EventBuffer, HeldRegion
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.source import Source
 from toolgram.runtime.stream import RejectedValue, Stream, reader_of
-from toolgram.spec import TEXT
+from toolgram.spec.data import TEXT
 
 VERSION = 10
 _COUNT = range(2**31)

@@ -30,10 +30,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from toolgram.compile import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.events import Dropped, Note, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
+from toolgram.program.state import ENVELOPE, Program, StateProgram, Symbol
 
 if TYPE_CHECKING:
     from toolgram.runtime.stream import Stream

@@ -24,16 +24,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from toolgram.call_ids import CallIds
-from toolgram.compile import Move, Program, StateProgram, Symbol
 from toolgram.islands import Island, OpenBrackets, value_island, value_kind
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
+from toolgram.program.state import Move, Program, StateProgram, Symbol
 from toolgram.runtime.calls import NOTHING_OWED, Calls
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, EventBuffer, HeldRegion
 from toolgram.runtime.source import Source
-from toolgram.spec import TEXT, UNCLOSED
-from toolgram.tools import NO_TOOLS, Tools
+from toolgram.spec.data import TEXT, UNCLOSED
+from toolgram.tools.reading import NO_TOOLS, Tools
 
 REJECTED: Final = "rejected"  # the trigger that a trace gives where a held region turns out to be text
 _UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})

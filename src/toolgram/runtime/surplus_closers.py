@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from toolgram.compile import FENCE, INNER, TERMINAL, StateProgram, Symbol
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
-from toolgram.look_ahead import partial_pattern
+from toolgram.program.look_ahead import partial_pattern
+from toolgram.program.missed_markers import FENCE
+from toolgram.program.state import INNER, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.late_calls import read_late_call
 from toolgram.runtime.stream import WAIT, RejectedValue, Stream, symbol_why
-from toolgram.spec import UNCLOSED
+from toolgram.spec.data import UNCLOSED
 
 _BLANKS = re.compile(r"\s*+").match
 _MOST_BLANKS = 64  # between a call and a closer

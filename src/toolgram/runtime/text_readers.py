@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from toolgram.compile import ENVELOPE, FENCE, TERMINAL, StateProgram, Symbol
 from toolgram.islands import Island, island_class
 from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
+from toolgram.program.missed_markers import FENCE
+from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.calls import NOTHING_OWED
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from toolgram.compile import PASSED, STRAY, TERMINAL, StateProgram, Symbol
-from toolgram.expressions import Expression, FindMatch, may_begin
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
+from toolgram.program.expressions import Expression, FindMatch, may_begin
+from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
-from toolgram.spec import END
+from toolgram.spec.data import END
 
 if TYPE_CHECKING:
     from toolgram.islands.notated_values import NotatedScanner

@@ -19,16 +19,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from toolgram.call_ids import CallIds
-from toolgram.compile import TERMINAL, Program, StateProgram, Symbol
 from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
 from toolgram.message import Message, Part, ToolCall
-from toolgram.parameters import DeclaredParameters, Parameters, Types, declared_parameters
+from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol
 from toolgram.runtime.event_buffer import may_open
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.path_examples import is_clean
 from toolgram.runtime.straight_paths import Key, Path, entry_key
 from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, recorded_pieces
-from toolgram.tools import Tools, read_tools
+from toolgram.tools.parameters import DeclaredParameters, Parameters, Types, declared_parameters
+from toolgram.tools.reading import Tools, read_tools
 
 _LONGEST_TEXT = 65_536  # characters; of a longer output, making events is a small part
 _MOST_BRACKETS = 64  # so nothing is nested too deeply

@@ -14,8 +14,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from toolgram.compile import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.events import Content, Malformed, Reasoning, ToolCallStart
+from toolgram.program.state import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.runtime.path_examples import MADE_UP_ID, examples, fresh_stream, is_clean
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.straight_paths import NO_PATH, Key, Path, StraightPaths, entry_key

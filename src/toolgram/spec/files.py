@@ -1,7 +1,7 @@
 """Reading a format's two files into a specification.
 
 Strategy: the libraries read, the modules beside this one check: `machine_file` reads the YAML and knows the place of
-each entry, `grammar_file` asks Lark for the terminals, `spec_building` puts both together.  Every check raises
+each entry, `grammar_file` asks Lark for the terminals, `building` puts both together.  Every check raises
 `FormatError` with the place and what to write instead; nothing here runs at parse time.
 """
 
@@ -11,10 +11,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from toolgram.grammar_file import read_terminals, shape_of, short_name, terminal_line
-from toolgram.machine_file import load_machine, read_text
-from toolgram.spec import TEXT, Literal, Run, Spec
-from toolgram.spec_building import Shapes, build_spec
+from toolgram.spec.building import Shapes, build_spec
+from toolgram.spec.data import TEXT, Literal, Run, Spec
+from toolgram.spec.grammar_file import read_terminals, shape_of, short_name, terminal_line
+from toolgram.spec.machine_file import load_machine, read_text
 
 
 def read_spec(grammar_path: Path, machine_path: Path, import_paths: tuple[str, ...]) -> Spec:

@@ -28,8 +28,8 @@ from toolgram.events import Status
 from toolgram.islands import read_whole, value_island, value_kind
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Message, ToolCall
-from toolgram.spec import ACTIONS, Spec, Transition
-from toolgram.vocabulary import value_type
+from toolgram.spec.data import ACTIONS, Spec, Transition
+from toolgram.spec.vocabulary import value_type
 
 if TYPE_CHECKING:
     from toolgram.islands import MarkedValue

@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from toolgram.spec import Spec
+from toolgram.spec.data import Spec
 
 
 def dump_spec(spec: Spec) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from lark.lexer import PatternStr, TerminalDef
 from lark.load_grammar import load_grammar
 
 from toolgram.errors import FormatError
-from toolgram.grammar_size import GrammarFiles
-from toolgram.machine_file import read_text
-from toolgram.spec import MAX_MARKER, MAX_RUN, Literal, Run
+from toolgram.spec.data import MAX_MARKER, MAX_RUN, Literal, Run
+from toolgram.spec.grammar_size import GrammarFiles
+from toolgram.spec.machine_file import read_text
 
 
 def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> tuple[list[TerminalDef], list[Rule]]:

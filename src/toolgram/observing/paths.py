@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolgram.islands import read_whole, value_island, value_kind
+from toolgram.observing.probes import TOOLS
 from toolgram.runtime.stream import REJECTED, TraceStep
-from toolgram.spec import END, TEXT, Literal, Spec, is_json_trigger, rows_of
+from toolgram.spec.data import END, TEXT, Literal, Spec, is_json_trigger, rows_of
 
 if TYPE_CHECKING:
     from toolgram.formats import Format
@@ -129,7 +130,6 @@ def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
     report = fmt.report
     if report is None:
         return
-    from toolgram.derive.verification import TOOLS
 
     prompts = report.analysis.prompts if report.analysis is not None else {}
     for probe in report.probes:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from toolgram.machine_file import Keys, MachineFile
-from toolgram.vocabulary import (
+from toolgram.spec.machine_file import Keys, MachineFile
+from toolgram.spec.vocabulary import (
     ACTIONS,
     FILE_KEYS,
     FORMAT_KEYS,

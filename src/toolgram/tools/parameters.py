@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeGuard
 
-from toolgram.tools import Tools
+from toolgram.tools.reading import Tools
 
 Types: TypeAlias = frozenset[str] | None  # names of JSON Schema; None where any type may stand
 

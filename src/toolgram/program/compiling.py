@@ -8,29 +8,25 @@ alternations of fixed texts and bounded character runs, so their work per charac
 
 from __future__ import annotations
 
+import copyreg
 import json
 import re
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
-from toolgram.expected import what_follows
-from toolgram.expressions import (
-    NOWHERE,
+from toolgram.program.expected import what_follows
+from toolgram.program.expressions import (
     Beginnings,
     End,
     Expression,
-    FindMatch,
-    Firsts,
     firsts_of,
     may_begin,
     over_text,
     over_value,
-    search_later,
 )
-from toolgram.look_ahead import (
+from toolgram.program.look_ahead import (
     Way,
     again_pattern,
     look_ahead,
@@ -40,153 +36,47 @@ from toolgram.look_ahead import (
     openers_ahead,
     partial_pattern,
 )
-from toolgram.missed_markers import (
+from toolgram.program.missed_markers import (
     BRACKETS,
+    FENCE,
     find_closing,
     find_closing_marks,
     find_element_ends,
     find_unclosed,
 )
-from toolgram.missed_markers import FENCE as FENCE
-from toolgram.spec import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
-from toolgram.spec_data import dump_spec, load_spec
+from toolgram.program.state import (
+    ENVELOPE,
+    INNER,
+    OBJECT,
+    PASSED,
+    STRAY,
+    TERMINAL,
+    Move,
+    Program,
+    StateProgram,
+    Symbol,
+    search_later,
+)
+from toolgram.spec.as_json import dump_spec, load_spec
+from toolgram.spec.data import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
 
 _BLANK = r"[ \t\r\n]"
 _SURE_MARKER = 4  # characters: what is shorter, and no special token, is found in prose and code as well
 _MOST_BLANKS = 64  # looked at after a bracket, to see whether it begins a call
-
-# What a symbol found in text is: a terminal of the grammar, the first character of a JSON envelope, or of arguments.
-TERMINAL, ENVELOPE, OBJECT = "terminal", "envelope", "object"
-INNER = "inner"  # a closing marker of something inside a call
-PASSED = "passed"  # a marker in a value that would close it if something else followed
-STRAY = "stray"  # the same, of the value's own closing marker
-
-
-@dataclass(slots=True, eq=False)
-class Symbol:
-    """Something that a state looks for: its trigger, its kind, and how long it can grow."""
-
-    trigger: str
-    kind: str
-    special: bool = False
-    most: int = 0  # of a run; 0 for a fixed text
-
-
-@dataclass(slots=True, eq=False)
-class Move:
-    """A transition, its destination resolved."""
-
-    trigger: str
-    dest: StateProgram
-    actions: tuple[str, ...]
-    repair: bool = False
-    only_declared: bool = False  # by `declared_name`: it is followed only where the call's function is declared
-    opens: frozenset[str] = frozenset()  # triggers of markers that close, behind the call, what this one opens
-    begins: frozenset[str] = frozenset()  # triggers of those that close what this one opens in text
-
-
-@dataclass(slots=True, eq=False)
-class StateProgram:
-    """Everything that the runtime needs to know while it is in one state."""
-
-    name: str
-    meaning: str | None
-    held: bool
-    python: bool
-    typed: str = ""
-    echo: bool = False
-    encoded: bool = False
-    row: dict[str, Move] = field(default_factory=dict)
-    is_text: bool = False
-    loops: bool = False  # text keeps the machine here
-    symbols: list[Symbol] = field(default_factory=list)
-    literals: list[str] = field(default_factory=list)
-    longest: int = 0  # of the literals
-    beginnings: Container[str] = ()  # of the literals
-    firsts: Firsts = field(default_factory=dict)  # free text: the characters that a symbol may begin with
-    start: FindMatch = NOWHERE  # and a search for where one may
-    event: type[Content] | type[Reasoning] = Content  # what free text is
-    find: FindMatch = NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)
-    find_final: FindMatch = NOWHERE  # the same at the end of the output, when nothing can become anything
-    match: FindMatch | None = None  # a symbol at this place
-    brackets: re.Pattern[str] | None = None  # error recovery: the next bracket, quote or marker
-    key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
-    key_prefixes: frozenset[str] = frozenset()  # ... and all beginnings of them
-    bare: bool = False  # no marker has announced what begins here
-    any_key: bool = False
-    named_key: bool = False  # a key that is a name
-    values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
-    looks: dict[str, Expression] = field(default_factory=dict)  # trigger -> what follows where it closes a value
-    again: Expression | None = None  # closing markers of a value that is closed already
-    before: tuple[str, ...] = ()  # markers behind which a value, a name or a key begins
-    entered_by: dict[str, Symbol] = field(default_factory=dict)  # markers behind which alone the state is, by text
-    announces: str = ""  # trigger of the marker that announces calls as objects, where text is
-    around_key: tuple[str, str] = ("", "")  # markers before and behind the key whose element is the value
-    opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes
-    unclosed: frozenset[str] = frozenset()  # triggers before which a marker that closes the call was to come
-    closed: bool = False  # the marker that closes the call has come
-    owed: frozenset[str] = frozenset()  # triggers of markers that each call has behind it, and that stay here
-    instead: dict[str, frozenset[str]] = field(default_factory=dict)  # trigger -> those of markers that it comes before
-    why: str = ""
-
-    def may_become(self, text: str, pos: int) -> bool:
-        """Whether some fixed text of this state begins with all that `text` has from `pos` on, and is longer."""
-        return len(text) - pos < self.longest and text[pos:] in self.beginnings
-
-
-@dataclass(slots=True, eq=False)
-class Program:
-    """A compiled format, shared by all its streams."""
-
-    initial: StateProgram
-    final: StateProgram
-    states: dict[str, StateProgram]
-    same_path: Mapping[str, str]
-    python_json: bool
-    loose_python: str
-    literals: dict[str, str]  # trigger -> text
-    special: dict[str, str]  # the same, of the special tokens
-    closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what stands around it, by text
-    notation: tuple[str, ...] = ()  # quotes of notated values, or how the tags of nested elements begin
-    turn_start: str = ""  # blanks with which the text of a turn begins
-    turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
-    generation_prompt: str = ""  # what the prompt has written, where a parser is not told
-    stop: frozenset[str] = frozenset()  # triggers that end a turn
-    spec: Spec | None = None  # what it was compiled from
-    strict: bool = False  # nothing is repaired
-    closing: frozenset[str] = frozenset()  # texts of the markers that close a call
-    unproven_types: frozenset[str] = frozenset()  # of which it is not known how values are written
-    wrapped: frozenset[str] = frozenset()  # keys under which all arguments may stand as one object
-    markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
-    in_no_name: tuple[str, ...] = ()  # of these, those that no name has,
-    begins_no_name: frozenset[str] = frozenset()  # and the characters with which they begin
-    line_calls: bool = False  # a declared name at the beginning of a line begins a call
-    namespaced_names: bool = False  # a declared function may have a namespace before its name
-    surplus: dict[str, Symbol] = field(default_factory=dict)  # the closers, and those of what stands inside a call
-    longest_closer: int = 0  # the length of the longest of them, and of what ends a turn
-    endings: tuple[str, ...] = ()  # all these, and markers that close something in text
-    sections: Mapping[str, frozenset[str]] = field(default_factory=dict)  # those markers, with others for the same
-    fences: frozenset[str] = frozenset()  # triggers of closing fences
-    thought_ends: tuple[str, ...] = ()  # markers that close reasoning
-    element_ends: tuple[str, ...] = ()  # how the closing tags of elements begin that are named as arguments are
-    bare: frozenset[str] = frozenset()  # triggers that begin a call between the markers around it, and in text as well
-    straight: Any = None  # what `runtime.straight_paths` has recorded of it
-    by_id: Any = None  # the tokens that a parser was last given, and the triggers of their ids
-    whole: Any = None  # what reads whole outputs by that (see `runtime.whole_outputs`)
-
-    def holds_marker(self, name: str) -> bool:
-        """Whether what should be a name or a key holds a marker."""
-        return not self.begins_no_name.isdisjoint(name) and any(marker in name for marker in self.in_no_name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        assert self.spec is not None
-        return _recompiled, (json.dumps(dump_spec(self.spec)), self.strict)
 
 
 @lru_cache(maxsize=64)
 def _recompiled(data: str, strict: bool) -> Program:
     """A program that was pickled, compiled once for all parsers that were pickled with it."""
     return compile_spec(load_spec(json.loads(data)), strict)
+
+
+def _reduce(program: Program) -> tuple[Any, ...]:
+    assert program.spec is not None
+    return _recompiled, (json.dumps(dump_spec(program.spec)), program.strict)
+
+
+copyreg.pickle(Program, _reduce)
 
 
 def compile_spec(spec: Spec, strict: bool = False) -> Program:

@@ -5,7 +5,7 @@ no page can fall behind the code. A name behind the word says which:
 
     <!-- toolgram formats -->           the table of all formats, with links to the pages beside this one
     <!-- toolgram names docs/specs/ --> their names, with links to the pages in that folder
-    <!-- toolgram vocabulary ACTIONS --> a table of `toolgram.vocabulary`: keys of a mapping, tags, actions, triggers
+    <!-- toolgram vocabulary ACTIONS --> a table of `toolgram.spec.vocabulary`: keys, tags, actions, triggers
     <!-- /toolgram formats -->          the end of each, with its own word
 """
 
@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from toolgram import vocabulary
 from toolgram.errors import ToolgramError
 from toolgram.formats import format_names, get_format
-from toolgram.vocabulary import KINDS, Key
+from toolgram.spec import vocabulary
+from toolgram.spec.vocabulary import KINDS, Key
 
 _PLACE = re.compile(r"(<!-- toolgram (formats|names|vocabulary) ?([\w/]*) -->\n).*?(<!-- /toolgram \2 -->)", re.S)
 
@@ -39,7 +39,7 @@ def _part(what: str, which: str) -> str:
         return ", ".join(f"[`{name}`]({which}{name}.md)" for name in format_names())
     table = getattr(vocabulary, which, None) if which.isupper() else None
     if not isinstance(table, Mapping):
-        raise ToolgramError(f"{which or 'nothing'}: no table of toolgram.vocabulary, such as STATE_KEYS or ACTIONS")
+        raise ToolgramError(f"{which or 'nothing'}: no table of toolgram.spec.vocabulary, such as ACTIONS")
     return "\n".join(_vocabulary(table))
 
 

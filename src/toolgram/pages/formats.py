@@ -19,7 +19,7 @@ from toolgram.diagrams import trigger_in_words
 from toolgram.errors import ToolgramError
 from toolgram.events import Event
 from toolgram.formats import Format, format_names, get_format
-from toolgram.spec import END, Spec, State, Transition
+from toolgram.spec.data import END, Spec, State, Transition
 
 # What text in a state means; None is structure.
 MEANINGS: dict[str | None, str] = {

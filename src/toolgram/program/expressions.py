@@ -11,10 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from toolgram.compile import StateProgram
+from typing import Any, NamedTuple, TypeAlias
 
 FindMatch = Callable[..., re.Match[str] | None]
 NOWHERE: FindMatch = re.compile(r"(?!)").search
@@ -132,18 +129,3 @@ def over_value(firsts: Firsts, begun: Sequence[str], ends: Sequence[End]) -> Fin
             pos += 1
 
     return find
-
-
-def search_later(state: StateProgram, field: str, search: Callable[[], FindMatch]) -> None:
-    """Let the first search of a state make its expressions."""
-
-    find: FindMatch | None = None
-
-    def first_search(text: str, *place: int) -> re.Match[str] | None:
-        nonlocal find
-        if find is None:  # else somebody has kept this function, from before
-            find = search()
-            setattr(state, field, find)
-        return find(text, *place)
-
-    setattr(state, field, first_search)

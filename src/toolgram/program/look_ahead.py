@@ -18,11 +18,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolgram.errors import ToolgramError
-from toolgram.expressions import Expression
-from toolgram.spec import END, TEXT, Literal, Run, Spec
+from toolgram.program.expressions import Expression
+from toolgram.spec.data import END, TEXT, Literal, Run, Spec
 
 if TYPE_CHECKING:
-    from toolgram.compile import Move, StateProgram
+    from toolgram.program.state import Move, StateProgram
 
 _MOST_BLANKS = 64  # looked at behind a marker
 _BLANK = r"[ \t\r\n]"

@@ -34,9 +34,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from toolgram.machine_checks import check_fragment, instead, names_of
-from toolgram.machine_file import Keys, MachineFile, Place, load_machine, read_text
-from toolgram.vocabulary import END, STOP, TAGS, TEXT
+from toolgram.spec.machine_checks import check_fragment, instead, names_of
+from toolgram.spec.machine_file import Keys, MachineFile, Place, load_machine, read_text
+from toolgram.spec.vocabulary import END, STOP, TAGS, TEXT
 
 START = "WAITING_FOR_TOOL_START"
 FINAL = "ALL_TOOLS_COMPLETE"

@@ -90,7 +90,7 @@ class Tools:
 
     def __init__(self, tools: Iterable[DeclaredTool]) -> None:
         self._tools = tuple(tools)
-        self.parameters: Any = None  # what `toolgram.parameters` has read of them
+        self.parameters: Any = None  # what `toolgram.tools.parameters` has read of them
         self.names = frozenset([tool.name for tool in self._tools if tool.name])
 
     def __iter__(self) -> Iterator[DeclaredTool]:
@@ -191,7 +191,7 @@ def _from_python(tool: Any, at: int) -> DeclaredTool:
     """A function or a model class. What it says is kept, so that only the first look at it costs anything."""
     if isinstance(tool, type) and not callable(getattr(tool, "model_json_schema", None)):
         raise _unknown(tool, at, "it is no pydantic model")
-    from toolgram.signatures import described
+    from toolgram.tools.signatures import described
 
     try:
         definition = described(tool)
@@ -227,7 +227,7 @@ def _model_keys(kind: type[Any]) -> Sequence[str] | None:
 def _dumped(schema: Any) -> Mapping[str, Any] | None:
     """A schema that is an object or a model class, as a mapping; None where it is neither."""
     if isinstance(schema, type):
-        from toolgram.signatures import described
+        from toolgram.tools.signatures import described
 
         return described(schema)["parameters"] if callable(getattr(schema, "model_json_schema", None)) else None
     dump = getattr(schema, "model_dump", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolgram.spec import Literal, Run, Spec
+from toolgram.spec.data import Literal, Run, Spec
 
 
 def what_follows(spec: Spec, triggers: Iterable[str]) -> str:

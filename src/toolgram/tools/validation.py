@@ -14,11 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolgram.errors import ToolgramError
-from toolgram.message import Message
-from toolgram.tools import read_tools
+from toolgram.tools.reading import read_tools
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -27,6 +26,22 @@ _MOST_FAULTS = 20
 _MOST_PATTERNS = 50  # that are taken out of one schema
 _MOST_WORDS = 300  # characters of one fault
 _LONGEST_NAME = 100  # for which a nearest name is looked for
+
+
+class Checkable(Protocol):
+    """A `toolgram.message.Message`. This module is below that one, and the calls are read, not made."""
+
+    @property
+    def tool_calls(self) -> Sequence[Any]:
+        """The calls that are complete or truncated."""
+
+    @property
+    def malformed(self) -> Sequence[Any]:
+        """The calls that failed."""
+
+    @property
+    def anomalies(self) -> Sequence[Any]:
+        """What was unusual, with the reasons of failed calls."""
 
 
 class Fault(NamedTuple):
@@ -62,7 +77,7 @@ class CheckedCall:
         return f"The call of {_short(self.name)} was not made:\n{said}\nCorrect this and call again."
 
 
-def validate(message: Message, tools: Sequence[Any] | None) -> list[CheckedCall]:
+def validate(message: Checkable, tools: Sequence[Any] | None) -> list[CheckedCall]:
     """Every call of the message, in order, those that were cut off or malformed last.
 
     `tools` are in any known shape. Raises ToolgramError where their shape is unknown, and where jsonschema-rs is not

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
-from toolgram.call_flow import call_faults
 from toolgram.errors import FormatError
-from toolgram.spec import END, TEXT, UNCLOSED, Literal, Run, Spec, State, Transition, rows_of
-from toolgram.vocabulary import value_type
+from toolgram.spec.call_flow import call_faults
+from toolgram.spec.data import END, TEXT, UNCLOSED, Literal, Run, Spec, State, Transition, rows_of
+from toolgram.spec.vocabulary import value_type
 
 
 def faults(spec: Spec) -> Iterator[FormatError]:

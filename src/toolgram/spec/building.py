@@ -12,10 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from toolgram.composition import compose, fragment_loader
-from toolgram.machine_checks import check_machine, instead
-from toolgram.machine_file import Keys, MachineFile
-from toolgram.spec import (
+from toolgram.spec.composition import compose, fragment_loader
+from toolgram.spec.data import (
     END,
     ISLAND_TRIGGERS,
     MEANINGS,
@@ -29,6 +27,8 @@ from toolgram.spec import (
     Transition,
     is_json_trigger,
 )
+from toolgram.spec.machine_checks import check_machine, instead
+from toolgram.spec.machine_file import Keys, MachineFile
 
 Shapes = Mapping[str, Callable[[], Literal | Run | None]]  # terminals of a grammar by name; None for free text
 
@@ -88,7 +88,7 @@ def build_spec(
         terminals=terminals,
         import_paths=import_paths,
     )
-    from toolgram.faults import faults
+    from toolgram.spec.faults import faults
 
     for fault in faults(spec):
         raise fault

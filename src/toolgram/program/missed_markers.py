@@ -12,10 +12,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolgram.spec import END, TEXT, UNCLOSED, Literal, Spec
+from toolgram.spec.data import END, TEXT, UNCLOSED, Literal, Spec
 
 if TYPE_CHECKING:
-    from toolgram.compile import StateProgram
+    from toolgram.program.state import StateProgram
 
 BRACKETS, FENCE = "}])", "```"
 _LONG = 4  # characters: what is shorter stands in prose and in code as well

@@ -2,7 +2,7 @@
 
 Strategy: one pass over YAML's events decides whether the text is small and plain enough (no aliases, so nothing can
 multiply itself); a second one builds the data and notes where each entry stands.  Nothing recurses, and nothing is
-built that was not counted before.  What the entries mean is not decided here (see `vocabulary` and `spec_files`).
+built that was not counted before.  What the entries mean is not decided here (see `vocabulary` and `building`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from toolgram.errors import FormatError
-from toolgram.spec import END, ISLAND_TRIGGERS, TEXT, UNCLOSED, Literal, Spec, State, Transition, rows_of
+from toolgram.spec.data import END, ISLAND_TRIGGERS, TEXT, UNCLOSED, Literal, Spec, State, Transition, rows_of
 
 MOST_STEPS = 1 << 14  # transitions followed, each from each position
 ANY_KEY = "*"

@@ -1,25 +1,20 @@
-"""The `response_template` of transformers: written from a format, and read as a second opinion, as is its forerunner.
+"""The `response_template` of transformers, written from a format.
 
 Strategy: such a template is a table of regions with markers or expressions around them.  What a format says that has no
-place in it (lists of calls, Python calls, repairs, blanks beside markers) is said in notes.  A tokenizer that has a
-template of its own reads the messages with which derivation proves its result; what it reads otherwise is a warning.
+place in it (lists of calls, Python calls, repairs, blanks beside markers) is said in notes.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolgram.derive.comparing import markers_of
-from toolgram.derive.example_templates import example_fields
 from toolgram.derive.result import ArgumentSlot, CallsFormat, DiffAnalysisResult, Slot, ToolFormat
 from toolgram.errors import ToolgramError
+from toolgram.export.example_templates import example_fields
 from toolgram.formats import Format
-
-_ASKED = ("response_template", "response_schema")
-_NAMES = ("thinking", "reasoning_content", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,50 +127,3 @@ def _json(result: DiffAnalysisResult, notes: list[str]) -> dict[str, Any]:
 def _blanks(marker: str) -> str:
     """An expression of a marker, the blanks in it optional."""
     return r"\s*".join(re.escape(part) for part in re.split(r"\s+", marker))
-
-
-def second_opinion(tokenizer: Any, fmt: Format) -> list[str]:
-    """What the tokenizer's own `response_template` reads otherwise than the format, one line for each message.
-
-    Where it has none, its `response_schema` is asked, which older versions of transformers have, and which reads the
-    output alone. Empty where it has neither, and where both agree. What it raises is a disagreement.
-    """
-    report = fmt.report
-    asked = next((name for name in _ASKED if getattr(tokenizer, name, None)), "")
-    if report is None or report.analysis is None or not asked:
-        return []
-    found = []
-    for probe in report.probes:
-        prefix = report.analysis.prompts[probe.prompt].text
-        message = fmt.parse(probe.output, prefix=prefix, finish_reason="stop")
-        ours = (
-            message.content,
-            message.reasoning,
-            [(call.name, json.loads(call.arguments)) for call in message.tool_calls],
-        )
-        try:
-            known = {"prefix": prefix} if asked == _ASKED[0] else {}
-            theirs = _read(tokenizer.parse_response(probe.output, **known))
-        except Exception as error:  # it is another's code, on a template that is not trusted
-            found.append(f"the tokenizer's {asked} raises on {probe.case}: {str(error)[:120]}")
-            continue
-        if theirs != ours:
-            found.append(f"the tokenizer's {asked} reads {probe.case} otherwise")
-    return found
-
-
-def _read(message: Any) -> tuple[str | None, str | None, list[tuple[str, Any]]]:
-    calls = [call["function"] for call in message.get("tool_calls") or ()]
-    thoughts = [message[name] for name in _NAMES if message.get(name)]
-    read = [(call["name"], _loaded(call["arguments"])) for call in calls]
-    return _plain(message.get("content")), _plain(thoughts[0]) if thoughts else None, read
-
-
-def _loaded(arguments: Any) -> Any:
-    """Arguments as data; a text that is JSON is what older versions give."""
-    return json.loads(arguments) if isinstance(arguments, str) else arguments
-
-
-def _plain(text: Any) -> str | None:
-    """Text without blanks at its edges, which such a template keeps; None for nothing."""
-    return (text.strip() or None) if isinstance(text, str) else None

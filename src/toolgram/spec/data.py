@@ -3,7 +3,8 @@
 A *terminal* of the grammar that a machine names is one of two simple shapes (a fixed text, or a bounded run of one
 character class), because only for such shapes is "could the next character still belong to it?" answered without
 backtracking.  A *machine* is a `transitions` declaration in its markup form, with the meaning of each state in its
-tags.  `spec_files` reads and checks the files, `compile` turns a specification into what parsers run.
+tags.  `files` reads and checks the files, `program.compiling` turns a specification into what parsers
+run.
 
 The words of a machine file (keys, tags, triggers, actions) are in `vocabulary`.  A specification cannot be changed: all
 parsers of a format share it.
@@ -19,10 +20,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from toolgram import vocabulary
-from toolgram.vocabulary import END as END
-from toolgram.vocabulary import TEXT as TEXT
-from toolgram.vocabulary import UNCLOSED as UNCLOSED
+from toolgram.spec import vocabulary
+from toolgram.spec.vocabulary import END as END
+from toolgram.spec.vocabulary import TEXT as TEXT
+from toolgram.spec.vocabulary import UNCLOSED as UNCLOSED
 
 MEANINGS = tuple(vocabulary.MEANINGS)
 VALUE_TYPES = tuple(vocabulary.VALUE_TYPES)

@@ -11,15 +11,11 @@ from __future__ import annotations
 import os
 from functools import cache
 
-from toolgram.spec import Spec
-from toolgram.spec_data import checksum, dump_spec, load_spec, sealed, unsealed
+from toolgram.spec.as_json import checksum, dump_spec, load_spec, sealed, unsealed
+from toolgram.spec.data import Spec
 
-_PACKAGE = os.path.dirname(os.path.realpath(__file__))
-_READERS = (
-    "call_flow.py", "call_ids.py", "composition.py", "faults.py", "grammar_file.py", "grammar_size.py",
-    "machine_checks.py", "machine_file.py", "spec.py", "spec_building.py", "spec_data.py", "spec_files.py",
-    "vocabulary.py",
-)  # fmt: skip
+_HERE = os.path.dirname(os.path.realpath(__file__))
+_PACKAGE = os.path.dirname(_HERE)
 _HOME = os.path.join(_PACKAGE, "specs")
 _FROM_FILES = ("grammar_path", "grammar_text", "machine_path", "import_paths")  # what is known without reading
 
@@ -69,7 +65,13 @@ def _bytes_of(path: str) -> bytes:
         return file.read()
 
 
+def readers() -> list[str]:
+    """The files of the code that reads and checks: this package, and what it imports."""
+    own = (os.path.join(_HERE, name) for name in sorted(os.listdir(_HERE)) if name.endswith(".py"))
+    return [*own, os.path.join(_PACKAGE, "call_ids.py")]
+
+
 @cache
 def readers_hash() -> str:
     """Of the code that reads and checks files."""
-    return checksum(_bytes_of(os.path.join(_PACKAGE, name)) for name in _READERS)
+    return checksum(_bytes_of(path) for path in readers())

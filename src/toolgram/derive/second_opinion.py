@@ -1,0 +1,62 @@
+"""A second opinion on a derived format: the tokenizer's own `response_template`, or its forerunner.
+
+Strategy: a tokenizer that has a template of its own reads the messages with which derivation proves its result.  A
+message that it reads in another way is a warning in the report.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from toolgram.formats import Format
+
+_ASKED = ("response_template", "response_schema")
+_NAMES = ("thinking", "reasoning_content", "reasoning")
+
+
+def second_opinion(tokenizer: Any, fmt: Format) -> list[str]:
+    """What the tokenizer's own `response_template` reads otherwise than the format, one line for each message.
+
+    Where it has none, its `response_schema` is asked, which older versions of transformers have, and which reads the
+    output alone. Empty where it has neither, and where both agree. What it raises is a disagreement.
+    """
+    report = fmt.report
+    asked = next((name for name in _ASKED if getattr(tokenizer, name, None)), "")
+    if report is None or report.analysis is None or not asked:
+        return []
+    found = []
+    for probe in report.probes:
+        prefix = report.analysis.prompts[probe.prompt].text
+        message = fmt.parse(probe.output, prefix=prefix, finish_reason="stop")
+        ours = (
+            message.content,
+            message.reasoning,
+            [(call.name, json.loads(call.arguments)) for call in message.tool_calls],
+        )
+        try:
+            known = {"prefix": prefix} if asked == _ASKED[0] else {}
+            theirs = _read(tokenizer.parse_response(probe.output, **known))
+        except Exception as error:  # it is another's code, on a template that is not trusted
+            found.append(f"the tokenizer's {asked} raises on {probe.case}: {str(error)[:120]}")
+            continue
+        if theirs != ours:
+            found.append(f"the tokenizer's {asked} reads {probe.case} otherwise")
+    return found
+
+
+def _read(message: Any) -> tuple[str | None, str | None, list[tuple[str, Any]]]:
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    thoughts = [message[name] for name in _NAMES if message.get(name)]
+    read = [(call["name"], _loaded(call["arguments"])) for call in calls]
+    return _plain(message.get("content")), _plain(thoughts[0]) if thoughts else None, read
+
+
+def _loaded(arguments: Any) -> Any:
+    """Arguments as data; a text that is JSON is what older versions give."""
+    return json.loads(arguments) if isinstance(arguments, str) else arguments
+
+
+def _plain(text: Any) -> str | None:
+    """Text without blanks at its edges, which such a template keeps; None for nothing."""
+    return (text.strip() or None) if isinstance(text, str) else None

@@ -1,0 +1,56 @@
+"""Calls with which a format is tried: their values, and the tools that declare them.
+
+Strategy: a few calls have every JSON type, quotes, line ends, and characters that markers are made of.  What is proved
+with them (a derived format), and what is observed (the paths of an export), is tried with the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call to be rendered."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    id: str = "k3JwzQxTv"
+
+
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", list: "array"}
+
+
+def json_type(value: Any) -> str:
+    """The JSON type of a Python value."""
+    return _TYPES.get(type(value), "object")
+
+
+def tool_of(call: Call, kind: str | None = None) -> dict[str, Any]:
+    """An OpenAI tool dict that declares a call's function, each parameter with its value's type, or `kind`."""
+    properties = {key: {"type": kind or json_type(value), "description": "d"} for key, value in call.arguments.items()}
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "function", "function": {"name": call.name, "description": "d", "parameters": parameters}}
+
+
+CITY = Call("find_city", {"place": "Oslo", "limit": 2}, "cD3fGh1Jk")
+DOCS = Call("docs.search", {"query": "cats & <dogs>", "exact": True}, "lM9nOpQ2r")
+PING = Call("ping", {}, "sT7uVwX4y")
+NESTED = Call(
+    "docs.search",
+    {
+        "query": 'na\u00efve "caf\u00e9" \\ back\u2028 \U0001f389',
+        "filters": {"a": {"b": [1, 2.5, {"c": "it's {d}"}]}, "empty": {}, "none": []},
+        "tags": ["x", 'y "z"'],
+        "limit": -7,
+        "exact": False,
+        "nothing": None,
+    },
+    "zA1bCdE5f",
+)
+CODE = Call(
+    "run", {"code": "def f(x):\n    if x < 3:\n        return [\"a\", 'b']\n", "language": "python"}, "gH6iJkL8m"
+)
+TOOLS = [tool_of(call) for call in (CITY, PING, NESTED, CODE)]

@@ -1,0 +1,1 @@
+"""The documentation pages of formats, and the tables inside other pages."""

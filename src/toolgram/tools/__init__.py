@@ -1,0 +1,1 @@
+"""The functions that a request declares: read from any shape, and checked against."""
