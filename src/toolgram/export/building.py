@@ -65,7 +65,7 @@ class Node:
     """A state of the automaton: a state of the machine, how it was entered, for which function, and the progress.
 
     `begun` is False at the beginning of an output. `called` says that there is a call, `due` that reasoning must still
-    begin, `inside` that this is the place between two tagged arguments. `enclosed` are the triggers of the closing
+    begin, `inside` that this is the place between two tagged arguments. `opened` are the triggers of the closing
     markers that must come behind the call.
     """
 
@@ -76,7 +76,7 @@ class Node:
     called: bool = False
     due: bool = False
     inside: bool = False
-    enclosed: frozenset[str] = frozenset()
+    opened: frozenset[str] = frozenset()
 
 
 class Builder:
@@ -185,7 +185,7 @@ class Builder:
 
     def _edges(self, node: Node) -> list[Edge]:
         """The transitions to consider in a state that is not free text."""
-        if node.state in self.paths.owed:
+        if node.state in self.paths.repeated:
             return self.paths.closing(node.state, node.via)
         edges = self.after_calls.get(node.state) or self.paths.edges.get(node.state, [])
         if node.via and not node.inside:
@@ -200,13 +200,13 @@ class Builder:
     # --- the moves ------------------------------------------------------------------------------------------------
 
     def _moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
-        if self._is_text(node.state) and not node.enclosed:
+        if self._is_text(node.state) and not node.opened:
             yield from self._text_moves(node)
             return
         if node.inside:
             yield from self._closing_moves(node)
             return
-        missed = self.paths.missed(node.state, node.enclosed)
+        missed = self.paths.missed(node.state, node.opened)
         edges = [edge for edge in self._edges(node) if edge.trigger not in missed]
         if any("open_arguments" in edge.actions for edge in edges):
             yield from self._argument_moves(node, edges)
@@ -259,10 +259,10 @@ class Builder:
             tool = -1  # its arguments have been written
         if not self.request.required and self.request.parallel and self.request.answer is None:
             called = False  # it makes no difference
-        enclosed = self.paths.enclosed(node.enclosed, edge.trigger)
-        if self._is_text(state) and not enclosed:
+        opened = self.paths.open_after(node.opened, edge.trigger)
+        if self._is_text(state) and not opened:
             return Node(self._like(state), called=called, due=due)
-        return Node(state, via, tool if state in self.concerned else -1, True, called, due, enclosed=enclosed)
+        return Node(state, via, tool if state in self.concerned else -1, True, called, due, opened=opened)
 
     def _concerned(self) -> set[str]:
         """The states in which it matters which function is called: its arguments or its name come later."""

@@ -44,11 +44,12 @@ class Edge:
 class ObservedPaths:
     """What canonical outputs show: `edges` by source, and `texts`, the states in which free text occurred.
 
-    `closes_content` are the triggers behind content with which an output ends, but for the marker of its turn's end.
+    `closes_content` are the triggers after content with which an output ends, but for the marker of its turn's end.
     `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
     `pairs` are triggers that follow each other. `outputs` has, for each output, the state in which it begins and its
-    transitions in order. `owed` has the triggers of the closing markers that each call has behind it, by the state;
-    `opens` those of the markers that close what a marker opens, and `instead` what such markers are missed before.
+    transitions in order. `repeated` are the states in which closing markers come one by one, after each call. `opens`
+    are the markers that owe a closing marker, each with those around it; `closes` has what a trigger closes, `instead`
+    what it leaves open, by the state.
     """
 
     edges: dict[str, list[Edge]] = field(default_factory=dict)
@@ -57,8 +58,9 @@ class ObservedPaths:
     following: dict[tuple[str, str], set[Edge]] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     outputs: list[tuple[str, list[Edge]]] = field(default_factory=list)
-    owed: dict[str, frozenset[str]] = field(default_factory=dict)
+    repeated: set[str] = field(default_factory=set)
     opens: dict[str, frozenset[str]] = field(default_factory=dict)
+    closes: dict[str, frozenset[str]] = field(default_factory=dict)
     instead: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
     python_values: bool = False  # values of arguments are written as Python writes them
     json_words: bool = False  # arguments in Python's notation have JSON's words in them
@@ -73,13 +75,15 @@ class ObservedPaths:
         seen = {edge for trigger in triggers for edge in self.following.get((state, trigger), ())}
         return [edge for edge in edges if edge in seen]
 
-    def enclosed(self, closers: frozenset[str], trigger: str) -> frozenset[str]:
-        """The triggers of the closing markers that are to come, behind a transition."""
-        return (closers | self.opens.get(trigger, frozenset())) - {trigger}
+    def open_after(self, opened: frozenset[str], trigger: str) -> frozenset[str]:
+        """Return the opening markers whose closing markers are still to come after a transition."""
+        opened = opened - self.closes.get(trigger, frozenset())
+        within = self.opens.get(trigger)
+        return opened if within is None or (within and within.isdisjoint(opened)) else opened | {trigger}
 
-    def missed(self, state: str, closers: frozenset[str]) -> set[str]:
-        """The triggers before which one of these closing markers is missed in a state."""
-        return {trigger for trigger, those in self.instead.get(state, {}).items() if not those.isdisjoint(closers)}
+    def missed(self, state: str, opened: frozenset[str]) -> set[str]:
+        """Return the triggers that would leave one of these opening markers open in a state."""
+        return {trigger for trigger, those in self.instead.get(state, {}).items() if not those.isdisjoint(opened)}
 
 
 _PYTHON_KEY = re.compile(r"\{\s*'name'\s*:").search
@@ -89,10 +93,14 @@ _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 def observe_paths(fmt: Format) -> ObservedPaths:
     """The paths of a format, from all its canonical outputs."""
-    states = fmt.program.states
+    states, in_text = fmt.program.states, fmt.program.initial.row.keys()
+    moves = [(state, move) for state in states.values() for move in state.row.values()]
     paths = ObservedPaths(
-        owed={name: state.owed for name, state in states.items() if state.owed},
-        opens={move.trigger: move.opens for state in states.values() for move in state.row.values() if move.opens},
+        repeated={
+            state.name for state, move in moves if move.closes and move.dest is state and move.trigger not in in_text
+        },
+        opens={move.opens: move.within for _, move in moves if move.opens},
+        closes={move.trigger: move.closes for _, move in moves if move.closes},
         instead={name: state.instead for name, state in states.items() if state.instead},
     )
     seen: set[Edge] = set()

@@ -39,10 +39,11 @@ from toolgram.program.look_ahead import (
 from toolgram.program.missed_markers import (
     BRACKETS,
     FENCE,
+    find_closed_states,
     find_closing,
     find_closing_marks,
     find_element_ends,
-    find_unclosed,
+    find_open_markers,
 )
 from toolgram.program.state import (
     ENVELOPE,
@@ -112,7 +113,8 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         if state.is_text and "start_map item" not in state.row:
             announcing = (trigger for trigger, move in state.row.items() if "start_map item" in move.dest.row)
             state.announces = next((trigger for trigger in announcing if trigger in literals), "")
-    bare = find_unclosed(spec, states, closers)
+    find_open_markers(spec, states)
+    find_closed_states(spec, states)
     marks = find_closing_marks(spec, states, literals, strict)
     inner = {literals[name].strip(): Symbol(name, INNER, name in spec.special_tokens) for name in marks.inner}
     surplus = inner | closers
@@ -149,7 +151,6 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         marks.fences,
         marks.thought_ends,
         find_element_ends(spec, states.values()),
-        bare,
     )
 
 

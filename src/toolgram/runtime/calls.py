@@ -51,7 +51,6 @@ class Calls:
         "seen",
         "start",
         "tools",
-        "unclosed",
         "wrapper",
     )
 
@@ -72,10 +71,8 @@ class Calls:
         self.depth = 0  # how many times what opens a value stands in it, and is not closed in it
         self.again = ""  # the marker behind which a value has just begun, which may come once more
         self.wrapper: list[str] | None = None
-        # The last call is complete, and its closing marker has not come; None where no marker has opened it.
-        self.unclosed: bool | None = False
-        self.owed = NOTHING_OWED  # triggers of other markers behind it that have not come
-        self.enclosed = NOTHING_OWED  # of markers that every call owes from here on, as their opening markers have come
+        self.owed = NOTHING_OWED  # triggers of opening markers whose closing markers the last call lacks
+        self.enclosed = NOTHING_OWED  # triggers of opening markers that have come, and what closes them has not
         self.sections = NOTHING_OWED  # of markers that close what was opened in text, and is not closed
 
     @property
@@ -136,16 +133,12 @@ class Calls:
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
             self._events.behind_call = NOTHING_OWED if status == "complete" else None
-            if self.unclosed is not None:
-                self.unclosed = status == "complete"
             if self.enclosed and status == "complete":
                 self.owed |= self.enclosed
             self.index = self.keys = self.wrapper = None
 
     def forget_owed(self) -> None:
         """No marker is missing any more: it was told, or what was open is malformed."""
-        if self.unclosed:
-            self.unclosed = False
         self.owed = self.enclosed = NOTHING_OWED
 
     def delta(self, arguments: str, source: str) -> None:

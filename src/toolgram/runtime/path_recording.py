@@ -345,7 +345,7 @@ class _Recorder:
             name,
             made_id,
             # A way out ends the call, which says anew whether one is behind.
-            json.dumps(most.end | dict.fromkeys(("calls", "call", "behind_call", "unclosed", "owed", "sections"))),
+            json.dumps(most.end | dict.fromkeys(("calls", "call", "behind_call", "owed", "sections"))),
             calls.owed,
             calls.enclosed,
             calls.sections - context.sections,
@@ -394,7 +394,6 @@ def _what_follows(stream: Stream) -> dict[str, Any]:
     """Everything that a continuation depends on, but for what the names and ids of calls are."""
     said = dump_stream(stream)
     said["open_call"] = said["open_call"] is not None
-    said["unclosed"] = None  # `enter` and `take` see to that
     return said
 
 

@@ -21,6 +21,8 @@ plain machine: what runs, is proved, drawn and exported.
    - What is left of a broken call being over, the malformed state leads to `recovered:`, which fragments say as well.
    - At the end of the output, every state that is not held leads to the final state.
 
+`closed_by:` of the file and of its fragments are one mapping; the file's entry for an opening marker goes first.
+
 A row of the file itself goes before a row of a fragment, and that before a row that follows from a state.  Each entry
 of the result keeps the file and the line from which it came.
 """
@@ -71,11 +73,21 @@ class _Row:
 
 
 @dataclass(slots=True)
+class _Pair:
+    """An opening marker and what closes it."""
+
+    opener: str
+    closers: list[str]
+    place: Place
+
+
+@dataclass(slots=True)
 class _Parts:
     """States and rows of a file, its fragments not yet among them."""
 
     states: list[_State] = field(default_factory=list)
     rows: list[_Row] = field(default_factory=list)
+    pairs: list[_Pair] = field(default_factory=list)
     exits: list[tuple[str, Place]] = field(default_factory=list)
     recovered: str = ""
     notes: list[str] = field(default_factory=list)
@@ -98,7 +110,7 @@ def compose(machine: MachineFile, load: Load) -> MachineFile:
     rows.add_own(own.rows)
     rows.add(parts.rows)
     rows.add(_following(_home(declared), recovered, states, stop, machine.place("machine")))
-    return _written(machine, declared, states, rows.kept, parts.notes)
+    return _written(machine, declared, states, rows.kept, [*own.pairs, *parts.pairs], parts.notes)
 
 
 def fragment_loader(folders: Iterable[Path]) -> Load:
@@ -157,6 +169,9 @@ def _parts(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> _P
         for each in [trigger] if isinstance(trigger, str) else trigger:
             marks = entry.get("repair", False), entry.get("of_calls", False)
             parts.rows.append(_Row(each, list(sources), entry["dest"], entry.get("after"), place, *marks))
+    for opener, closers in declared.get("closed_by", {}).items():
+        place = machine.place(*where, "closed_by", opener)
+        parts.pairs.append(_Pair(opener, [closers] if isinstance(closers, str) else list(closers), place))
     return parts
 
 
@@ -186,8 +201,12 @@ def _import(
         for row in found.rows:
             row.trigger, row.dest = _renamed_trigger(row.trigger, renames), _renamed(row.dest, renames)
             row.sources = [_renamed(source, renames) for source in row.sources]
+        for pair in found.pairs:
+            pair.opener = _renamed(pair.opener, renames)
+            pair.closers = [_renamed(closer, renames) for closer in pair.closers]
         parts.states += found.states
         parts.rows += found.rows
+        parts.pairs += found.pairs
         about = fragment.data["fragment"]
         parts.exits += [(_renamed(exit_, renames), machine.place(*where)) for exit_ in about.get("exits", ())]
         parts.notes += about.get("notes", ())
@@ -363,6 +382,7 @@ def _written(
     declared: Mapping[str, Any],
     states: Mapping[str, _State],
     rows: list[_Row],
+    pairs: Iterable[_Pair],
     notes: Iterable[str],
 ) -> MachineFile:
     """The composed machine as a machine file, with the place of each entry."""
@@ -388,13 +408,20 @@ def _written(
             entry["of_calls"] = True
         transitions.append(entry)
         places["machine", "transitions", index] = row.place
-    kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered")}
+    closed_by: dict[str, list[str]] = {}
+    for pair in pairs:
+        closers = [closer for each in pair.closers for closer in _terminals(each)]
+        for opener in _terminals(pair.opener):
+            closed_by.setdefault(opener, closers)
+            places.setdefault(("machine", "closed_by", opener), pair.place)
+    kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered", "closed_by")}
     name = Path(machine.path).stem
     composed = {
         "name": name,
         "initial": START,
         **kept,
         "auto_transitions": False,
+        **({"closed_by": closed_by} if closed_by else {}),
         "states": entries,
         "transitions": transitions,
     }

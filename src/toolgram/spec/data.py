@@ -131,6 +131,7 @@ class Spec:
     wrapped: tuple[str, ...]  # keys under which all arguments may stand as one object
     namespaced_names: bool  # a declared function may have a namespace before its name
     suffix: str  # at the end of markers, another one for each checkpoint; "" for none
+    closed_by: Mapping[str, tuple[str, ...]]  # the closing markers that a call owes, by what opens them
     same_path: Mapping[str, str]
     notation: tuple[str, ...]  # of notated values: the quotes; of nested elements: how their tags begin, and items
     turn_start: str
@@ -148,7 +149,7 @@ class Spec:
     import_paths: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for name in ("same_path", "states", "terminals"):
+        for name in ("closed_by", "same_path", "states", "terminals"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @property

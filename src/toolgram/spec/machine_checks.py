@@ -124,6 +124,10 @@ _OF_KIND: Mapping[str, Callable[[object], bool]] = {
     "text by text": lambda value: (
         isinstance(value, dict) and all(_is_text(key) and _is_text(each) for key, each in value.items())
     ),
+    "names by name": lambda value: (
+        isinstance(value, dict)
+        and all(_is_text(key) and bool(each) and (_is_text(each) or _is_texts(each)) for key, each in value.items())
+    ),
     "outputs": _is_outputs,
     "mapping": lambda value: isinstance(value, dict),
     "entries": lambda value: isinstance(value, list),

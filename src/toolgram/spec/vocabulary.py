@@ -30,6 +30,7 @@ KINDS: Mapping[str, str] = {
     "names": "a name, or a list of names",
     "truth": "`true` or `false`",
     "text by text": "a mapping of texts to texts",
+    "names by name": "a mapping of names, each to a name or a list of names",
     "outputs": "a list of outputs, each a text or `{prefix: ..., output: ...}`",
     "mapping": "a mapping",
     "entries": "a list of entries",
@@ -128,6 +129,11 @@ MACHINE_KEYS: Mapping[str, Key] = {
         "text",
         "recovered: TOOL_COMPLETE",
     ),
+    "closed_by": Key(
+        "The closing markers that a call owes: an opening marker, and what closes it after the call.",
+        "names by name",
+        "closed_by: {TOOL_CALL: END_TOOL_CALL}",
+    ),
     "states": Key("The states.", "entries", "states: [{name: WAITING_FOR_TOOL_START, tags: [content]}]"),
     "transitions": Key("The transitions.", "entries", 'transitions: [{trigger: MARKER, source: A, dest: "="}]'),
 }
@@ -135,6 +141,7 @@ MACHINE_KEYS: Mapping[str, Key] = {
 FRAGMENT_FILE_KEYS: Mapping[str, Key] = {
     "fragment": Key("What the fragment is.", "mapping", "fragment: {about: A call in tags.}", True),
     "import": MACHINE_KEYS["import"],
+    "closed_by": MACHINE_KEYS["closed_by"],
     "states": Key("The states.", "entries", "states: [{name: REASONING, tags: [reasoning]}]"),
     "transitions": MACHINE_KEYS["transitions"],
 }
