@@ -72,7 +72,7 @@ def build_spec(
         wrapped=tuple(about.get("wrapped", ())),
         namespaced_names=about.get("namespaced_names", False),
         suffix=about.get("suffix", ""),
-        closed_by={opener: tuple(closers) for opener, closers in declared.get("closed_by", {}).items()},
+        closed_by={opener: tuple(closers) for opener, closers in about.get("closed_by", {}).items()},
         same_path=about.get("same_path", {}),
         notation=tuple(about.get("notation", ())),
         turn_start=about.get("turn_start", ""),
@@ -213,11 +213,11 @@ def _check_names(
                     f"`{key}` names {token}, which is no fixed text that a transition has as its trigger",
                     instead(token, literals, "these are"),
                 )
-    for opener, closers in machine.data["machine"].get("closed_by", {}).items():
+    for opener, closers in about.get("closed_by", {}).items():
         for name in (opener, *closers):
             if name not in literals:
                 raise machine.error(
-                    ("machine", "closed_by", opener),
+                    ("format", "closed_by", opener),
                     f"`closed_by` names {name}, which is no fixed text that a transition has as its trigger",
                     instead(name, literals, "these are"),
                 )

@@ -97,6 +97,7 @@ def compose(machine: MachineFile, load: Load) -> MachineFile:
     """The machine without imports and with all its rows. Raises FormatError where an import cannot be done."""
     declared = machine.data["machine"]
     own = _parts(machine, declared, ("machine",))
+    own.pairs = _pairs(machine, machine.data["format"], ("format",))
     parts = _Parts()
     budget = [MAX_IMPORTS]
     for index, entry in enumerate(declared.get("import", ())):
@@ -169,10 +170,17 @@ def _parts(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> _P
         for each in [trigger] if isinstance(trigger, str) else trigger:
             marks = entry.get("repair", False), entry.get("of_calls", False)
             parts.rows.append(_Row(each, list(sources), entry["dest"], entry.get("after"), place, *marks))
-    for opener, closers in declared.get("closed_by", {}).items():
-        place = machine.place(*where, "closed_by", opener)
-        parts.pairs.append(_Pair(opener, [closers] if isinstance(closers, str) else list(closers), place))
     return parts
+
+
+def _pairs(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> list[_Pair]:
+    """Read the pairs of opening and closing markers that a file declares."""
+    return [
+        _Pair(
+            opener, [closers] if isinstance(closers, str) else list(closers), machine.place(*where, "closed_by", opener)
+        )
+        for opener, closers in declared.get("closed_by", {}).items()
+    ]
 
 
 def _import(
@@ -195,6 +203,7 @@ def _import(
         _check_names(importer, place, name, names_in(fragment, load), names)
         renames = [names, *outer]
         found = _parts(fragment, fragment.data, ())
+        found.pairs = _pairs(fragment, fragment.data, ())
         for state in found.states:
             state.name, state.text = _renamed(state.name, renames), _renamed(state.text, renames)
             state.fragment = name
@@ -413,21 +422,22 @@ def _written(
         closers = [closer for each in pair.closers for closer in _terminals(each)]
         for opener in _terminals(pair.opener):
             closed_by.setdefault(opener, closers)
-            places.setdefault(("machine", "closed_by", opener), pair.place)
-    kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered", "closed_by")}
+            places.setdefault(("format", "closed_by", opener), pair.place)
+    kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered")}
     name = Path(machine.path).stem
     composed = {
         "name": name,
         "initial": START,
         **kept,
         "auto_transitions": False,
-        **({"closed_by": closed_by} if closed_by else {}),
         "states": entries,
         "transitions": transitions,
     }
     fragments = {state.name: state.fragment for state in states.values() if state.fragment}
     about = machine.data["format"]
     about = {**about, "notes": list(dict.fromkeys([*about.get("notes", ()), *notes]))}
+    if closed_by:
+        about["closed_by"] = closed_by
     return MachineFile(machine.path, {"format": about, "machine": composed}, places, fragments)
 
 

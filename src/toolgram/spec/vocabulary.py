@@ -54,6 +54,11 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "Terminals that are special tokens of the tokenizer.", "texts", "special_tokens: [TOOL_CALL]"
     ),
     "stop": Key("Terminals that end a turn.", "texts", "stop: [EOS]"),
+    "closed_by": Key(
+        "The closing markers that a call owes: an opening marker, and what closes it after the call.",
+        "names by name",
+        "closed_by: {TOOL_CALL: END_TOOL_CALL}",
+    ),
     "canonical": Key("Outputs whose paths an exported grammar allows.", "outputs", "canonical: ['Hello.']"),
     "python_json": Key("Whether JSON in Python's spelling is read.", "truth", "python_json: true"),
     "loose_python": Key(
@@ -129,11 +134,6 @@ MACHINE_KEYS: Mapping[str, Key] = {
         "text",
         "recovered: TOOL_COMPLETE",
     ),
-    "closed_by": Key(
-        "The closing markers that a call owes: an opening marker, and what closes it after the call.",
-        "names by name",
-        "closed_by: {TOOL_CALL: END_TOOL_CALL}",
-    ),
     "states": Key("The states.", "entries", "states: [{name: WAITING_FOR_TOOL_START, tags: [content]}]"),
     "transitions": Key("The transitions.", "entries", 'transitions: [{trigger: MARKER, source: A, dest: "="}]'),
 }
@@ -141,7 +141,7 @@ MACHINE_KEYS: Mapping[str, Key] = {
 FRAGMENT_FILE_KEYS: Mapping[str, Key] = {
     "fragment": Key("What the fragment is.", "mapping", "fragment: {about: A call in tags.}", True),
     "import": MACHINE_KEYS["import"],
-    "closed_by": MACHINE_KEYS["closed_by"],
+    "closed_by": FORMAT_KEYS["closed_by"],
     "states": Key("The states.", "entries", "states: [{name: REASONING, tags: [reasoning]}]"),
     "transitions": MACHINE_KEYS["transitions"],
 }
