@@ -38,7 +38,7 @@ $(READY): pyproject.toml tests/export/requirements.txt
 demo: $(READY) ## stream an output of every format through its parser: the main job [.venv 230 MB, 2 min | 15 s]
 	@$(BIN)/toolgram demo
 
-test: $(READY) ## all tests [.venv 230 MB, 2 min | 15 min]
+test: $(READY) ## all tests [.venv 230 MB, 2 min | 10 min]
 	$(BIN)/pytest -n $(WORKERS)
 
 test-deep: $(READY) ## all tests, with many more generated examples, every property on every format [.venv 230 MB, 2 min | hours]
@@ -215,7 +215,7 @@ wheel-check: $(READY) ## build the wheel, install it into an empty environment a
 release-check: $(READY) ## build sdist and wheel, check, install on every Python here, type a sample [.venv 230 MB + wheels 20 MB, 2 min | minutes]
 	$(BIN)/python -m tests.release.check
 
-ci: lint types test test-vllm-if-built docs-check wheel-check demo bench-check ## everything a change must pass [.venv 230 MB + wheels 10 MB, 2 min | 25 min]
+ci: lint types test test-vllm-if-built docs-check wheel-check demo bench-check ## everything a change must pass [.venv 230 MB + wheels 10 MB, 2 min | 20 min]
 
 clean: ## remove .venv, the built site and caches [nothing | 1 s]
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
