@@ -1,9 +1,13 @@
-"""What CONTRIBUTING says of all files: their length, and words that are no terms of the field."""
+"""What CONTRIBUTING says of all files: their length, words that are no terms of the field, and the targets of make."""
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 MOST = 600  # lines
 FOLDERS = ("src", "tests", "benchmarks", "examples", "playground/bridge.py", "playground/build.py", "hatch_build.py")
@@ -48,3 +52,26 @@ def test_every_target_of_make_is_explained_and_every_one_that_is_named_exists(ro
     }
     assert targets - named["CONTRIBUTING.md"] == set()
     assert {name: gone for name, each in named.items() if (gone := each - targets)} == {}
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_help_says_what_every_target_installs_and_how_long_it_takes(root: Path) -> None:
+    made = (root / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):(?!=)", made, re.M)) - {"test-vllm-if-built"}  # a part of `make ci`
+    command = ["make", "--no-print-directory", "help"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    told = dict(re.findall(r"^make ([a-z-]+) +(.*)$", done.stdout, re.M))
+    assert set(told) == targets
+    assert targets - set(re.findall(r"[a-z-]+", made.partition(".PHONY:")[2].partition("\n")[0])) == set()
+    for name, line in told.items():
+        installs, runs, does = re.split(r"  +", line, maxsplit=2)
+        assert re.search(r"\d (MB|GB)\b", installs) or installs == "nothing" or "C++ build" in installs, name
+        assert re.search(r"\b(\d+ (s|min)|minutes|hours|at once)\b", runs), name
+        assert does, name
+
+
+def test_the_first_screen_of_the_readme_names_the_commands_that_set_everything_up(root: Path) -> None:
+    top = (root / "README.md").read_text("utf-8").partition("<!-- table")[0]
+    assert "- `make demo` " in top
+    assert "- `make test` " in top
+    assert len(top.splitlines()) < 30

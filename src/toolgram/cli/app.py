@@ -204,8 +204,10 @@ def parse(
             options = RowOptions(
                 jsonl, fmt, read_tools(tools), prefix, finish_reason, strict, chunk, kept, columns, validate
             )
-            run = Run(inputs, options, output, errors, workers, resume, ray or ray_address is not None, ray_address)
-            raise typer.Exit(print_rows(run, report))
+            also_read = [path for path in (tools, grammar, machine) if path is not None]
+            on_ray = ray or ray_address is not None
+            run = Run(inputs, options, output, errors, workers, resume, on_ray, ray_address, report, also_read)
+            raise typer.Exit(print_rows(run))
         assert fmt is not None
         show = print_events if events else print_painted if pretty else print_messages
         status = show(Reading(fmt, read_tools(tools), prefix, finish_reason, strict, validate), inputs, chunk)
