@@ -5,7 +5,7 @@ incrementally, with an explicit stack, and knows nothing of machines or events. 
 and stand in one table by the name that a snapshot has for them, so that a stream needs one place for the open one.
 One island may hold another: an envelope holds the scanner of its arguments.
 
-* `json_values`: the JSON grammar at character level, passing the model's own bytes through,
+* `json_table`, `json_values`: the JSON grammar at character level, passing the model's own bytes through,
 * `json_strings`: JSON that was written as a JSON string,
 * `json_envelope`: the JSON object around a call, read by ijson, whose events are the machine's triggers,
 * `python_literals`: Python keyword arguments and literals, transcoded to JSON while they arrive,

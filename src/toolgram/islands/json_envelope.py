@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolgram.islands import OpenBrackets, checked, dump_island, load_island
 from toolgram.islands.json_strings import JsonStringScanner
-from toolgram.islands.json_values import AFTER_ITEM, SCALARS, START, JsonScanner
+from toolgram.islands.json_table import AFTER_ITEM, SCALARS, START
+from toolgram.islands.json_values import JsonScanner
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from toolgram.islands import OpenBrackets, checked
-from toolgram.islands.json_values import BLANK, CONTROL, ITEM, SCALAR_END, STRING_END, JsonScanner, escape_controls
+from toolgram.islands.json_table import ITEM, escape_controls
+from toolgram.islands.json_values import BLANK, CONTROL, SCALAR_END, STRING_END, JsonScanner
 
 REPAIRED = "repaired_json"
 

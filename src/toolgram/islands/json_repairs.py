@@ -25,10 +25,10 @@ one too many; a colon that is missing, which may be the last character of the ke
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from toolgram.islands import checked
-from toolgram.islands.json_values import (
+from toolgram.islands.json_table import (
     AFTER_ITEM,
     AFTER_MEMBER,
     COLON,
@@ -41,7 +41,6 @@ from toolgram.islands.json_values import (
     MOST_BLANKS,
     SCALARS,
     START,
-    JsonScanner,
     escape_controls,
 )
 
@@ -70,6 +69,20 @@ PLAIN, CLOSING, REMARK, ESCAPE, WORD, SURPLUS, SLASH, LINE, BLOCK, STAR = _MODES
 )  # fmt: skip
 
 
+class Scanner(Protocol):
+    """What a repairer sees of the scanner that reads what it writes."""
+
+    state: int
+    stack: list[str]
+
+    @property
+    def in_key(self) -> bool:
+        """The next character is inside a key."""
+
+    def after_value(self) -> int:
+        """The state after a value at this place."""
+
+
 class JsonRepairer:
     """What is written instead of what the model wrote.
 
@@ -90,7 +103,7 @@ class JsonRepairer:
         self.note = ""
         self.broken = False
 
-    def read(self, character: str, scanner: JsonScanner) -> bool:
+    def read(self, character: str, scanner: Scanner) -> bool:
         """Read a character. Whether it was taken; if not, it is to be read again, or is `broken`."""
         self.out = self.note = ""
         self.broken = False
@@ -113,7 +126,7 @@ class JsonRepairer:
 
     # --- between tokens -------------------------------------------------------------------------------------------
 
-    def _plain(self, character: str, scanner: JsonScanner) -> bool:
+    def _plain(self, character: str, scanner: Scanner) -> bool:
         state, tight, self._tight = scanner.state, self._tight, False
         if state < START:
             return self._in_string(character, state)
@@ -187,7 +200,7 @@ class JsonRepairer:
             return self._word_begins(character)
         return self._write(character)
 
-    def _surplus(self, character: str, scanner: JsonScanner) -> bool:
+    def _surplus(self, character: str, scanner: Scanner) -> bool:
         """Behind a quote that follows the one of a key: only the colon shows that it is one too many."""
         if character in _BLANKS and len(self._held) <= MOST_BLANKS:
             self._held += character
@@ -211,15 +224,15 @@ class JsonRepairer:
         self._mode, self._held = WORD, character
         return True
 
-    def _is_key(self, scanner: JsonScanner) -> bool:
+    def _is_key(self, scanner: Scanner) -> bool:
         state = _place(scanner)
         return state in (KEY, FIRST_KEY) or (state == AFTER_MEMBER and bool(self._comma))
 
-    def bare_key(self, scanner: JsonScanner) -> str:
+    def bare_key(self, scanner: Scanner) -> str:
         """What has been read of a key without quotes; nothing where none is being read."""
         return self._held.rstrip(_BLANKS) if self._mode == WORD and self._is_key(scanner) else ""
 
-    def _word(self, character: str, scanner: JsonScanner) -> bool:
+    def _word(self, character: str, scanner: Scanner) -> bool:
         word = self._held
         if word == "-" and character.isdecimal():
             self._mode, self._held = PLAIN, ""
@@ -250,28 +263,28 @@ class JsonRepairer:
         self._write(written)
         return False
 
-    def _slash(self, character: str, scanner: JsonScanner) -> bool:
+    def _slash(self, character: str, scanner: Scanner) -> bool:
         if character not in "/*":
             return self._break()
         return self._comment(LINE if character == "/" else BLOCK, scanner, "/" + character)
 
-    def _comment(self, mode: str, scanner: JsonScanner, opening: str) -> bool:
+    def _comment(self, mode: str, scanner: Scanner, opening: str) -> bool:
         self._mode, self.note = mode, opening
         if scanner.state >= SCALARS:
             self.out = " "  # or what stands before it and behind it would be one number
         return True
 
-    def _line(self, character: str, scanner: JsonScanner) -> bool:
+    def _line(self, character: str, scanner: Scanner) -> bool:
         if character in "\r\n":
             self._mode = PLAIN
             return False
         return True
 
-    def _block(self, character: str, scanner: JsonScanner) -> bool:
+    def _block(self, character: str, scanner: Scanner) -> bool:
         self._mode = STAR if character == "*" else BLOCK
         return True
 
-    def _star(self, character: str, scanner: JsonScanner) -> bool:
+    def _star(self, character: str, scanner: Scanner) -> bool:
         self._mode = PLAIN if character == "/" else STAR if character == "*" else BLOCK
         return True
 
@@ -294,7 +307,7 @@ class JsonRepairer:
             return True
         return self._write('\\"' if character == '"' else character)
 
-    def _escape(self, character: str, scanner: JsonScanner) -> bool:
+    def _escape(self, character: str, scanner: Scanner) -> bool:
         held = self._held + character
         if held == "\\'":
             return self._decided("'", held)
@@ -308,7 +321,7 @@ class JsonRepairer:
         self._decided("\\" + self._held, self._held)
         return False
 
-    def _closing(self, character: str, scanner: JsonScanner) -> bool:
+    def _closing(self, character: str, scanner: Scanner) -> bool:
         if character in _BLANKS and len(self._held) <= MOST_BLANKS:
             self._held += character
             return True
@@ -323,7 +336,7 @@ class JsonRepairer:
             return self._goes_on(scanner)
         return False
 
-    def _goes_on(self, scanner: JsonScanner) -> bool:
+    def _goes_on(self, scanner: Scanner) -> bool:
         """The quote that is held, and what is held behind it, are part of the string."""
         if scanner.in_key:
             return self._break()
@@ -331,7 +344,7 @@ class JsonRepairer:
         self._decided(quote + escape_controls(self._held[1:]), self._held)
         return False
 
-    def _remark(self, character: str, scanner: JsonScanner) -> bool:
+    def _remark(self, character: str, scanner: Scanner) -> bool:
         """Behind a quote: a comment, and then what decides whether the quote ends the string."""
         blanks, remark = self._behind_quote()
         end = _end_of_comment(remark)
@@ -396,7 +409,7 @@ class JsonRepairer:
         return repairer
 
 
-def _place(scanner: JsonScanner) -> int:
+def _place(scanner: Scanner) -> int:
     """The state of a scanner; where a number may be over, that behind it."""
     return scanner.after_value() if scanner.state >= SCALARS else scanner.state
 
@@ -409,7 +422,7 @@ def _end_of_comment(text: str) -> int:
     return min(ends, default=0)
 
 
-_READERS: dict[str, Callable[[JsonRepairer, str, JsonScanner], bool]] = {
+_READERS: dict[str, Callable[[JsonRepairer, str, Scanner], bool]] = {
     PLAIN: JsonRepairer._plain,
     CLOSING: JsonRepairer._closing,
     REMARK: JsonRepairer._remark,

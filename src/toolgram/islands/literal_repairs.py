@@ -19,7 +19,7 @@ from typing import Any
 
 from toolgram.islands import checked
 from toolgram.islands.json_repairs import JsonRepairer
-from toolgram.islands.json_values import (
+from toolgram.islands.json_table import (
     AFTER_ITEM,
     AFTER_MEMBER,
     COLON,
@@ -31,8 +31,8 @@ from toolgram.islands.json_values import (
     KEY_STRING,
     MEMBER_STRING,
     MEMBER_VALUE,
-    JsonScanner,
 )
+from toolgram.islands.json_values import JsonScanner
 from toolgram.islands.python_literals import READERS, PythonScanner
 
 _BLANKS = " \t\r\n"
