@@ -47,6 +47,7 @@ from toolgram.islands.json_table import (
 MAX_WORD = 64
 MAX_REMARK = 256  # a comment behind a quote that may end a string
 _BLANKS = " \t\r\n"
+_QUOTES = "\"'"
 _ENDS_STRING = ",:}]\"'"
 _ESCAPES = '"\\/bfnrt'
 _IN_NUMBER = "0123456789+-.eE"
@@ -139,21 +140,29 @@ class JsonRepairer:
             return True
         if state >= SCALARS and not self._comma and character in _IN_NUMBER:
             return self._write(character)
+        if self._closes_twice(character, len(scanner.stack)):
+            return True
         state = _place(scanner)
-        if self._doubled and len(scanner.stack) < self._doubled[-1]:  # the last of them has just been closed
-            self._doubled.pop()
-            if character == "}":
-                self.note = character
-                return True
         if self._comma:
             return self._behind_comma(character, state)
-        if state == COLON and tight and character in "\"'":
+        if tight and character in _QUOTES and state == COLON:
             self._mode, self._held = SURPLUS, character
             return True
+        return self._break() if tight and character in _QUOTES else self._token(character, state, len(scanner.stack))
+
+    def _closes_twice(self, character: str, depth: int) -> bool:
+        """Whether this is the second closing brace of an object whose opening brace was there twice."""
+        if not self._doubled or depth >= self._doubled[-1]:
+            return False
+        self._doubled.pop()
+        self.note = character if character == "}" else self.note
+        return character == "}"
+
+    def _token(self, character: str, state: int, depth: int) -> bool:
         if state in (AFTER_ITEM, AFTER_MEMBER):
-            return self._break() if tight and character in "\"'" else self._behind_value(character, state)
-        if state == FIRST_KEY and character == "{" and len(scanner.stack) not in self._doubled[-1:]:
-            self._doubled.append(len(scanner.stack))
+            return self._behind_value(character, state)
+        if state == FIRST_KEY and character == "{" and depth not in self._doubled[-1:]:
+            self._doubled.append(depth)
             self.note = character
             return True
         if state in (KEY, FIRST_KEY):
@@ -185,7 +194,7 @@ class JsonRepairer:
         if character == ",":
             self._comma = ","
             return True
-        if state == AFTER_MEMBER and character in "\"'":
+        if state == AFTER_MEMBER and character in _QUOTES:
             self.note, self._comma = character, ", "
             return self._key(character)
         if state == AFTER_ITEM and (character in "\"'{[" or character.isdecimal()):
@@ -194,7 +203,7 @@ class JsonRepairer:
         return self._write(character)
 
     def _key(self, character: str) -> bool:
-        if character in "\"'":
+        if character in _QUOTES:
             return self._open(character)
         if character.isalpha() or character in "_$":
             return self._word_begins(character)
@@ -214,7 +223,7 @@ class JsonRepairer:
         if character == ":" and state == MEMBER_VALUE:
             self.note = character
             return True
-        if character in "\"'":
+        if character in _QUOTES:
             return self._open(character)
         return self._word_begins(character) if character.isalpha() or character == "-" else self._write(character)
 
@@ -244,7 +253,7 @@ class JsonRepairer:
                 return self._break()
             self._held += character
             return True
-        if is_key and character in "\"'" and word[-1] not in _BLANKS:  # of which the first is missing
+        if is_key and character in _QUOTES and word[-1] not in _BLANKS:  # of which the first is missing
             self._mode, self._held, self.note = PLAIN, "", word
             return self._write(f'"{word}"')
         if is_key:  # only the colon shows that it is one
@@ -402,7 +411,7 @@ class JsonRepairer:
         fits &= len(held) <= (MAX_REMARK + 1 if mode == REMARK else MOST_BLANKS + 1) and len(comma) <= MOST_BLANKS + 1
         fits &= mode != ESCAPE or (held[:2] in ("\\", "\\u") and not held[2:].strip(_HEX_DIGITS) and len(held) < 6)
         fits &= mode != CLOSING or (held[0] == quote and not held[1:].strip(_BLANKS))
-        fits &= mode != SURPLUS or (held[0] in "\"'" and not held[1:].strip(_BLANKS))
+        fits &= mode != SURPLUS or (held[0] in _QUOTES and not held[1:].strip(_BLANKS))
         fits &= mode != REMARK or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("/", "#"))
         if not fits:
             raise ValueError("no repair of JSON")

@@ -337,10 +337,8 @@ class JsonScanner:
             else:
                 was, state, taken, lowest = _through(window, state, stack, floor, self.max_depth, lowest)
             pos += taken
-            if (state if state >= 0 else was) in INTEGERS:
-                digits = _digits_at_end(window[:taken], digits)
-            else:
-                digits = 0
+            integer = (state if state >= 0 else was) in INTEGERS
+            digits = _digits_at_end(window[:taken], digits) if integer else 0
             if state < 0:
                 before, more = None, state <= RAW_CONTROL and self._controls
                 if more:

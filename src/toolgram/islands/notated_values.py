@@ -62,19 +62,8 @@ class NotatedScanner:
     """
 
     __slots__ = (
-        "_lead",
-        "_place",
-        "_quotes",
-        "_state",
-        "_types",
-        "_was",
-        "back",
-        "odd",
-        "out",
-        "repairs",
-        "stack",
-        "tail",
-    )
+        "_lead", "_place", "_quotes", "_state", "_types", "_was", "back", "odd", "out", "repairs", "stack", "tail",
+    )  # fmt: skip
 
     def __init__(self, quotes: tuple[str, ...], types: Types = None) -> None:
         self._quotes = quotes
@@ -183,25 +172,21 @@ class NotatedScanner:
             return self._punctuation(text, pos, final)
         if state != VALUE and self.stack and char == _CLOSING[self.stack[-1]]:
             return self._close(pos)
-        if state in (KEY, FIRST_KEY):
-            return self._key(text, pos, final)
+        return self._key(text, pos, final) if state in (KEY, FIRST_KEY) else self._value(text, pos, final)
+
+    def _value(self, text: str, pos: int, final: bool) -> int:
+        char, opening = text[pos], self._quotes[0]
         if self._lead and char == "]":
             return self._close(pos)
         if char == ":" and self.stack[-1:] != "[":
             self._repaired(pos)
             return pos + 1
-        opening = self._quotes[0]
         if text.startswith(opening, pos):
             self._write('"')
             self._state = STRING
             return pos + len(opening)
         if char in "{[":
-            if len(self.stack) >= MAX_DEPTH:
-                return self._break(pos)
-            self._write(char)
-            self.stack += char
-            self._state = FIRST_KEY if char == "{" else FIRST
-            return pos + 1
+            return self._open(char, pos)
         if not final and opening.startswith(text[pos:]):
             return pos
         if char == "'":
@@ -211,6 +196,14 @@ class NotatedScanner:
             self._state = JSON_STRING
             return pos + 1
         return self._scalar(text, pos, final)
+
+    def _open(self, bracket: str, pos: int) -> int:
+        if len(self.stack) >= MAX_DEPTH:
+            return self._break(pos)
+        self._write(bracket)
+        self.stack += bracket
+        self._state = FIRST_KEY if bracket == "{" else FIRST
+        return pos + 1
 
     def _comment(self, text: str, pos: int, final: bool) -> int:
         match = _COMMENT(text, pos)
@@ -251,7 +244,7 @@ class NotatedScanner:
     def _python_string(self, text: str, pos: int, final: bool) -> int:
         match = _PYTHON_STRING(text, pos)
         if match is None:
-            return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
+            return self._unclosed(text, pos, final)
         self._write(json.dumps(match[1].replace("\\'", "'"), ensure_ascii=False))
         self._after_value()
         return match.end()
@@ -274,32 +267,34 @@ class NotatedScanner:
     def _key(self, text: str, pos: int, final: bool) -> int:
         opening, closing = self._quotes
         if text.startswith(opening, pos):
-            end = text.find(closing, pos + len(opening))
-            if end < 0:
-                return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
-            return self._take_key(text[pos + len(opening) : end], end + len(closing))
+            begin = pos + len(opening)
+            end = text.find(closing, begin)
+            return self._take_key(text[begin:end], end + len(closing)) if end >= 0 else self._unclosed(text, pos, final)
         if not final and opening.startswith(text[pos:]):
             return pos
-        if text[pos] == '"':
-            match = _JSON_STRING(text, pos)
-            if match is None:
-                return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
-            try:
-                return self._take_key(json.loads(match.group(), strict=False), match.end())
-            except ValueError:
-                return self._break(pos)
-        if text[pos] == "'":
-            match = _PYTHON_STRING(text, pos)
-            if match is None:
-                return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
-            self._repaired(pos)
-            return self._take_key(match[1].replace("\\'", "'"), match.end())
+        if text[pos] in "\"'":
+            return self._quoted_key(text, pos, final)
         match = _BARE_KEY(text, pos)
         if match is None or (match.end() - pos > MAX_TOKEN):
             return self._break(pos)
-        if match.end() == len(text) and not final:
-            return pos
-        return self._take_key(match.group(), match.end())
+        return self._take_key(match.group(), match.end()) if final or match.end() < len(text) else pos
+
+    def _quoted_key(self, text: str, pos: int, final: bool) -> int:
+        python = text[pos] == "'"
+        match = (_PYTHON_STRING if python else _JSON_STRING)(text, pos)
+        if match is None:
+            return self._unclosed(text, pos, final)
+        if python:
+            self._repaired(pos)
+            return self._take_key(match[1].replace("\\'", "'"), match.end())
+        try:
+            return self._take_key(json.loads(match.group(), strict=False), match.end())
+        except ValueError:
+            return self._break(pos)
+
+    def _unclosed(self, text: str, pos: int, final: bool) -> int:
+        """A token without its closing quote: wait for it, if it may still come."""
+        return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
 
     def _take_key(self, key: str, end: int) -> int:
         self._write(json.dumps(key, ensure_ascii=False))

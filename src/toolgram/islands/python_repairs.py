@@ -249,38 +249,40 @@ class RepairingPythonScanner(PythonScanner):
             self.broken = self.at_stop = True
             return False
         self._passed = False
-        if self._held == "\\":
-            self._held = ""
-        elif char == "\\":
-            self._held = char
+        if "\\" in (self._held, char):
+            self._held = "" if self._held else char
         elif self._quote:
             self._quote = ""
         elif char in "'\"":
-            before = "".join(self._source)
-            if before[-1:] in BLANKS and before.rstrip(BLANKS)[-1:].isalnum():
-                self.broken = True  # a string behind a value: a comma may be missing
-                return False
-            self._quote = char if _OPENS_STRING(before) else ""
-        elif char in "([{":
-            self._nested += char
-            self.broken = len(self._nested) > MAX_NESTED
-        elif self._nested:
-            if char in ")]}":
-                self.broken = self._nested[-1] != _PARTNERS[char]
-                self._nested = self._nested[:-1]
+            self._quote_in_source(char)
+        elif char in "([{" or self._nested:
+            self._bracket_in_source(char)
         elif char == "=":
             if "".join(self._source[-1:])[-1:] not in tuple("!<>:="):
                 self._held = "="  # the next character says whether it compares
                 return True
-        elif char in self._stops or (char == ":" and self._then == "after" and self._stack[-1] not in KEYED):
-            pass  # no marker, or the colon of a lambda
-        else:
-            self._end_source(char)
+        elif char not in self._stops and not (char == ":" and self._then == "after" and self._stack[-1] not in KEYED):
+            self._end_source(char)  # no marker, and no colon of a lambda
             return False
         if self.broken:
             return False
         add_piece(self._source, char)
         return True
+
+    def _quote_in_source(self, quote: str) -> None:
+        before = "".join(self._source)
+        self.broken = before[-1:] in BLANKS and before.rstrip(BLANKS)[-1:].isalnum()  # a comma may be missing
+        if not self.broken and _OPENS_STRING(before):
+            self._quote = quote
+
+    def _bracket_in_source(self, char: str) -> None:
+        """An opening bracket, or what is inside of brackets."""
+        if char in _PARTNERS.values():
+            self._nested += char
+            self.broken = len(self._nested) > MAX_NESTED
+        elif char in _PARTNERS:
+            self.broken = self._nested[-1] != _PARTNERS[char]
+            self._nested = self._nested[:-1]
 
     def _end_source(self, char: str) -> None:
         taken = take_pieces(self._source)

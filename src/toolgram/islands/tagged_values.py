@@ -46,7 +46,7 @@ _BEGINS_TEXT = re.compile(r"[a-eg-mo-su-zA-EG-MO-SU-Z]").match  # and no word of
 _NUMBERS = {"integer", "number"}
 _ESCAPE = re.compile(r"\\(.)|[^\\]+", re.DOTALL).finditer
 _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_OPENERS = re.compile(r"[\[{ \t\r\n]*+").match
+_BEFORE_TOKEN = "[{ \t\r\n"
 _BITS = {"1": "true", "0": "false"}
 _BLANKS = " \t\r\n"
 REPAIRED, UNCLOSED = REPAIRS = "repaired_json", "unclosed_arguments"
@@ -64,23 +64,9 @@ class TaggedValue:
     """
 
     __slots__ = (
-        "_escapes",
-        "_fenced",
-        "_held",
-        "_literal",
-        "_mode",
-        "_quoted",
-        "_rest",
-        "_scanner",
-        "_tail",
-        "_trimmed",
-        "_types",
-        "back",
-        "odd",
-        "out",
-        "repairs",
-        "tail",
-    )
+        "_escapes", "_fenced", "_held", "_literal", "_mode", "_quoted", "_rest", "_scanner", "_tail", "_trimmed",
+        "_types", "back", "odd", "out", "repairs", "tail",
+    )  # fmt: skip
 
     def __init__(self, types: Types, quoted: bool = False, trimmed: bool = False) -> None:
         self._types = types
@@ -265,8 +251,7 @@ class TaggedValue:
         """Hand on what comes of a literal that is certain, without the backslashes of one that is escaped."""
         begin = 0
         if self._escapes == "?":
-            match = _OPENERS(text)
-            begin = match.end() if match else 0
+            begin = len(text) - len(text.lstrip(_BEFORE_TOKEN))
             if begin < len(text) and text[begin] != "\\":
                 self._escapes = ""
             elif begin < len(text):
@@ -276,20 +261,20 @@ class TaggedValue:
                     self._escapes = "\\"
                     self.repairs.append(REPAIRED)
                 return end
-        if not self._escapes.startswith("\\"):
-            return self._scan(text)
-        begin = min(begin, self._scan(text[:begin])) if begin else 0
-        written, waiting = self.out if begin else "", len(self._escapes) - 1
-        mark = begin - self.tail if written else 0
-        rest = "\\" * waiting + text[begin:]
+        return self._without_escapes(text) if self._escaped else self._scan(text)
+
+    def _without_escapes(self, text: str) -> int:
+        """Hand on what comes of an escaped literal. How much of it fits."""
+        waiting, written, mark = len(self._escapes) - 1, "", 0
+        rest = "\\" * waiting + text
         end, self._escapes = len(text), "\\"
         for unit in _ESCAPE(rest):
             taken = self._scan(_ESCAPED.get(unit[1], unit[0]) if unit[1] else unit[0])
             written += self.out
             if self.out:
-                mark = begin + (unit.end() if unit[1] else unit.start() + taken) - waiting - self.tail
+                mark = (unit.end() if unit[1] else unit.start() + taken) - waiting - self.tail
             if self._mode == BROKEN:
-                end = max(0, begin + unit.start() + (1 if unit[1] else taken) - waiting)
+                end = max(0, unit.start() + (1 if unit[1] else taken) - waiting)
                 break
         if self._mode != BROKEN and (len(rest) - len(rest.rstrip("\\"))) % 2:
             self._escapes = "\\\\"
