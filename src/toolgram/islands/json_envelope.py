@@ -226,7 +226,8 @@ class Envelope:
             self.token,
             token_at,
         ]
-        transcoding = [dump_island(self.python), self.skip, self.inner]
+        transcodes = self.python is not None or self.scanner.repairer is not None
+        transcoding = [dump_island(self.python), *([self.skip, self.inner] if transcodes else [0, "envelope"])]
         return [self.scanner.dump(), dump_island(self.string), *place, *transcoding]
 
     @classmethod

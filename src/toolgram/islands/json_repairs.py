@@ -336,7 +336,7 @@ class JsonRepairer:
             return True
         blanks = self._held[1:]
         if character in _ENDS_STRING or character in _BLANKS:
-            self._decided('"' + blanks)
+            self._end_string(blanks)
             self._tight = not blanks
         elif character in "/#":
             self._mode, self._held = REMARK, self._held + character
@@ -359,7 +359,7 @@ class JsonRepairer:
         end = _end_of_comment(remark)
         over = end > 0 and character not in _BLANKS
         if over and character in _ENDS_STRING:
-            self._decided(f'"{blanks}{remark[end:]}', remark[:2].rstrip(_BLANKS))
+            self._end_string(blanks + remark[end:], remark[:2].rstrip(_BLANKS))
             return False
         unfit = character in "\"'\\" or (len(remark) == 1 and remark == "/" and character not in "/*")
         if over or unfit or len(self._held) > MAX_REMARK:
@@ -386,7 +386,11 @@ class JsonRepairer:
     def end_string(self) -> None:
         """The quote that is held ends the string, whatever follows; `out` is what the scanner is to read."""
         self.broken = False
-        self._decided('"' + self._behind_quote()[0])
+        self._end_string(self._behind_quote()[0])
+
+    def _end_string(self, blanks: str, note: str = "") -> None:
+        self._quote = '"'
+        self._decided('"' + blanks, note)
 
     def _decided(self, out: str, note: str = "") -> bool:
         self._mode, self._held, self.note = PLAIN, "", note

@@ -95,7 +95,7 @@ class LiteralScanner(PythonScanner):
             self._held += char
             return pos + 1
         if char in _ENDS_STRING or char in _BLANKS:
-            self._held = ""
+            self._held = self._quote = ""
             self._parts.append('"')
             self._state = self._then
         else:

@@ -163,7 +163,8 @@ class LoosePythonScanner:
             return at
         self._types = None if self.declared is None else self.declared.types_for(self._name)
         self._write_name()
-        blank, self._blank = self._blank, ""
+        blank = self._blank[1:] if self._spaced else self._blank
+        self._blank, self._spaced = "", False
         if text[at] in "'\"":
             self._quote, self._state = text[at], "opening"
             return at + 1
@@ -172,7 +173,7 @@ class LoosePythonScanner:
             return at
         self._state = "bare"
         if self._is_text:
-            self._say(blank[1:] if self._spaced else blank)
+            self._say(blank)
         return at
 
     def _write_name(self) -> None:
@@ -211,7 +212,7 @@ class LoosePythonScanner:
         else:
             self._parts.append(_judged(self._source, self._types, bool(self._quote)))
         self._source, self._opened, self._quote, self._held, self._depth = "", False, "", "", 0
-        self.started = True
+        self._name, self._types, self.started = "", None, True
 
     def _close(self) -> None:
         self._parts.append("{}" if self._lead == "{" else "}")
@@ -232,7 +233,7 @@ class LoosePythonScanner:
         notes.clear()
         self.broken = container.broken
         if container.done:
-            self._container, self._state = None, "after"
+            self._container, self._name, self._types, self._state = None, "", None, "after"
         return pos
 
     def _after_value(self, text: str, pos: int) -> int:

@@ -344,7 +344,7 @@ class NotatedScanner:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        types = None if self._types is None else sorted(self._types)
+        types = None if self._types is None or self.stack or self._state != VALUE else sorted(self._types)
         return [*self._quotes, self._state, self.stack, types, self.odd, bool(self._lead), bool(self.repairs)]
 
     @classmethod

@@ -77,6 +77,10 @@ _CACHE: dict[tuple[_Place, str], _Cached] = {}
 _MOST_CACHED = 4096
 _LONGEST_CACHED = 16
 _INTEGERS = ("integer", "integer _")
+# The states in which it no longer matters whether the last scalar was a key.
+BETWEEN_SCALARS = frozenset(
+    {"arguments", "argument", "name", "equals", "start", "item", "value", "colon", "after", "sole", "last"}
+)
 
 
 class PythonScanner:
@@ -100,8 +104,9 @@ class PythonScanner:
     """
 
     __slots__ = (
-        "_cache", "_digits", "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names", "_parts", "_quote",
-        "_readers", "_stack", "_state", "_then", "alone", "broken", "done", "empty", "end", "mark", "out", "started",
+        "_cache", "_digits", "_forgets", "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names", "_parts",
+        "_quote", "_readers", "_stack", "_state", "_then", "alone", "broken", "done", "empty", "end", "mark", "out",
+        "started",
     )  # fmt: skip
 
     def __init__(self, keywords: bool, max_depth: int = 256) -> None:
@@ -126,6 +131,7 @@ class PythonScanner:
         self._parts: list[str] = []
         self._digits = 0  # of the integer that is being read
         self._readers = READERS
+        self._forgets = BETWEEN_SCALARS
         self._cache = _CACHE
 
     def run(self, text: str) -> bool:
@@ -204,8 +210,10 @@ class PythonScanner:
 
     def dump(self) -> list[Any]:
         """All that the next `read` depends on, as JSON-able values: no larger than what is held and how deep it is."""
-        lexical = [self._state, self._stack, self._lead, self._then, self._quote, self._held]
-        return [self.started, self.alone, *lexical, "".join(self._name_pieces), self._digits]
+        state, then = self._state, "after" if self._state in self._forgets else self._then
+        lexical = [state, self._stack, self._lead, then, self._quote, self._held]
+        digits = self._digits if state in _INTEGERS else 0
+        return [self.started, self.alone, *lexical, "".join(self._name_pieces), digits]
 
     @classmethod
     def load(cls, data: Any) -> PythonScanner:
@@ -491,6 +499,7 @@ class PythonScanner:
 
     def _end_scalar(self) -> None:
         """A word or number is over; as a key it was written as a string."""
+        self._held = ""
         if self._then == "colon":
             self._parts.append('"')
         self._state = self._then
@@ -503,11 +512,11 @@ class PythonScanner:
         if text[pos] == quote:
             self._held += quote
             if len(self._held) == 3:
-                self._quote = self._held
+                self._quote, self._held = self._held, ""
                 self._state = "body"
             return pos + 1
         if len(self._held) == 1:
-            self._quote = quote
+            self._quote, self._held = quote, ""
             self._state = "body"
         else:
             self._close_string()
@@ -534,7 +543,7 @@ class PythonScanner:
                 self._close_string()
             return pos + 1
         self._parts.append(json_text(self._held))
-        self._state = "body"
+        self._state, self._held = "body", ""
         return pos
 
     def _escape(self, text: str, pos: int) -> int:
@@ -550,12 +559,12 @@ class PythonScanner:
         else:
             if unescaped := "/" if self.alone and window[:2] == "\\/" else unescape(window[:end]):
                 self._parts.append(unescaped)
-            self._state = "body"
+            self._state, self._held = "body", ""
         return pos + end - held
 
     def _close_string(self) -> None:
         """This string has ended. The closing quote is written when it is clear that no other follows to be joined."""
-        self._state = "closed"
+        self._state, self._held = "closed", ""
         if self._then == "colon" and self._stack == "d":
             self.started = True
 
@@ -563,6 +572,7 @@ class PythonScanner:
         m = CLOSED.match(text, pos)
         if m is None or (m.lastgroup is None and m.end() == len(text)):
             return len(text)
+        self._quote = ""
         if m.lastgroup == "quote":
             self._held = m["quote"]
             self._state = "opening"

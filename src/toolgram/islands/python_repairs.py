@@ -22,7 +22,7 @@ from typing import Any
 
 from toolgram.islands import checked
 from toolgram.islands.held_text import add_piece, take_pieces
-from toolgram.islands.python_literals import READERS, PythonScanner
+from toolgram.islands.python_literals import BETWEEN_SCALARS, READERS, PythonScanner
 from toolgram.islands.python_tokens import (
     BLANKS,
     CLOSED,
@@ -84,6 +84,7 @@ class RepairingPythonScanner(PythonScanner):
         self.notes: list[str] = []
         self.back = 0  # how many characters the last of them begins before what is read next
         self._readers = _READERS
+        self._forgets = _FORGETS
         self._cache = _CACHES.setdefault(stops, {})
         self._source: list[str] = []  # of the value that is read
         self._nested = ""  # the brackets that are open in it
@@ -166,7 +167,7 @@ class RepairingPythonScanner(PythonScanner):
             self._end_source(")")
         elif self._state == "closed":
             self._parts.append('"')
-            self._state = "after"
+            self._state, self._held, self._quote = "after", "", ""
         self.out = "".join(self._parts)
 
     def close_inside(self) -> None:
@@ -375,7 +376,6 @@ class RepairingPythonScanner(PythonScanner):
         if self._state == "opening":
             self._quote = ""  # of an empty one: a quote in it would have several readings
         super()._close_string()
-        self._held = ""
 
     def _closed(self, text: str, pos: int) -> int:
         match = CLOSED.match(text, pos)
@@ -428,7 +428,7 @@ class RepairingPythonScanner(PythonScanner):
             return self._goes_on(end)
         self._parts.append('"')
         self._add_comma(word, len(self._held.lstrip(BLANKS)))
-        self._state, self._held = "equals", ""
+        self._state, self._held, self._quote = "equals", "", ""
         return end
 
     # --- snapshots ------------------------------------------------------------------------------------------------
@@ -469,6 +469,7 @@ def _number_as_json(source: str) -> str:
     return f"{number['sign'].strip('+')}{whole}{fraction}{(number['power'] or '').replace('_', '')}"
 
 
+_FORGETS = BETWEEN_SCALARS - {"item", "after"}  # where `inside` looks at it
 _CACHES: dict[str, dict[Any, Any]] = {}  # by the characters that markers begin with
 _READERS: dict[str, Callable[[Any, str, int], int]] = {
     **READERS,

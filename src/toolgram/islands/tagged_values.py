@@ -235,6 +235,7 @@ class TaggedValue:
             certain = first in "{[" and self._is_certain(first)
             self._mode = STREAMED if certain else HELD
             self._escapes = "?" if certain else ""
+            self._held = [] if certain else self._held
             self._start(LiteralScanner if certain else PythonScanner)
         else:
             self._mode = TEXT
@@ -313,7 +314,7 @@ class TaggedValue:
         if rest is None or rest.broken:
             self._mode = BROKEN
             return None
-        self._rest = rest
+        self._rest, self._scanner = rest, None
         self.out += rest.out
         self.tail = 0 if rest.out else self.tail
         return rest
@@ -334,8 +335,7 @@ class TaggedValue:
     def _close(self) -> str:
         """The rest of a literal: what the scanner wrote when told that nothing follows."""
         rest, scanner, written = self._rest, self._scanner, ""
-        assert scanner is not None
-        if rest is None:
+        if scanner is not None:
             scanner.alone = False
             scanner.read(")", 0)
             if scanner.done:
@@ -346,6 +346,7 @@ class TaggedValue:
             if rest is None:
                 self._mode = BROKEN
                 return ""
+        assert rest is not None
         written += rest.finish()
         if rest.broken:
             self._mode = BROKEN
@@ -410,10 +411,11 @@ class TaggedValue:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        types = None if self._types is None else sorted(self._types)
+        undecided = self._mode in (BEGIN, HELD)
+        types = sorted(self._types) if undecided and self._types is not None else None
         scanner = self._scanner.dump() if self._scanner else None
         rest = self._rest.dump() if self._rest else None
-        spelt = [self._quoted, self._trimmed, "".join(self._tail), self._escapes]
+        spelt = [undecided and self._quoted, self._trimmed, "".join(self._tail), self._escapes]
         read = [self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
         return [types, *spelt, *read, self._fenced, rest, bool(self.repairs)]
 
@@ -427,15 +429,17 @@ class TaggedValue:
         )
         if types is not None:
             checked(types, *[str] * len(types))
-        if (scanner is not None) != (mode in (HELD, STREAMED)) or (rest is not None and mode != STREAMED):
+        reads = scanner is not None or rest is not None
+        if reads != (mode in (HELD, STREAMED)) or (rest is not None and mode != STREAMED):
             raise ValueError("a literal and its scanner go together")
         value = cls(None if types is None else frozenset(types), quoted, trimmed)
         value.wait(tail)
         value._escapes, value._mode, value.odd = escapes, mode, odd
         value._held, value._literal = ([held] if held else []), ([literal] if literal else [])
         value._fenced, value.repairs = fenced, [REPAIRED] if repaired else []
-        value._rest = None if rest is None else RepairedLiteral.load(rest)
-        if scanner is not None:
+        if rest is not None:
+            value._rest = RepairedLiteral.load(rest)
+        elif scanner is not None:
             value._scanner = (LiteralScanner if mode == STREAMED else PythonScanner).load(scanner)
             if not value._scanner.alone:
                 raise ValueError("no scanner of a value")
