@@ -200,6 +200,16 @@ def load_island(data: Any) -> Island | None:
     return island
 
 
+def dump_types(types: Types) -> list[str] | None:
+    """The types of a value as JSON-able data."""
+    return None if types is None else sorted(types)
+
+
+def load_types(data: list[Any] | None) -> Types:
+    """The inverse of `dump_types`. Raises ValueError if one is no string."""
+    return None if data is None else frozenset(checked(data, *[str] * len(data)))
+
+
 def checked(data: Any, *kinds: Any) -> list[Any]:
     """The values of a dumped list, each of its kind: a type, None, or a value out of a tuple or range.
 

@@ -214,60 +214,19 @@ class Envelope:
         """The state as JSON-able data."""
         trail = self.feed.trail if self.feed else self._trail or None
         token_at = self.token_at if self.token else 0
-        place = [
-            self.in_list,
-            self.repairs,
-            self.member,
-            self.outside,
-            self.path,
-            [*self.parents],
-            trail,
-            self.source,
-            self.token,
-            token_at,
-        ]
+        place = [self.in_list, self.repairs, self.member, self.outside, self.path, [*self.parents], trail]
+        read = [self.source, self.token, token_at]
         transcodes = self.python is not None or self.scanner.repairer is not None
         transcoding = [dump_island(self.python), *([self.skip, self.inner] if transcodes else [0, "envelope"])]
-        return [self.scanner.dump(), dump_island(self.string), *place, *transcoding]
+        return [self.scanner.dump(), dump_island(self.string), *place, *read, *transcoding]
 
     @classmethod
     def load(cls, data: Any) -> Envelope:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        sizes = range(2 * MAX_TOKEN)
-        (
-            scanner,
-            string,
-            in_list,
-            repairs,
-            member,
-            outside,
-            path,
-            parents,
-            trail,
-            source,
-            token,
-            token_at,
-            python,
-            skip,
-            inner,
-        ) = checked(
-            data,
-            list,
-            (list, None),
-            bool,
-            bool,
-            str,
-            ("", "{", "[{"),
-            str,
-            list,
-            (str, None),
-            str,
-            str,
-            sizes,
-            (list, None),
-            sizes,
-            str,
-        )
+        sizes, maybe = range(2 * MAX_TOKEN), (list, None)
+        kinds = bool, bool, str, ("", "{", "[{"), str, list, (str, None), str, str, sizes
+        scanner, string, *place, python, skip, inner = checked(data, list, maybe, *kinds, maybe, sizes, str)
+        in_list, repairs, member, outside, path, parents, trail, source, token, token_at = place
         envelope = cls(in_list, repairs)
         envelope.scanner = JsonScanner.load(scanner)
         envelope.feed = IjsonFeed(trail) if trail is not None else None

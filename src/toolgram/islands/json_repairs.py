@@ -52,16 +52,9 @@ _ENDS_STRING = ",:}]\"'"
 _ESCAPES = '"\\/bfnrt'
 _IN_NUMBER = "0123456789+-.eE"
 _HEX_DIGITS = "0123456789abcdefABCDEF"
-WORDS = {
-    "true": "true",
-    "false": "false",
-    "null": "null",
-    "True": "true",
-    "False": "false",
-    "None": "null",
-    "NaN": '"NaN"',
-    "Infinity": '"Infinity"',
-    "-Infinity": '"-Infinity"',
+WORDS = {"True": "true", "False": "false", "None": "null"}
+WORDS |= {word: word for word in ("true", "false", "null")} | {
+    word: f'"{word}"' for word in ("NaN", "Infinity", "-Infinity")
 }
 
 # What is being read.

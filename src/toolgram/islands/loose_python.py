@@ -24,10 +24,10 @@ from functools import partial
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import OpenBrackets, checked
+from toolgram.islands import OpenBrackets, checked, dump_types, load_types
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.python_repairs import RepairingPythonScanner
-from toolgram.islands.python_tokens import BLANKS, ESCAPE, ESCAPE_SIZE, LONGEST_ESCAPE, unescape
+from toolgram.islands.python_tokens import BLANKS, ESCAPE, ESCAPE_SIZE, LONGEST_ESCAPE, always, unescape
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.tools.parameters import TEXT_ONLY, Parameters, Types
 
@@ -35,11 +35,11 @@ MAX_HELD = 4400  # characters of a bare value that is no text
 _MOST_BETWEEN = 160  # characters between a value and the next one
 _MOST_NAMES = 1000
 _BLANK = rf"[{BLANKS}]*"
-_name = re.compile(rf"{_BLANK}(?:(?P<name>[^\W\d]\w*)|(?P<close>\)))?").match
+_name = always(rf"{_BLANK}(?:(?P<name>[^\W\d]\w*)|(?P<close>\)))?")
 _rest_of_name = re.compile(r"\w+").match
-_equals = re.compile(rf"{_BLANK}(?P<equals>=)?").match
-_between = re.compile(rf"{_BLANK}(?P<comma>,{_BLANK})?(?P<name>[^\W\d]\w*{_BLANK})?").match
-_blanks = re.compile(_BLANK).match
+_equals = always(rf"{_BLANK}(?P<equals>=)?")
+_between = always(rf"{_BLANK}(?P<comma>,{_BLANK})?(?P<name>[^\W\d]\w*{_BLANK})?")
+_blanks = always(_BLANK)
 _ESCAPES = partial(re.sub, ESCAPE.pattern.removesuffix("?"), flags=re.DOTALL)
 _bare_run = re.compile(r"[^,()=]+").match
 _quoted_run = {quote: re.compile(rf"[^{quote}\\()]+").match for quote in "'\""}
@@ -120,7 +120,6 @@ class LoosePythonScanner:
 
     def _begin(self, text: str, pos: int) -> int:
         match = _name(text, pos)
-        assert match is not None
         if match["close"]:
             self.empty = self._state == "first"
             self._close()
@@ -138,7 +137,6 @@ class LoosePythonScanner:
 
     def _after_name(self, text: str, pos: int) -> int:
         match = _equals(text, pos)
-        assert match is not None
         if match["equals"]:
             self._state, self._spaced = "value", self._spaced or match.group() != "="
         else:
@@ -156,7 +154,6 @@ class LoosePythonScanner:
 
     def _begin_value(self, text: str, pos: int) -> int:
         match = _blanks(text, pos)
-        assert match is not None
         self._blank += match.group()
         at = match.end()
         if at == len(text):
@@ -239,7 +236,6 @@ class LoosePythonScanner:
     def _after_value(self, text: str, pos: int) -> int:
         """Behind a container, or a string in three quotes: the comma may be missing."""
         match = _blanks(text, pos)
-        assert match is not None
         at = match.end()
         if at == len(text):
             return at
@@ -357,7 +353,6 @@ class LoosePythonScanner:
         held = self._held + text[pos:]
         begun = 1 if self._state == "quote" else 0
         match = _between(held, begun)
-        assert match is not None
         end, name = match.end(), (match["name"] or "").rstrip(BLANKS)
         if end == len(held) and end <= _MOST_BETWEEN:
             self._held = held
@@ -388,42 +383,24 @@ class LoosePythonScanner:
 
     def dump(self) -> list[Any]:
         """All that the next `read` depends on but for what is declared, as JSON-able data."""
-        types = None if self._types is None else sorted(self._types)
         container = None if self._container is None else self._container.dump()
         texts = [self._state, self._lead, self._name, self._source, self._quote, self._escape, self._blank, self._held]
         flags = [self.started, self._quoted, self._opened, self._spaced, self._depth, [*self._names], [*self.notes]]
-        return [*texts, *flags, types, container]
+        return [*texts, *flags, dump_types(self._types), container]
 
     @classmethod
     def load(cls, data: Any) -> LoosePythonScanner:
         """The inverse of `dump`; `declared` is set behind it. Raises ValueError for what is none."""
         quotes, depths = ("", *(quote * count for quote in "'\"" for count in (1, 2, 3))), range(1_000_000_000)
-        kinds = (
-            tuple(_READERS),
-            ("{", ", "),
-            str,
-            str,
-            quotes,
-            str,
-            str,
-            str,
-            bool,
-            bool,
-            bool,
-            bool,
-            depths,
-            list,
-            list,
-        )
+        kinds = (tuple(_READERS), ("{", ", "), str, str, quotes, str, str, str, *[bool] * 4, depths, list, list)
         *values, types, container = checked(data, *kinds, (list, None), (list, None))
+        texts, values = values[:8], values[8:]
         self = cls()
-        self._state, self._lead, self._name, self._source, self._quote, self._escape, self._blank, self._held = values[
-            :8
-        ]
-        self.started, self._quoted, self._opened, self._spaced, self._depth, self._names, self.notes = values[8:]
-        for texts in (self._names, self.notes, types or []):
-            checked(texts, *[str] * len(texts))
-        self._types = None if types is None else frozenset(types)
+        self._state, self._lead, self._name, self._source, self._quote, self._escape, self._blank, self._held = texts
+        self.started, self._quoted, self._opened, self._spaced, self._depth, self._names, self.notes = values
+        for names in (self._names, self.notes):
+            checked(names, *[str] * len(names))
+        self._types = load_types(types)
         self._container = None if container is None else RepairingPythonScanner.load(container)
         fits = (self._container is not None) == (self._state == "container")
         fits &= bool(self._quote) or self._state not in ("opening", "string", "quote")

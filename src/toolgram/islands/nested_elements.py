@@ -27,6 +27,7 @@ import re
 from typing import Any
 
 from toolgram.islands import checked
+from toolgram.islands.held_text import overlap
 from toolgram.islands.tagged_values import REPAIRS, TaggedValue
 from toolgram.tools.parameters import UNDECLARED, Place
 
@@ -56,6 +57,13 @@ class _Frame:
         self.members: list[tuple[str, str]] = []
         self.declared: dict[str, None] = {}  # members that were written
         self.written = False  # the bracket
+
+    def dump(self) -> list[Any]:
+        """The state as JSON-able data."""
+        kept = None if self.kept is None else "".join(self.kept)
+        leaf = None if self.leaf is None else self.leaf.dump()
+        texts = [[*self.inside], "".join(self.beside), [[*member] for member in self.members], [*self.declared]]
+        return [self.name, self.kind, kept, leaf, *texts, self.written]
 
 
 class ElementsScanner:
@@ -115,7 +123,7 @@ class ElementsScanner:
             if at == pos:
                 pos = self._tag(text, pos)
             else:
-                end = at if at >= 0 else len(text) - _overlap(text, pos, opening)
+                end = at if at >= 0 else len(text) - overlap(text, pos, opening)
                 pos += self._text(text[pos:end]) if end > pos else 0
             if len(self._parts) > written:
                 mark = pos - self.tail
@@ -322,20 +330,7 @@ class ElementsScanner:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        frames = [
-            [
-                frame.name,
-                frame.kind,
-                None if frame.kept is None else "".join(frame.kept),
-                frame.leaf.dump() if frame.leaf is not None else None,
-                [*frame.inside],
-                "".join(frame.beside),
-                [[*member] for member in frame.members],
-                [*frame.declared],
-                frame.written,
-            ]
-            for frame in self._frames
-        ]
+        frames = [frame.dump() for frame in self._frames]
         return [[*self._notation], frames, self.odd, [*self.repeated], [*self.repairs], self.stray]
 
     @classmethod
@@ -374,11 +369,3 @@ def _loaded(data: Any) -> _Frame:
         raise ValueError("a leaf and its value go together")
     frame.leaf = None if leaf is None else TaggedValue.load(leaf)
     return frame
-
-
-def _overlap(text: str, pos: int, marker: str) -> int:
-    """How many characters at the end of a text may begin a marker."""
-    for size in range(min(len(marker) - 1, len(text) - pos), 0, -1):
-        if text.endswith(marker[:size]):
-            return size
-    return 0

@@ -20,7 +20,7 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import checked
+from toolgram.islands import checked, dump_types, load_types
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.tools.parameters import Types
 
@@ -344,7 +344,7 @@ class NotatedScanner:
 
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
-        types = None if self._types is None or self.stack or self._state != VALUE else sorted(self._types)
+        types = None if self.stack or self._state != VALUE else dump_types(self._types)
         return [*self._quotes, self._state, self.stack, types, self.odd, bool(self._lead), bool(self.repairs)]
 
     @classmethod
@@ -353,9 +353,7 @@ class NotatedScanner:
         opening, closing, state, stack, types, odd, lead, repaired = checked(
             data, str, str, _STATES, str, (list, None), bool, bool, bool
         )
-        if types is not None:
-            checked(types, *[str] * len(types))
-        scanner = cls((opening, closing), None if types is None else frozenset(types))
+        scanner = cls((opening, closing), load_types(types))
         scanner.odd = odd
         scanner._state, scanner.stack = state, stack
         scanner._lead, scanner.repairs = ", " if lead else "", [_REPAIRED] if repaired else []

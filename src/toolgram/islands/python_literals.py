@@ -170,22 +170,13 @@ class PythonScanner:
             return
         if len(self._cache) >= _MOST_CACHED:
             self._cache.clear()
-        begun = "".join(self._name_pieces)
-        cached: _Cached
-        if not self._names:
-            cached = (self._place(), self.mark, self.out, None, "", begun[len(name) :], self._digits)
+        begun, parts, at = "".join(self._name_pieces), self._parts, self._named
+        written: tuple[str, str | None, str, str]
+        if self._names:
+            written = "".join(parts[:at]), parts[at][len(name) :], "".join(parts[at + 1 :]), begun
         else:
-            before, whole, after = self._parts[: self._named], self._parts[self._named], self._parts[self._named + 1 :]
-            cached = (
-                self._place(),
-                self.mark,
-                "".join(before),
-                whole[len(name) :],
-                "".join(after),
-                begun,
-                self._digits,
-            )
-        self._cache[place, text] = cached
+            written = self.out, None, "", begun[len(name) :]
+        self._cache[place, text] = (self._place(), self.mark, *written, self._digits)
 
     def _place(self) -> _Place:
         """All that the reading of a delta depends on, names and beginnings aside."""
@@ -290,8 +281,8 @@ class PythonScanner:
         whole = WHOLE_ARGUMENT(text, pos) if len(text) - pos > _LONGEST_CACHED else None
         if whole is not None:
             return self._whole_arguments(text, whole)
-        m = ARGUMENT[self._state].match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = ARGUMENT[self._state](text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         end = m.end()
         if m.lastgroup == "name":
@@ -329,15 +320,15 @@ class PythonScanner:
         return pos
 
     def _equals(self, text: str, pos: int) -> int:
-        m = EQUALS.match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = EQUALS(text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         self._state = "value"
         return m.end()
 
     def _sole(self, text: str, pos: int) -> int:
-        m = SOLE[self._state].match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = SOLE[self._state](text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         if m.lastgroup == "comma":
             self._state = "last"
@@ -357,8 +348,8 @@ class PythonScanner:
 
     def _item(self, text: str, pos: int) -> int:
         frame = self._stack[-1]
-        m = ITEM[frame].match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = ITEM[frame](text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         if m.lastgroup == "close":
             self._close()
@@ -367,8 +358,8 @@ class PythonScanner:
         return self._begin(m.lastgroup, m[m.lastgroup], m.end())
 
     def _value(self, text: str, pos: int) -> int:
-        m = VALUE.match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = VALUE(text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         self._then = "after"
         return self._begin(m.lastgroup, m[m.lastgroup], m.end())
@@ -412,8 +403,8 @@ class PythonScanner:
             self.started = (begun and self._then == "after") or self._stack[0] not in ARGUMENTS
 
     def _colon(self, text: str, pos: int) -> int:
-        m = COLON.match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = COLON(text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         self._parts.append(": ")
         self.started = True
@@ -422,8 +413,8 @@ class PythonScanner:
 
     def _after(self, text: str, pos: int) -> int:
         frame = self._stack[-1]
-        m = AFTER[frame].match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = AFTER[frame](text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         if self.alone and frame == "k":
             self.broken = True
@@ -569,8 +560,8 @@ class PythonScanner:
             self.started = True
 
     def _closed(self, text: str, pos: int) -> int:
-        m = CLOSED.match(text, pos)
-        if m is None or (m.lastgroup is None and m.end() == len(text)):
+        m = CLOSED(text, pos)
+        if m.lastgroup is None and m.end() == len(text):
             return len(text)
         self._quote = ""
         if m.lastgroup == "quote":

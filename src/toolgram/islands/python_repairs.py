@@ -32,6 +32,8 @@ from toolgram.islands.python_tokens import (
     MAX_DIGITS,
     VALUE,
     WORDS,
+    Always,
+    always,
     json_text,
 )
 
@@ -63,7 +65,7 @@ _radix = re.compile(r"[+-]?0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?
 _side_by_side = re.compile(r"[\w.]*[0-9][\w.]*\s+[0-9.][\w.]*(?:\s+[\w.]+)*").fullmatch
 _then_name = re.compile(rf"(?P<value>[^\s]+)[{BLANKS}]+(?P<name>[^\W\d]\w*)[{BLANKS}]*").fullmatch
 _word = re.compile(r"[^\W\d]\w*").fullmatch
-_after_a_quote = re.compile(rf"[{BLANKS}]*\w*[{BLANKS}]*").match
+_after_a_quote = always(rf"[{BLANKS}]*\w*[{BLANKS}]*")
 
 
 class RepairingPythonScanner(PythonScanner):
@@ -196,10 +198,9 @@ class RepairingPythonScanner(PythonScanner):
         at = self._any(ITEM[frame], text, pos)
         return super()._item(text, pos) if at < 0 else at
 
-    def _any(self, expected: re.Pattern[str], text: str, pos: int) -> int:
+    def _any(self, expected: Always, text: str, pos: int) -> int:
         """What is neither a string nor a bracket is source. The new position; -1 where it is one of these."""
-        match = expected.match(text, pos)
-        assert match is not None
+        match = expected(text, pos)
         at = match.end() - (match.lastgroup is not None)
         if match.lastgroup in ("quote", "open", "close") or at == len(text) or text[at] in ",:)]}=":
             return -1
@@ -353,8 +354,7 @@ class RepairingPythonScanner(PythonScanner):
             self._first = None
 
     def _colon(self, text: str, pos: int) -> int:
-        match = COLON.match(text, pos)
-        assert match is not None
+        match = COLON(text, pos)
         end = match.end()
         if self._first is not None and end < len(text) and match.lastgroup is None and text[end] in ",}":
             self.notes.append("{")
@@ -378,8 +378,7 @@ class RepairingPythonScanner(PythonScanner):
         super()._close_string()
 
     def _closed(self, text: str, pos: int) -> int:
-        match = CLOSED.match(text, pos)
-        assert match is not None
+        match = CLOSED(text, pos)
         at = match.end() - (match.lastgroup is not None)
         if len(self._quote) != 1 or len(self._held) + at - pos > _MOST_BLANKS:
             return self._ends(text, pos)
@@ -412,8 +411,7 @@ class RepairingPythonScanner(PythonScanner):
     def _read_after_a_quote(self, text: str, pos: int) -> int:
         """A word behind a string: the name of the next argument, or the string goes on."""
         held = self._held + text[pos:]
-        match = _after_a_quote(held)
-        assert match is not None
+        match = _after_a_quote(held, 0)
         end = pos + match.end() - len(self._held)
         self._held = match.group()
         if len(self._held) > _MOST_DOUBTFUL:
@@ -452,7 +450,7 @@ class RepairingPythonScanner(PythonScanner):
         self.notes = checked(notes, *[str] * len(notes))[:]
         fits = (bool(source or stops) or self._state != "source") and not nested.strip("([{")
         fits &= self._held in ("", "=", "\\") or self._state != "source"
-        fits &= self._state != "after a quote" or (bool(_after_a_quote(self._held)) and len(self._quote) == 1)
+        fits &= self._state != "after a quote" or (len(self._quote) == 1)
         fits &= first is None or self._stack[-1:] == "{"
         fits &= self._state != "closed" or not self._held.strip(BLANKS)
         if not fits:

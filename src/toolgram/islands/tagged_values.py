@@ -28,7 +28,7 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import checked
+from toolgram.islands import checked, dump_types, load_types
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.literal_repairs import FENCE, LiteralScanner, RepairedLiteral
 from toolgram.islands.python_literals import PythonScanner
@@ -412,7 +412,7 @@ class TaggedValue:
     def dump(self) -> list[Any]:
         """The state as JSON-able data."""
         undecided = self._mode in (BEGIN, HELD)
-        types = sorted(self._types) if undecided and self._types is not None else None
+        types = dump_types(self._types) if undecided else None
         scanner = self._scanner.dump() if self._scanner else None
         rest = self._rest.dump() if self._rest else None
         spelt = [undecided and self._quoted, self._trimmed, "".join(self._tail), self._escapes]
@@ -421,26 +421,29 @@ class TaggedValue:
 
     @classmethod
     def load(cls, data: Any) -> TaggedValue:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """The inverse of `dump`. Raises ValueError if there is no such state."""
+        value = cls(None)
+        value._set(data)
+        return value
+
+    def _set(self, data: Any) -> None:
+        """Set the state that was dumped. Raises ValueError if there is no such state."""
         spelt = (list, None), bool, bool, str, ("", "?", "\\", "\\\\")
         read = _MODES, str, str, (list, None), bool
-        types, quoted, trimmed, tail, escapes, mode, held, literal, scanner, odd, fenced, rest, repaired = checked(
+        types, self._quoted, self._trimmed, tail, self._escapes, *rest_of_it = checked(
             data, *spelt, *read, bool, (list, None), bool
         )
-        if types is not None:
-            checked(types, *[str] * len(types))
-        reads = scanner is not None or rest is not None
+        self._mode, held, literal, scanner, self.odd, self._fenced, rest, repaired = rest_of_it
+        mode, reads = self._mode, scanner is not None or rest is not None
         if reads != (mode in (HELD, STREAMED)) or (rest is not None and mode != STREAMED):
             raise ValueError("a literal and its scanner go together")
-        value = cls(None if types is None else frozenset(types), quoted, trimmed)
-        value.wait(tail)
-        value._escapes, value._mode, value.odd = escapes, mode, odd
-        value._held, value._literal = ([held] if held else []), ([literal] if literal else [])
-        value._fenced, value.repairs = fenced, [REPAIRED] if repaired else []
+        self._types = load_types(types)
+        self.wait(tail)
+        self._held, self._literal = ([held] if held else []), ([literal] if literal else [])
+        self.repairs = [REPAIRED] if repaired else []
         if rest is not None:
-            value._rest = RepairedLiteral.load(rest)
+            self._rest = RepairedLiteral.load(rest)
         elif scanner is not None:
-            value._scanner = (LiteralScanner if mode == STREAMED else PythonScanner).load(scanner)
-            if not value._scanner.alone:
+            self._scanner = (LiteralScanner if mode == STREAMED else PythonScanner).load(scanner)
+            if not self._scanner.alone:
                 raise ValueError("no scanner of a value")
-        return value
