@@ -115,7 +115,7 @@ class Envelope:
         self.member = self.outside = ""
 
     def push(self, token: str) -> list[tuple[str, str, Any]]:
-        """ijson's events for one more token; the parser behind it is made when first needed."""
+        """ijson's events for one more token; its parser is made when first needed."""
         if self.feed is None:
             self.feed = IjsonFeed(self._trail or ("" if self.in_list else "["))
         return self.feed.push(token)
@@ -151,7 +151,7 @@ class Envelope:
             self._trail = f"[{objects}0"
 
     def leave_value(self) -> None:
-        """The value of the last key is read as that of another one: that key is read, and no colon behind it."""
+        """The value of the last key is read as that of another one: that key is read, and no colon after it."""
         self.settle()
         trail = self.feed.trail if self.feed is not None else self._trail
         self.feed, self._trail, self.token = None, f'{trail},""', ""
@@ -198,7 +198,7 @@ class Envelope:
         )
 
     def copy(self) -> Envelope:
-        """An envelope at the same place, between two tokens of JSON; the parser behind it is made when first needed."""
+        """An envelope at the same place, between two tokens of JSON; its parser is made when first needed."""
         envelope = Envelope.__new__(Envelope)
         envelope.scanner = self.scanner.copy()
         envelope.feed = envelope.python = envelope.string = None
@@ -211,7 +211,7 @@ class Envelope:
         return envelope
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         trail = self.feed.trail if self.feed else self._trail or None
         token_at = self.token_at if self.token else 0
         place = [self.in_list, self.repairs, self.member, self.outside, self.path, [*self.parents], trail]
@@ -222,7 +222,7 @@ class Envelope:
 
     @classmethod
     def load(cls, data: Any) -> Envelope:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         sizes, maybe = range(2 * MAX_TOKEN), (list, None)
         kinds = bool, bool, str, ("", "{", "[{"), str, list, (str, None), str, str, sizes
         scanner, string, *place, python, skip, inner = checked(data, list, maybe, *kinds, maybe, sizes, str)

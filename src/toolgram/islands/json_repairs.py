@@ -45,10 +45,11 @@ from toolgram.islands.json_table import (
 )
 
 MAX_WORD = 64
-MAX_REMARK = 256  # a comment behind a quote that may end a string
+MAX_REMARK = 256  # a comment after a quote that may end a string
 _BLANKS = " \t\r\n"
 _QUOTES = "\"'"
 _ENDS_STRING = ",:}]\"'"
+_OPENERS = {"}": "{", "]": "["}
 _ESCAPES = '"\\/bfnrt'
 _IN_NUMBER = "0123456789+-.eE"
 _HEX_DIGITS = "0123456789abcdefABCDEF"
@@ -73,6 +74,10 @@ class Scanner(Protocol):
     def in_key(self) -> bool:
         """The next character is inside a key."""
 
+    @property
+    def is_behind_value(self) -> bool:
+        """The value before the next character is whole, or may be."""
+
     def after_value(self) -> int:
         """The state after a value at this place."""
 
@@ -89,7 +94,7 @@ class JsonRepairer:
     def __init__(self, quote: str = '"') -> None:
         self._mode = PLAIN
         self._held = ""  # what is being read, and is not decided
-        self._comma = ""  # a comma, and the blanks behind it
+        self._comma = ""  # a comma, and the blanks after it
         self._quote = quote  # of the open string
         self._tight = False  # the last character closed one
         self._doubled: list[int] = []  # depths of objects whose opening brace stands there twice
@@ -179,7 +184,7 @@ class JsonRepairer:
         if character == ",":
             return self._break()  # something may be missing between them
         if state == AFTER_MEMBER and not (character in "\"'_$" or character.isalpha()):
-            self._write("")  # no key: what follows may stand behind an object that is not closed
+            self._write("")  # no key: what follows may come after an object that is not closed
             return False
         return self._key(character) if state == AFTER_MEMBER else self._value(character, state)
 
@@ -203,7 +208,7 @@ class JsonRepairer:
         return self._write(character)
 
     def _surplus(self, character: str, scanner: Scanner) -> bool:
-        """Behind a quote that follows the one of a key: only the colon shows that it is one too many."""
+        """After a quote that follows the one of a key: only the colon shows that it is one too many."""
         if character in _BLANKS and len(self._held) <= MOST_BLANKS:
             self._held += character
             return True
@@ -231,7 +236,7 @@ class JsonRepairer:
         return state in (KEY, FIRST_KEY) or (state == AFTER_MEMBER and bool(self._comma))
 
     def bare_key(self, scanner: Scanner) -> str:
-        """What has been read of a key without quotes; nothing where none is being read."""
+        """What has been read of a key without quotes; nothing if none is being read."""
         return self._held.rstrip(_BLANKS) if self._mode == WORD and self._is_key(scanner) else ""
 
     def _word(self, character: str, scanner: Scanner) -> bool:
@@ -273,7 +278,7 @@ class JsonRepairer:
     def _comment(self, mode: str, scanner: Scanner, opening: str) -> bool:
         self._mode, self.note = mode, opening
         if scanner.state >= SCALARS:
-            self.out = " "  # or what stands before it and behind it would be one number
+            self.out = " "  # or what stands before it and after it would be one number
         return True
 
     def _line(self, character: str, scanner: Scanner) -> bool:
@@ -339,7 +344,7 @@ class JsonRepairer:
         return False
 
     def _goes_on(self, scanner: Scanner) -> bool:
-        """The quote that is held, and what is held behind it, are part of the string."""
+        """The quote that is held, and what is held after it, are part of the string."""
         if scanner.in_key:
             return self._break()
         quote = '\\"' if self._quote == '"' else self._quote
@@ -347,7 +352,7 @@ class JsonRepairer:
         return False
 
     def _remark(self, character: str, scanner: Scanner) -> bool:
-        """Behind a quote: a comment, and then what decides whether the quote ends the string."""
+        """After a quote: a comment, and then what decides whether the quote ends the string."""
         blanks, remark = self._behind_quote()
         end = _end_of_comment(remark)
         over = end > 0 and character not in _BLANKS
@@ -361,7 +366,7 @@ class JsonRepairer:
         return True
 
     def _behind_quote(self) -> tuple[str, str]:
-        """Of what is held behind a quote: the blanks, and a comment."""
+        """Of what is held after a quote: the blanks, and a comment."""
         rest = self._held[1:]
         remark = rest.lstrip(_BLANKS)
         return rest[: len(rest) - len(remark)], remark
@@ -375,6 +380,11 @@ class JsonRepairer:
     def at_quote(self) -> bool:
         """A quote is held, and what follows it decides whether it ends the string."""
         return self._mode in (CLOSING, REMARK)
+
+    def crosses(self, character: str, scanner: Scanner) -> bool:
+        """Whether this is a closing bracket after a value, which closes another bracket than the innermost one."""
+        after = character in _OPENERS and bool(scanner.stack) and self.idle and scanner.is_behind_value
+        return after and scanner.stack[-1] != _OPENERS[character]
 
     def end_string(self) -> None:
         """The quote that is held ends the string, whatever follows; `out` is what the scanner is to read."""
@@ -392,12 +402,12 @@ class JsonRepairer:
     # --- snapshots ------------------------------------------------------------------------------------------------
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         return [self._mode, self._held, self._comma, self._quote, [*self._doubled]]
 
     @classmethod
     def load(cls, data: Any) -> JsonRepairer:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         mode, held, comma, quote, doubled = checked(data, _MODES, str, str, ('"', "'"), list)
         repairer = cls()
         if not all(type(depth) is int and depth > 0 for depth in doubled) or doubled != sorted({*doubled}):
@@ -416,7 +426,7 @@ class JsonRepairer:
 
 
 def _place(scanner: Scanner) -> int:
-    """The state of a scanner; where a number may be over, that behind it."""
+    """The state of a scanner; where a number may be over, that after it."""
     return scanner.after_value() if scanner.state >= SCALARS else scanner.state
 
 

@@ -1,12 +1,12 @@
 r"""JSON written as a JSON string: `"{\"x\": 1}"`, whose inside is wanted.
 
-Strategy: one scanner walks the string as it stands, its escapes are decoded as they complete, and a second scanner
+Strategy: one scanner walks the string as it is, its escapes are decoded as they complete, and a second scanner
 checks the decoded text.  Only an unfinished escape waits.  Escaped surrogates stay escapes, in the inner string as in
 the outer one: a pair needs no second look, and half of one no character that cannot be encoded.
 
 Where deviations may be repaired, the decoded text passes the repairer of JSON, and what that has not decided waits as
 well.  A code fence around the object is left out, and an empty string is an empty object.  The end of the string closes
-what is open behind a whole value.  Closing brackets of which the first closes another bracket than the innermost one
+what is open after a whole value.  Closing brackets of which the first closes another bracket than the innermost one
 wait for it, and are left out with what is missing.
 """
 
@@ -27,7 +27,6 @@ _BLANKS = " \t\r\n"
 _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
 _FENCES = ("```json", "```")
 _NOTHING_AROUND = ("", *_FENCES)
-_OPENERS = {"}": "{", "]": "["}
 _CLOSERS = "]}" + _BLANKS
 _BEHIND = ",]}" + _BLANKS  # what may follow a string
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
@@ -38,7 +37,7 @@ class JsonStringScanner:
 
     `out` is the decoded JSON of the last `read`, `started` says that an object has certainly begun, `done` that the
     closing quote was read after a whole object, `broken` that the character at the returned position does not fit.
-    With `repairs`, a read ends behind a repair, and `note` is what was repaired; a quote that ends the string before
+    With `repairs`, a read ends after a repair, and `note` is what was repaired; a quote that ends the string before
     its object is whole `waits` for what follows it.
     """
 
@@ -52,7 +51,7 @@ class JsonStringScanner:
         self.inner.accept_controls()
         self.note = ""
         self._repairer = JsonRepairer() if repairs else None
-        self._around = ""  # of a code fence, before the object or behind it
+        self._around = ""  # of a code fence, before the object or after it
         self._closers = ""  # closing brackets that do not fit, and blanks
         self.held = ""  # source of an unfinished escape
         self._parts: list[str] = []  # what the last `read` writes,
@@ -168,7 +167,7 @@ class JsonStringScanner:
         at = 0
         while at < len(decoded) and not self.note:
             character = decoded[at]
-            if inner.stack and not (self._closers or (character in _OPENERS and self._crosses(character))):
+            if inner.stack and not (self._closers or repairer.crosses(character, inner)):
                 taken = repairer.read(character, inner)
                 if repairer.out and self._write(repairer.out):
                     productive = at + taken
@@ -204,15 +203,8 @@ class JsonStringScanner:
         self.started |= inner.state not in (FIRST_KEY, BROKEN) and (bool(inner.stack) or inner.done)
         return inner.out != ""
 
-    def _crosses(self, closer: str) -> bool:
-        """Whether a closing bracket comes behind a value, and closes another bracket than the innermost one."""
-        inner, repairer = self.inner, self._repairer
-        assert repairer is not None
-        behind = bool(inner.stack) and repairer.idle and inner.is_behind_value
-        return behind and inner.stack[-1] != _OPENERS[closer]
-
     def _close(self) -> bool:
-        """The string ends: what is open behind a whole value is closed. Whether that is so."""
+        """The string ends: what is open after a whole value is closed. Returns whether that is so."""
         inner, repairer = self.inner, self._repairer
         assert repairer is not None
         if inner.stack and repairer.at_quote:
@@ -220,24 +212,23 @@ class JsonStringScanner:
             self._write(repairer.out)
         if not (inner.stack and repairer.idle and inner.is_behind_value):
             return False
-        closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(inner.stack))
         self.note, self._closers = self._closers.strip() or '"', ""
-        return self._write(closers)
+        return self._write(inner.closers)
 
     def _beside(self, character: str) -> bool:
-        """A character before or behind the object: a blank, part of a code fence, or a closing bracket too many behind
+        """A character before or after the object: a blank, part of a code fence, or a closing bracket too many after
         it. Whether it may stand there."""
         if character in _BLANKS:
             return self._around in _NOTHING_AROUND
         behind = self.inner.done
-        if behind and character in _OPENERS and not self._around:
+        if behind and character in "}]" and not self._around:
             self.note = character  # it closes nothing
             return True
         self._around += character
         if not any(fence.startswith(self._around) for fence in _FENCES[behind:]):
             return False
         if self._around == "```" and not behind:
-            self.note = self._around  # the fence behind the object belongs to it
+            self.note = self._around  # the fence after the object belongs to it
         return True
 
     def open_brackets(self) -> OpenBrackets:
@@ -245,13 +236,13 @@ class JsonStringScanner:
         return OpenBrackets("", '"')
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         repairer = self._repairer.dump() if self._repairer is not None else None
         return [self.inner.dump(), self.held, self.started, self._around, self._closers, repairer]
 
     @classmethod
     def load(cls, data: Any) -> JsonStringScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         scanner = cls()
         inner, scanner.held, scanner.started, scanner._around, scanner._closers, repairer = checked(
             data, list, str, bool, str, str, (list, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 MAX_DEPTH = 256
 MAX_DIGITS = 4300  # of an integer: Python's `json.loads` refuses more
-MOST_BLANKS = 64  # looked at behind a comma or a quote, to see whether it is what it seems to be
+MOST_BLANKS = 64  # looked at after a comma or a quote, to see whether it is what it seems to be
 
 # The states inside strings: plain, after a backslash, and with four to one hexadecimal digits to come; each for a
 # string in a list, in an object, and for a key, in this order, so that `state % 3` says which string it is.

@@ -138,7 +138,7 @@ _NEARLY_MAX_DIGITS = MAX_DIGITS - 64
 def _undecided(text: str, begin: int, pos: int, state: int) -> tuple[int, int]:
     """Where the part of `text[begin:pos]` begins that what follows may still give another reading, and the state there.
 
-    That is a comma or a closing quote with the blanks behind it, an escape that is not whole, and a sign.
+    That is a comma or a closing quote with the blanks after it, an escape that is not whole, and a sign.
     """
     if state <= KEY_STRING:
         return pos, state
@@ -212,7 +212,7 @@ class JsonScanner:
         self.repairs = repairs
         self._cache = _REPAIRING_CACHE if repairs else _CACHE
         self.repairer: JsonRepairer | None = None
-        self.exits: Any = None  # known ways on behind the value (see `runtime.straight_paths`)
+        self.exits: Any = None  # known ways on after the value (see `runtime.straight_paths`)
         self.fault = 0
         self.digits = 0  # of the integer that is being read
         self.met_control = False  # the last run has stopped before the first raw control character,
@@ -257,7 +257,7 @@ class JsonScanner:
 
     @property
     def behind_value(self) -> bool:
-        """After a run that broke: whether it broke behind a whole value."""
+        """After a run that broke: whether it broke after a whole value."""
         return self.was in (AFTER_ITEM, AFTER_MEMBER) or self.was in AFTER_NUMBER
 
     @property
@@ -265,8 +265,13 @@ class JsonScanner:
         """The value before the next character is whole, or may be."""
         return self.state in (AFTER_ITEM, AFTER_MEMBER) or self.state in AFTER_NUMBER
 
+    @property
+    def closers(self) -> str:
+        """What closes the open brackets."""
+        return "".join("}" if bracket == "{" else "]" for bracket in reversed(self.stack))
+
     def resume_behind_value(self) -> None:
-        """After such a run: stand behind that value again."""
+        """After such a run: stand after that value again."""
         self.state = self.after_value()
 
     def run(self, text: str, pos: int, floor: int) -> bool:

@@ -7,7 +7,7 @@ declared tells arguments apart where the notation does not.
 Strategy: a list of `name=value`, read as tagged arguments are.  The name of a parameter with its equals sign is the
 marker that begins an argument; what follows is
 
-* quoted: up to the quote behind which a next argument or the closing parenthesis comes,
+* quoted: up to the quote after which a next argument or the closing parenthesis comes,
 * a container, read by the scanner of Python,
 * bare: up to a comma before the next argument, or to the parenthesis that nothing inside has opened.
 
@@ -27,7 +27,7 @@ from typing import Any
 from toolgram.islands import OpenBrackets, checked, dump_types, load_types
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.python_repairs import RepairingPythonScanner
-from toolgram.islands.python_tokens import BLANKS, ESCAPE, ESCAPE_SIZE, LONGEST_ESCAPE, always, unescape
+from toolgram.islands.python_tokens import BLANKS, ESCAPE_PATTERN, always, is_short, more_of_escape, unescape
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.tools.parameters import TEXT_ONLY, Parameters, Types
 
@@ -40,7 +40,7 @@ _rest_of_name = re.compile(r"\w+").match
 _equals = always(rf"{_BLANK}(?P<equals>=)?")
 _between = always(rf"{_BLANK}(?P<comma>,{_BLANK})?(?P<name>[^\W\d]\w*{_BLANK})?")
 _blanks = always(_BLANK)
-_ESCAPES = partial(re.sub, ESCAPE.pattern.removesuffix("?"), flags=re.DOTALL)
+_ESCAPES = partial(re.sub, ESCAPE_PATTERN.removesuffix("?"), flags=re.DOTALL)
 _bare_run = re.compile(r"[^,()=]+").match
 _quoted_run = {quote: re.compile(rf"[^{quote}\\()]+").match for quote in "'\""}
 _literal_then_name = re.compile(
@@ -49,9 +49,9 @@ _literal_then_name = re.compile(
 
 
 class LoosePythonScanner:
-    """Reads loose keyword arguments, from behind the `(` of a call to its `)`, and writes JSON.
+    """Reads loose keyword arguments, from after the `(` of a call to its `)`, and writes JSON.
 
-    It is used as `PythonScanner` is. `declared` are the parameters of the function, None where it is not known; with
+    It is used as `PythonScanner` is. `declared` are the parameters of the function, None if it is not known; with
     `quoted`, quotes stand around values of every type. `notes` is what was repaired since it was last emptied.
     """
 
@@ -234,7 +234,7 @@ class LoosePythonScanner:
         return pos
 
     def _after_value(self, text: str, pos: int) -> int:
-        """Behind a container, or a string in three quotes: the comma may be missing."""
+        """After a container, or a string in three quotes: the comma may be missing."""
         match = _blanks(text, pos)
         at = match.end()
         if at == len(text):
@@ -273,7 +273,7 @@ class LoosePythonScanner:
         return pos + 1
 
     def _next_without_comma(self, pos: int) -> int:
-        """An equals sign behind a bare value: it ends with the name of the next argument, or this is no argument."""
+        """An equals sign after a bare value: it ends with the name of the next argument, or this is no argument."""
         match = _literal_then_name(self._source)
         if match is None or not self._may_have(match["name"]):
             self._say("=")
@@ -291,7 +291,7 @@ class LoosePythonScanner:
     # --- quotes ---------------------------------------------------------------------------------------------------
 
     def _opening(self, text: str, pos: int) -> int:
-        """Behind a quote: two more make it a quote of three; two quotes are an empty text."""
+        """After a quote: two more make it a quote of three; two quotes are an empty text."""
         quote = self._quote[0]
         if text[pos] == quote and len(self._quote) < 3:
             self._quote += quote
@@ -334,17 +334,11 @@ class LoosePythonScanner:
         return pos + 1
 
     def _more_of_escape(self, text: str, pos: int) -> int:
-        held = len(self._escape)
-        window = self._escape + text[pos : pos + LONGEST_ESCAPE - held]
-        size = ESCAPE_SIZE.get(window[1], 2)
-        match = ESCAPE.match(window)
-        end = match.end() if match else 0
-        if end < size and end == len(window):
-            self._escape = window
-            return pos + end - held
-        self._escape = ""
-        self._say(_unescaped(window[:end]), window[:end])
-        return pos + end - held
+        escape, end, grows = more_of_escape(self._escape, text, pos)
+        self._escape = escape if grows else ""
+        if not grows:
+            self._say(_unescaped(escape), escape)
+        return end
 
     # --- where a value ends ---------------------------------------------------------------------------------------
 
@@ -390,7 +384,7 @@ class LoosePythonScanner:
 
     @classmethod
     def load(cls, data: Any) -> LoosePythonScanner:
-        """The inverse of `dump`; `declared` is set behind it. Raises ValueError for what is none."""
+        """The inverse of `dump`; `declared` is set after it. Raises ValueError for anything else."""
         quotes, depths = ("", *(quote * count for quote in "'\"" for count in (1, 2, 3))), range(1_000_000_000)
         kinds = (tuple(_READERS), ("{", ", "), str, str, quotes, str, str, str, *[bool] * 4, depths, list, list)
         *values, types, container = checked(data, *kinds, (list, None), (list, None))
@@ -413,7 +407,7 @@ class LoosePythonScanner:
 
 
 def _judged(source: str, types: Types, escapes: bool) -> str:
-    """JSON of a value that may have several types. One with `escapes` is a literal as it stands, or without them."""
+    """JSON of a value that may have several types. One with `escapes` is a literal as it is, or without them."""
     found = _as_json(source, types)
     if found.startswith('"') and escapes and "\\" in source:
         found = _as_json(_ESCAPES(lambda match: _unescaped(match.group()), source), types)
@@ -432,9 +426,8 @@ def _as_json(source: str, types: Types) -> str:
 
 
 def _unescaped(escape: str) -> str:
-    """What an escape stands for; one that is none stands for itself."""
-    size = ESCAPE_SIZE.get(escape[1:2], 2)
-    if len(escape) < 2 or (len(escape) < size and escape[1] in "xuU"):
+    """What an escape stands for; one that is none is kept as it is."""
+    if len(escape) < 2 or (escape[1] in "xuU" and is_short(escape)):
         return escape
     unescaped: str = json.loads(f'"{unescape(escape)}"')
     return unescaped

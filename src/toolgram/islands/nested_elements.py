@@ -59,7 +59,7 @@ class _Frame:
         self.written = False  # the bracket
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         kept = None if self.kept is None else "".join(self.kept)
         leaf = None if self.leaf is None else self.leaf.dump()
         texts = [[*self.inside], "".join(self.beside), [[*member] for member in self.members], [*self.declared]]
@@ -67,7 +67,7 @@ class _Frame:
 
 
 class ElementsScanner:
-    """One value, being read: what stands behind the tag that opens it, up to the tag that closes it. `notation` is
+    """One value, being read: what stands after the tag that opens it, up to the tag that closes it. `notation` is
     what opening and closing tags begin with, and the name of items; the value's own element is called after `key`, or
     always the same, which `notation` says then as well.
 
@@ -113,7 +113,7 @@ class ElementsScanner:
         return "".join(each[0] for each in self._notation[:2]) if plain else ""
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Consume `text` from `pos` on. Stops before a tag that is not whole yet, and behind one that is repaired."""
+        """Consume `text` from `pos` on. Stops before a tag that is not whole yet, and after one that is repaired."""
         opening = self._notation[0]
         self._parts, mark, self.tail = [], pos, 0
         known, begin = len(self.repairs), pos
@@ -137,7 +137,7 @@ class ElementsScanner:
     # --- tags -----------------------------------------------------------------------------------------------------
 
     def _tag(self, text: str, pos: int) -> int:
-        """A tag, whole; the position behind it, or the same where it is not whole. What is no tag is text."""
+        """A tag, whole; the position after it, or the same where it is not whole. What is no tag is text."""
         opening, closing = self._notation[:2]
         closes = text.startswith(closing, pos)
         if not closes and closing.startswith(text[pos:]):
@@ -329,13 +329,13 @@ class ElementsScanner:
             frame.place = outer.place.item() if item else outer.place.member(frame.name)
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         frames = [frame.dump() for frame in self._frames]
         return [[*self._notation], frames, self.odd, [*self.repeated], [*self.repairs], self.stray]
 
     @classmethod
     def load(cls, data: Any) -> ElementsScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         notation, frames, odd, repeated, repairs, stray = checked(data, list, list, bool, list, list, bool)
         opening, closing, *names = checked(notation, *[str] * max(3, min(len(notation), 4)))
         checked(repeated, *[str] * len(repeated))
@@ -354,7 +354,7 @@ class ElementsScanner:
 
 
 def _loaded(data: Any) -> _Frame:
-    """A frame of a snapshot. Raises ValueError for what is none."""
+    """Load a frame of a snapshot. Raises ValueError for anything else."""
     name, kind, kept, leaf, inside, beside, members, declared, written = checked(
         data, str, _KINDS, (str, None), (list, None), list, str, list, list, bool
     )

@@ -8,7 +8,7 @@ Python's words.  Strings are passed on while they come; everything else is a few
 quotes is typed as any raw value: by the types of the parameter where it is the whole value, else by itself.
 
 What is wrong in one place is repaired as in JSON where this notation leaves one reading: a comma too many or too few, a
-colon twice, a comment behind a value or before a key, keys in the quotes of Python, a quote of JSON inside a string of
+colon twice, a comment after a value or before a key, keys in the quotes of Python, a quote of JSON inside a string of
 JSON. A comma is written with what follows it. `read` stops at the quotes of a string, so that its reader can look there
 for what closes the call: a string whose quote is missing would take the next call for its text.
 """
@@ -69,7 +69,7 @@ class NotatedScanner:
         self._quotes = quotes
         self._types = types
         self.odd = False
-        self.tail = 0  # how many characters the last `read` took behind those that have written `out`
+        self.tail = 0  # how many characters the last `read` took after those that have written `out`
         self._state = self._was = VALUE
         self._lead = ""  # a comma that is not written yet
         self.repairs: list[str] = []  # kinds of anomalies: what the value deviates in
@@ -100,7 +100,7 @@ class NotatedScanner:
 
     @property
     def lacks_brackets(self) -> bool:
-        """Broken behind a whole value, with brackets open."""
+        """Broken after a whole value, with brackets open."""
         return self._state == BROKEN and self._was == AFTER
 
     def close(self) -> str:
@@ -343,13 +343,13 @@ class NotatedScanner:
         """A marker ends what is left of tagged arguments, and no bracket does."""
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         types = None if self.stack or self._state != VALUE else dump_types(self._types)
         return [*self._quotes, self._state, self.stack, types, self.odd, bool(self._lead), bool(self.repairs)]
 
     @classmethod
     def load(cls, data: Any) -> NotatedScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         opening, closing, state, stack, types, odd, lead, repaired = checked(
             data, str, str, _STATES, str, (list, None), bool, bool, bool
         )

@@ -45,11 +45,8 @@ from toolgram.islands.python_tokens import (
     CLOSED,
     COLON,
     EQUALS,
-    ESCAPE,
-    ESCAPE_SIZE,
     ITEM,
     KEYED,
-    LONGEST_ESCAPE,
     MAX_DIGITS,
     NAME,
     NUMBER,
@@ -64,7 +61,9 @@ from toolgram.islands.python_tokens import (
     WORD_ENDS,
     WORD_PREFIXES,
     WORDS,
+    is_short,
     json_text,
+    more_of_escape,
     unescape,
 )
 
@@ -208,13 +207,13 @@ class PythonScanner:
 
     @classmethod
     def load(cls, data: Any) -> PythonScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         self = cls(keywords=True)
         self._set(data)
         return self
 
     def _set(self, data: Any) -> None:
-        """Set the state that was dumped. Raises ValueError for what is none."""
+        """Set the state that was dumped. Raises ValueError for anything else."""
         quotes, pending, digits = ("", *RUN), ("", "{", "[", ", "), range(MAX_DIGITS + 1)
         self.started, self.alone, *lexical, name, self._digits = checked(
             data, bool, bool, tuple(self._readers), str, pending, ("after", "colon"), quotes, str, str, digits
@@ -538,20 +537,16 @@ class PythonScanner:
         return pos
 
     def _escape(self, text: str, pos: int) -> int:
-        held = len(self._held)
-        window = self._held + text[pos : pos + LONGEST_ESCAPE - held]
-        size = ESCAPE_SIZE.get(window[1], 2)
-        m = ESCAPE.match(window)
-        end = m.end() if m else 0
-        if end < size and end == len(window):
-            self._held = window
-        elif end < size and window[1] in "xuU":
+        escape, end, grows = more_of_escape(self._held, text, pos)
+        if grows:
+            self._held = escape
+        elif escape[1] in "xuU" and is_short(escape):
             self.broken = True
         else:
-            if unescaped := "/" if self.alone and window[:2] == "\\/" else unescape(window[:end]):
+            if unescaped := "/" if self.alone and escape == "\\/" else unescape(escape):
                 self._parts.append(unescaped)
             self._state, self._held = "body", ""
-        return pos + end - held
+        return end
 
     def _close_string(self) -> None:
         """This string has ended. The closing quote is written when it is clear that no other follows to be joined."""

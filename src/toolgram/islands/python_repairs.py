@@ -1,16 +1,16 @@
 r"""Python arguments that are no literals, written as JSON all the same, where only one reading is possible.
 
 Strategy: the scanner of literals, with readers of its own where a value begins and where a string ends.  A value that
-is neither a string nor a container is read as *source* up to the comma or bracket behind it, and only then judged.
+is neither a string nor a container is read as *source* up to the comma or bracket after it, and only then judged.
 
 * `07` is 7, and what is no literal (`1/6`, `a + b`, `f(x)`, `New York`) is a string of its source,
-* a set is a list: the first string or scalar behind a brace waits for what follows it,
+* a set is a list: the first string or scalar after a brace waits for what follows it,
 * a quote inside a string (`'sed -n '1,9p' f'`): one ends the string only where a comma, a colon, a closing bracket, a
   quote or the end follows,
 * a missing comma between two arguments, and a key of a dict without quotes.
 
 What has several readings is broken as before: a colon or an equals sign in an expression, numbers side by side, an
-operator behind a string.  `notes` has the source of what was repaired.  What is held is bounded.
+operator after a string.  `notes` has the source of what was repaired.  What is held is bounded.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from toolgram.islands.python_tokens import (
 )
 
 MAX_SOURCE = MAX_DIGITS + 64  # characters of one value that is held
-MAX_FIRST = 256  # characters of the first item behind a brace that are held
+MAX_FIRST = 256  # characters of the first item after a brace that are held
 MAX_NESTED = 32  # brackets open in an expression
 _MOST_BLANKS = 64  # behind a quote
 _MOST_DOUBTFUL = 160  # of blanks, a word, and blanks
@@ -90,7 +90,7 @@ class RepairingPythonScanner(PythonScanner):
         self._cache = _CACHES.setdefault(stops, {})
         self._source: list[str] = []  # of the value that is read
         self._nested = ""  # the brackets that are open in it
-        self._first: list[str] | None = None  # JSON of the first item behind a brace, of a dict or of a set
+        self._first: list[str] | None = None  # JSON of the first item after a brace, of a dict or of a set
 
     @property
     def _exact(self) -> bool:
@@ -150,7 +150,7 @@ class RepairingPythonScanner(PythonScanner):
 
     @property
     def inside(self) -> str | None:
-        """Behind a value: the brackets that are open inside the arguments. None elsewhere."""
+        """After a value: the brackets that are open inside the arguments. None elsewhere."""
         state = self._state
         behind = state == "after" or (state == "item" and self._lead == ", ")
         behind |= self.at_stop or (state == "closed" and len(self._quote) == 1)
@@ -409,7 +409,7 @@ class RepairingPythonScanner(PythonScanner):
         return at
 
     def _read_after_a_quote(self, text: str, pos: int) -> int:
-        """A word behind a string: the name of the next argument, or the string goes on."""
+        """A word after a string: the name of the next argument, or the string goes on."""
         held = self._held + text[pos:]
         match = _after_a_quote(held, 0)
         end = pos + match.end() - len(self._held)
@@ -438,7 +438,7 @@ class RepairingPythonScanner(PythonScanner):
 
     @classmethod
     def load(cls, data: Any) -> RepairingPythonScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         literal, first, source, nested, notes, stops, passed = checked(
             data, list, (str, None), str, str, list, str, bool
         )

@@ -64,7 +64,7 @@ WORD_PREFIXES = {word[:size] for word in WORDS for size in range(1, len(word) + 
 WORD_ENDS = BLANKS + ",:)]}"
 WHOLE_WORD = re.compile(rf"(?:{'|'.join(WORDS)})(?=[{re.escape(WORD_ENDS)}])").match
 
-# Numbers: token -> next state and the JSON written for it (None: as it stands).  JSON wants a digit on both sides of a
+# Numbers: token -> next state and the JSON written for it (None: as it is).  JSON wants a digit on both sides of a
 # point and knows neither a plus sign in front nor underscores.
 NUMBER_TOKEN = re.compile(
     r"(?P<zero>0)|(?P<digits>[1-9][0-9]*)|(?P<point>\.)|(?P<exp>[eE])|(?P<minus>-)|(?P<plus>\+)|(?P<under>_)"
@@ -101,10 +101,10 @@ SPECIAL = {quote: re.compile(rf'["{quote[0]}\\\x00-\x1f]').search for quote in R
 HEX = "[0-9a-fA-F]"
 # As much of one escape as fits, so that a cut one and a wrong one differ only in whether text is left.  The digits
 # after "\U" are spelled out because the largest character is 10FFFF.
-ESCAPE = re.compile(
-    rf"\\(?:[0-7]{{1,3}}|x{HEX}{{0,2}}|u{HEX}{{0,4}}|U(?:0(?:0(?:0{HEX}{{0,5}}|1(?:0{HEX}{{0,4}})?)?)?)?|\r\n?|.)?",
-    re.DOTALL,
+ESCAPE_PATTERN = (
+    rf"\\(?:[0-7]{{1,3}}|x{HEX}{{0,2}}|u{HEX}{{0,4}}|U(?:0(?:0(?:0{HEX}{{0,5}}|1(?:0{HEX}{{0,4}})?)?)?)?|\r\n?|.)?"
 )
+ESCAPE = always(f"(?s:{ESCAPE_PATTERN})")
 ESCAPE_SIZE = {"x": 4, "u": 6, "U": 10, "\r": 3, **dict.fromkeys("01234567", 4)}  # the longest it can be; others 2
 LONGEST_ESCAPE = 10
 SHORT_ESCAPES = {
@@ -114,12 +114,26 @@ SHORT_ESCAPES = {
 
 
 def json_text(text: str) -> str:
-    """The text as it stands inside a JSON string."""
+    """The text as it is inside a JSON string."""
     return encode_basestring(text)[1:-1]
 
 
+def more_of_escape(held: str, text: str, pos: int) -> tuple[str, int, bool]:
+    """An escape of which `held` comes before `pos`: as much of it as fits, the position after that, and whether the
+    text ends before it is certainly whole."""
+    window = held + text[pos : pos + LONGEST_ESCAPE - len(held)]
+    match = ESCAPE(window, 0)
+    escape, end = match.group(), pos + match.end() - len(held)
+    return escape, end, match.end() == len(window) and is_short(escape)
+
+
+def is_short(escape: str) -> bool:
+    """Whether more characters may belong to an escape."""
+    return len(escape) < ESCAPE_SIZE.get(escape[1], 2)
+
+
 def unescape(escape: str) -> str:
-    """One whole escape, backslash included, as it stands inside a JSON string."""
+    """One whole escape, backslash included, as it is inside a JSON string."""
     kind = escape[1]
     if kind in SHORT_ESCAPES:
         return SHORT_ESCAPES[kind]

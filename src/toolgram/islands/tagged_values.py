@@ -13,7 +13,7 @@ Strategy: what may stand there (the types of the parameter) decides the way of r
 A list or object that is certain, and wrong in one place, is repaired (`literal_repairs`); the fence of a code block may
 stand around it. What a closing marker leaves open in it is closed.
 
-JSON that was escaped once too often (`[{\\"a\\": 1}]`) begins with a quote behind a backslash, where nothing else can
+JSON that was escaped once too often (`[{\\"a\\": 1}]`) begins with a quote after a backslash, where nothing else can
 have one; it is read without these backslashes.
 
 Where a marker says that what comes is JSON (`quoted`), text stands in quotes.  A number is passed on as it is written.
@@ -73,14 +73,14 @@ class TaggedValue:
         self._quoted = quoted
         self._trimmed = trimmed
         self._tail: list[str] = []  # blanks that are text if more text follows them
-        self.tail = 0  # how many characters the last `read` took behind those that have written `out`
+        self.tail = 0  # how many characters the last `read` took after those that have written `out`
         self._escapes = ""  # of a streamed literal: "?" while only brackets have come, "\\" once it is escaped
         self._mode = BEGIN
         self._held: list[str] = []  # source of a literal that is not certain,
         self._literal: list[str] = []  # and its JSON, or that of what opens a text
         self._scanner: PythonScanner | None = None
         self._fenced = False  # the literal stands in a fence
-        self._rest: RepairedLiteral | None = None  # what reads a literal behind the place where it is wrong
+        self._rest: RepairedLiteral | None = None  # what reads a literal after the place where it is wrong
         self.repairs: list[str] = []  # kinds of anomalies: what the literal deviates in
         self.back = 0  # how far the first of them is before where the last `read` has stopped
         self.out = ""
@@ -91,7 +91,7 @@ class TaggedValue:
 
     @staticmethod
     def plain(raw: str, types: Types, trimmed: bool) -> str | None:
-        """The JSON of a whole value that is surely text, a number or a word; None where one has to be read."""
+        """The JSON of a whole value that is surely text, a number or a word; None if one has to be read."""
         if types == TEXT_ONLY:
             return encode_basestring(raw.strip(_BLANKS) if trimmed else raw)
         number = _SHORT_NUMBER(raw)
@@ -130,7 +130,7 @@ class TaggedValue:
 
     @property
     def in_string(self) -> bool:
-        """The next character is inside a string of a literal that is certain: no marker can stand there."""
+        """The next character is inside a string of a literal that is certain: no marker can be there."""
         reader = self._rest or self._scanner
         return self._mode == STREAMED and reader is not None and reader.in_string
 
@@ -207,7 +207,7 @@ class TaggedValue:
         return types is not None and "string" not in types and (not types or _KINDS[bracket] in types)
 
     def _fence(self, piece: str) -> int:
-        """The opening fence of a code block, up to the bracket behind it. How much of the piece fits."""
+        """The opening fence of a code block, up to the bracket after it. How much of the piece fits."""
         add_piece(self._held, piece)
         text = "".join(self._held)
         bare = text.lstrip(_BLANKS)
@@ -218,7 +218,7 @@ class TaggedValue:
             self._begin(bare[match.end()])
             self.repairs.append(REPAIRED)
             self.back = match.end()
-            return len(piece) - len(bare) + match.end()  # the rest is read behind the repair
+            return len(piece) - len(bare) + match.end()  # the rest is read after the repair
         if match is not None or not _FENCE_BEGUN(bare):
             self._fenced = False
             self.out = self._as_text()
@@ -410,7 +410,7 @@ class TaggedValue:
         """A marker ends what is left of tagged arguments, and no bracket does."""
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         undecided = self._mode in (BEGIN, HELD)
         types = dump_types(self._types) if undecided else None
         scanner = self._scanner.dump() if self._scanner else None
@@ -421,13 +421,13 @@ class TaggedValue:
 
     @classmethod
     def load(cls, data: Any) -> TaggedValue:
-        """The inverse of `dump`. Raises ValueError if there is no such state."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         value = cls(None)
         value._set(data)
         return value
 
     def _set(self, data: Any) -> None:
-        """Set the state that was dumped. Raises ValueError if there is no such state."""
+        """Set the state that was dumped. Raises ValueError for anything else."""
         spelt = (list, None), bool, bool, str, ("", "?", "\\", "\\\\")
         read = _MODES, str, str, (list, None), bool
         types, self._quoted, self._trimmed, tail, self._escapes, *rest_of_it = checked(

@@ -126,12 +126,12 @@ class XmlValue(TaggedValue):
         return written + super().finish()
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         return [self._section, self._undecoded, super().dump()]
 
     @classmethod
     def load(cls, data: Any) -> XmlValue:
-        """The inverse of `dump`. Raises ValueError if there is no such state."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         section, undecoded, inside = checked(data, bool, str, list)
         value = cls(None)
         value._set(inside)
