@@ -217,12 +217,11 @@ class JsonScanner:
         self.digits = 0  # of the integer that is being read
         self.met_control = False  # the last run has stopped before the first raw control character,
         self._controls = False  # and there has been one
-        self.state = START
+        self.state = self.was = START
         self.stack: list[str] = []
         self.kind = NOTHING
         self.out = ""
         self.end = 0
-        self.was = START
         self.max_depth = max_depth
 
     @property

@@ -110,13 +110,8 @@ class PythonScanner:
 
     def __init__(self, keywords: bool, max_depth: int = 256) -> None:
         self.out = ""
-        self.end = 0
-        self.mark = 0
-        self.started = False
-        self.empty = False
-        self.done = False
-        self.broken = False
-        self.alone = False
+        self.end = self.mark = 0
+        self.started = self.empty = self.done = self.broken = self.alone = False
         self._max_depth = max_depth
         self._state = "arguments" if keywords else "start"
         self._stack = "k" if keywords else ""
