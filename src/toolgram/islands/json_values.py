@@ -59,7 +59,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AFTER_ITEM", "AFTER_MEMBER", "BROKEN", "COLON", "DONE", "FIRST_ITEM", "FIRST_KEY", "ITEM", "KEY", "KEY_STRING",
-    "MEMBER_STRING", "MEMBER_VALUE", "MOST_BLANKS", "SCALARS", "START", "JsonScanner", "leaves_string",
+    "MEMBER_STRING", "MEMBER_VALUE", "MOST_BLANKS", "SCALARS", "START", "JsonScanner", "escape_controls",
+    "leaves_string",
 ]  # fmt: skip
 
 # What the last `step` read.
