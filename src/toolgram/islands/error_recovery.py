@@ -111,12 +111,12 @@ class ErrorRecovery:
         self.quote = inner.quote
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         return [self.stack, self.quote, self.in_list, self.python, self._quotes_count, self._escaped]
 
     @classmethod
     def load(cls, data: Any) -> ErrorRecovery:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         stack, quote, in_list, python, quotes_count, escaped = checked(data, str, ("", *_IN_STRING), *[bool] * 4)
         if not set(stack) <= {"<", *_OPENING.values()}:
             raise ValueError("no brackets")

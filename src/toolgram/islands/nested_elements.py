@@ -27,6 +27,7 @@ import re
 from typing import Any
 
 from toolgram.islands import checked
+from toolgram.islands.held_text import overlap
 from toolgram.islands.tagged_values import REPAIRS, TaggedValue
 from toolgram.tools.parameters import UNDECLARED, Place
 
@@ -57,9 +58,16 @@ class _Frame:
         self.declared: dict[str, None] = {}  # members that were written
         self.written = False  # the bracket
 
+    def dump(self) -> list[Any]:
+        """Return the state as JSON-able data."""
+        kept = None if self.kept is None else "".join(self.kept)
+        leaf = None if self.leaf is None else self.leaf.dump()
+        texts = [[*self.inside], "".join(self.beside), [[*member] for member in self.members], [*self.declared]]
+        return [self.name, self.kind, kept, leaf, *texts, self.written]
+
 
 class ElementsScanner:
-    """One value, being read: what stands behind the tag that opens it, up to the tag that closes it. `notation` is
+    """One value, being read: what stands after the tag that opens it, up to the tag that closes it. `notation` is
     what opening and closing tags begin with, and the name of items; the value's own element is called after `key`, or
     always the same, which `notation` says then as well.
 
@@ -105,7 +113,7 @@ class ElementsScanner:
         return "".join(each[0] for each in self._notation[:2]) if plain else ""
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Consume `text` from `pos` on. Stops before a tag that is not whole yet, and behind one that is repaired."""
+        """Consume `text` from `pos` on. Stops before a tag that is not whole yet, and after one that is repaired."""
         opening = self._notation[0]
         self._parts, mark, self.tail = [], pos, 0
         known, begin = len(self.repairs), pos
@@ -115,7 +123,7 @@ class ElementsScanner:
             if at == pos:
                 pos = self._tag(text, pos)
             else:
-                end = at if at >= 0 else len(text) - _overlap(text, pos, opening)
+                end = at if at >= 0 else len(text) - overlap(text, pos, opening)
                 pos += self._text(text[pos:end]) if end > pos else 0
             if len(self._parts) > written:
                 mark = pos - self.tail
@@ -129,7 +137,7 @@ class ElementsScanner:
     # --- tags -----------------------------------------------------------------------------------------------------
 
     def _tag(self, text: str, pos: int) -> int:
-        """A tag, whole; the position behind it, or the same where it is not whole. What is no tag is text."""
+        """A tag, whole; the position after it, or the same where it is not whole. What is no tag is text."""
         opening, closing = self._notation[:2]
         closes = text.startswith(closing, pos)
         if not closes and closing.startswith(text[pos:]):
@@ -321,26 +329,13 @@ class ElementsScanner:
             frame.place = outer.place.item() if item else outer.place.member(frame.name)
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
-        frames = [
-            [
-                frame.name,
-                frame.kind,
-                None if frame.kept is None else "".join(frame.kept),
-                frame.leaf.dump() if frame.leaf is not None else None,
-                [*frame.inside],
-                "".join(frame.beside),
-                [[*member] for member in frame.members],
-                [*frame.declared],
-                frame.written,
-            ]
-            for frame in self._frames
-        ]
+        """Return the state as JSON-able data."""
+        frames = [frame.dump() for frame in self._frames]
         return [[*self._notation], frames, self.odd, [*self.repeated], [*self.repairs], self.stray]
 
     @classmethod
     def load(cls, data: Any) -> ElementsScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         notation, frames, odd, repeated, repairs, stray = checked(data, list, list, bool, list, list, bool)
         opening, closing, *names = checked(notation, *[str] * max(3, min(len(notation), 4)))
         checked(repeated, *[str] * len(repeated))
@@ -359,7 +354,7 @@ class ElementsScanner:
 
 
 def _loaded(data: Any) -> _Frame:
-    """A frame of a snapshot. Raises ValueError for what is none."""
+    """Load a frame of a snapshot. Raises ValueError for anything else."""
     name, kind, kept, leaf, inside, beside, members, declared, written = checked(
         data, str, _KINDS, (str, None), (list, None), list, str, list, list, bool
     )
@@ -374,11 +369,3 @@ def _loaded(data: Any) -> _Frame:
         raise ValueError("a leaf and its value go together")
     frame.leaf = None if leaf is None else TaggedValue.load(leaf)
     return frame
-
-
-def _overlap(text: str, pos: int, marker: str) -> int:
-    """How many characters at the end of a text may begin a marker."""
-    for size in range(min(len(marker) - 1, len(text) - pos), 0, -1):
-        if text.endswith(marker[:size]):
-            return size
-    return 0
