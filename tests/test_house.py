@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tests.imports import circles, imports_of, one_way_round
+
 MOST = 600  # lines
 FOLDERS = ("src", "tests", "benchmarks", "examples", "playground/bridge.py", "playground/build.py", "hatch_build.py")
 GONE = re.compile(
     r"\b(wreckage|debris|debts?|borrowed|credits?|doubt|leaps?|habits?|drafts?|wish|talk|misfit|refut\w+)\b"
     r"|every cutting",
     re.I,
+)
+# Circles that are known and will be opened. Delete a line as soon as the test says that its circle is gone.
+KNOWN_CIRCLES = (
+    ["toolgram.islands.json_repairs", "toolgram.islands.json_values"],
+    ["toolgram.iterating", "toolgram.runtime.parser"],
+    ["toolgram.runtime.expectations", "toolgram.runtime.stream"],
 )
 
 
@@ -24,6 +32,21 @@ def test_files_have_fewer_lines_than_the_limit(root: Path) -> None:
     sizes = {path.relative_to(root).as_posix(): len(path.read_text("utf-8").splitlines()) for path in _python(root)}
     assert len(sizes) > 300
     assert {name: size for name, size in sizes.items() if size >= MOST} == {}
+
+
+def test_no_modules_import_each_other_types_included(root: Path) -> None:
+    """Import-linter reads the imports that run. Those for types count here as well: they are how a reader gets lost."""
+    imports = imports_of(root / "src" / "toolgram")
+    assert len(imports) > 200
+    found = circles(imports)
+    assert [one_way_round(imports, group) for group in found if group not in KNOWN_CIRCLES] == []
+    assert [group for group in KNOWN_CIRCLES if group not in found] == []
+
+
+def test_circles_are_found() -> None:
+    imports = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": set[str]()}
+    assert circles(imports) == [["a", "b", "c"]]
+    assert one_way_round(imports, ["a", "b", "c"]) == "a -> b -> c -> a"
 
 
 def test_words_that_are_no_terms_do_not_come_back(root: Path) -> None:

@@ -53,7 +53,7 @@ from toolgram.export.texts import (
     patterns_of,
     rest_of,
 )
-from toolgram.observing.paths import BEGIN, Edge, ObservedPaths, stop_tokens
+from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # that models write before and behind a call, whatever the template does

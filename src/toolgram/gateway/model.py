@@ -25,7 +25,7 @@ from toolgram.export.expressions import Export
 from toolgram.formats import Format
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.errors import Refusal
-from toolgram.observing.paths import stop_tokens
+from toolgram.observing.observed import stop_tokens
 from toolgram.spec.data import Literal as Marker
 
 SpecialText: TypeAlias = Literal["neutralise", "refuse"]

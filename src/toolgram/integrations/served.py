@@ -363,8 +363,9 @@ class Session:
             outcome = "repaired"
         observe.count(outcome)
         recorder = observe.recorder()
-        if recorder is not None and self._raw and (self.failed or outcome == "malformed"):
-            recorder.write(self.served, "".join(self._raw), self.prefix, self.tools(), finish_reason)
+        fmt = self.served.fmt
+        if recorder is not None and fmt is not None and self._raw and (self.failed or outcome == "malformed"):
+            recorder.write(fmt, "".join(self._raw), self.prefix, self.tools(), finish_reason)
         self._raw = None
 
     def _anomalies(self) -> Any:
