@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from tests.imports import circles, imports_of, one_way_round
+from toolgram import limits
 
 MOST = 600  # lines
 FOLDERS = ("src", "tests", "benchmarks", "examples", "playground/bridge.py", "playground/build.py", "hatch_build.py")
@@ -47,6 +48,24 @@ def test_circles_are_found() -> None:
     imports = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": set[str]()}
     assert circles(imports) == [["a", "b", "c"]]
     assert one_way_round(imports, ["a", "b", "c"]) == "a -> b -> c -> a"
+
+
+def test_limits_are_defined_once(root: Path) -> None:
+    """A constant with the name of a limit elsewhere, or its number in an expression for blanks, is a copy."""
+    copies = re.compile(r"^_?(?:MAX|MOST|LONGEST)_(?:BLANKS|DEPTH|DIGITS|WORD) = |\\[rns]\]?\{+[01],64\}", re.M)
+    sources = [path for path in (root / "src").rglob("*.py") if path.name != "limits.py"]
+    found = {path.name: words for path in sources if (words := copies.findall(path.read_text("utf-8")))}
+    assert found == {}
+
+
+def test_shared_grammars_have_blanks_of_the_same_number(root: Path) -> None:
+    blanks = [
+        (path.name, line)
+        for path in (root / "grammars" / "common").glob("*.lark")
+        for line in re.findall(r"^WS: .*$", path.read_text("utf-8"), re.M)
+    ]
+    assert len(blanks) >= 6
+    assert [each for each in blanks if each[1] != rf"WS: /[ \t\r\n]{{1,{limits.MOST_BLANKS}}}/"] == []
 
 
 def test_words_that_are_no_terms_do_not_come_back(root: Path) -> None:

@@ -190,7 +190,7 @@ def test_outputs_that_failed_are_written_where_they_are_asked_for(
     folder = tmp_path / "failed"
     recorder = observing.Recorder(folder)
     monkeypatch.setattr(observing, "recorder", lambda: recorder)
-    monkeypatch.setattr(observing, "RECORDED", 2)
+    monkeypatch.setattr(observing, "MOST_RECORDED", 2)
     for text in (BROKEN, GOOD, BROKEN, BROKEN):
         session = Session(Served(Pieces(["<tool_call>"]), "hermes"))
         session.feed(text, None)

@@ -23,6 +23,7 @@ from automata.fa.nfa import NFA
 from lark.grammar import Rule, Terminal
 
 from toolgram.errors import FormatError
+from toolgram.limits import MAX_LANGUAGE_STATES
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, Transition, rows_of, without_repairs
 from toolgram.spec.grammar_file import load_lark, short_name, terminal_line
 from toolgram.spec.vocabulary import UNTYPED, VALUE_TYPES, value_type
@@ -38,7 +39,6 @@ _VALUES = {
     "text": TEXT,
     "THOUGHT": TEXT,
 }
-MAX_STATES = 20_000
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class _RuleAutomata:
         for rule in rules:
             if not (repeated and _begins_with_itself(rule, name)):
                 self._add_sequence(automaton, rule, begin, end, inside)
-        if automaton.size > MAX_STATES:
+        if automaton.size > MAX_LANGUAGE_STATES:
             raise FormatError(
                 self._spec.grammar_path, "the grammar is too large to check", "share rules less, or split the format"
             )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-_DEEPEST = 16  # inside one definition
+from toolgram.limits import MAX_INSIDE_DEFINITION
 
 
 @dataclass(eq=False, slots=True)
@@ -260,7 +260,7 @@ class _Printer:
     def of(self, place: Place, depth: int) -> Mapping[str, Any]:
         """A place inside another."""
         place = _lone(place)
-        if id(place) in self.shared or (depth > _DEEPEST and not _is_small(place)):
+        if id(place) in self.shared or (depth > MAX_INSIDE_DEFINITION and not _is_small(place)):
             if id(place) not in self.names:
                 self.names[id(place)] = f"d{len(self.names) + 1}"
                 self.pending.append(place)

@@ -4,8 +4,8 @@
   It is in the registry of prometheus_client, from which vLLM serves /metrics; where that package is missing, the counts
   are one line in the log at the end.
 * TOOLGRAM_RECORD_FAILED=DIRECTORY writes outputs with a call that could not be read there: `failed.jsonl` for `toolgram
-  parse --jsonl text`, each as a text file for `toolgram explain`, and the format beside them. At most RECORDED outputs
-  of at most LONGEST characters; off by default, because outputs are what users asked and were told.
+  parse --jsonl text`, each as a text file for `toolgram explain`, and the format beside them. At most MOST_RECORDED
+  outputs of at most LONGEST_RECORDED characters; off by default, because outputs are what users asked and were told.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from toolgram.formats import Format
+from toolgram.limits import LONGEST_RECORDED, MOST_RECORDED
 
 logger = logging.getLogger("vllm.toolgram")  # below "vllm", so that the server's handlers print it
 
 RECORD_VARIABLE = "TOOLGRAM_RECORD_FAILED"
-RECORDED = 100  # outputs in one directory
-LONGEST = 1_000_000  # characters of one output
 OUTCOMES = ("complete", "truncated", "malformed", "repaired", "passed_through")
 
 counts: Counter[str] = Counter()
@@ -79,7 +78,7 @@ class Recorder:
     @property
     def full(self) -> bool:
         """Whether no more is written."""
-        return self.written >= RECORDED
+        return self.written >= MOST_RECORDED
 
     def write(self, fmt: Format, text: str, prefix: str | None, tools: Any, finish_reason: str | None) -> None:
         """Write one output, as a row and as a file of its own, and the format if it is not there yet."""
@@ -87,7 +86,7 @@ class Recorder:
             return
         self.written += 1
         name = f"failed-{self.written:03}.txt"
-        text = text[:LONGEST]
+        text = text[:LONGEST_RECORDED]
         (self.folder / name).write_text(text, encoding="utf-8", newline="")
         for ending, content in ((".lark", fmt.grammar_text), (".yaml", fmt.machine_text)):
             path = self.folder / f"{fmt.name}{ending}"

@@ -30,6 +30,7 @@ from toolgram.integrations.reasoning_markers import (
     only_about_reasoning,
     opens_and_closes,
 )
+from toolgram.limits import LONGEST_PREFIX, MOST_PREFIXES, MOST_PROMPT_TOKENS
 from toolgram.message import MessageBuilder
 from toolgram.program.state import StateProgram
 from toolgram.runtime.parser import Parser
@@ -37,9 +38,7 @@ from toolgram.spec.data import TEXT
 
 AUTO = "auto"  # the format is chosen from the tokenizer
 MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
-_MOST_PROMPT = 4096  # tokens of a prompt that are looked at from its end
 TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, where the server is given one that the tokenizer does not know
-_MOST_PREFIXES, _LONGEST_PREFIX = 64, 256  # ends of prompts that are known, characters of one
 _BLOCK = 32  # tokens that are decoded at once to be counted
 
 
@@ -149,7 +148,7 @@ class Served:
         if self.fmt is None:
             return ""
         begin, end = len(prompt), len(prompt)
-        floor = max(0, end - _MOST_PROMPT)
+        floor = max(0, end - MOST_PROMPT_TOKENS)
         while begin > floor and prompt[begin - 1] not in self._boundaries:
             begin -= 1
         if self._prompts:
@@ -185,7 +184,7 @@ class Served:
         in_answer = is_content(state) and not any(is_reasoning(move.dest) for move in state.row.values())
         closed = in_answer or self.has_thought(prefix)
         found = "open" if is_reasoning(state) else "closed" if closed else ""
-        if len(self._behind) < _MOST_PREFIXES and len(prefix) <= _LONGEST_PREFIX:
+        if len(self._behind) < MOST_PREFIXES and len(prefix) <= LONGEST_PREFIX:
             self._behind[prefix] = found
         return found
 

@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any
 from toolgram.islands import OpenBrackets, checked, dump_island, load_island
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_values import AFTER_ITEM, SCALARS, START, JsonScanner
+from toolgram.limits import LONGEST_ENVELOPE_TEXT
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
-
-MAX_TOKEN = 65_536  # characters of one key or name; longer ones are no call
 
 
 _PART_OF_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+\\?\Z', re.DOTALL).match
@@ -231,7 +230,7 @@ class Envelope:
     @classmethod
     def load(cls, data: Any) -> Envelope:
         """The inverse of `dump`. Raises ValueError for what is none."""
-        sizes = range(2 * MAX_TOKEN)
+        sizes = range(2 * LONGEST_ENVELOPE_TEXT)
         (
             scanner,
             string,

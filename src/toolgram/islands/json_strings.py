@@ -18,7 +18,8 @@ from typing import Any
 
 from toolgram.islands import OpenBrackets, checked
 from toolgram.islands.json_repairs import JsonRepairer
-from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, MOST_BLANKS, JsonScanner
+from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, JsonScanner
+from toolgram.limits import MOST_BLANKS
 
 _PIECE = re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]').match
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").match

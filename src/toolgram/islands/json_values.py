@@ -25,13 +25,11 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from toolgram.islands import OpenBrackets, checked
+from toolgram.limits import MAX_DEPTH, MAX_DIGITS, MOST_BLANKS
 
 if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
 
-MAX_DEPTH = 256
-MAX_DIGITS = 4300  # of an integer: Python's `json.loads` refuses more
-MOST_BLANKS = 64  # looked at behind a comma or a quote, to see whether it is what it seems to be
 
 # The states inside strings: plain, after a backslash, and with four to one hexadecimal digits to come; each for a
 # string in a list, in an object, and for a key, in this order, so that `state % 3` says which string it is.

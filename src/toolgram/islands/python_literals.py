@@ -50,7 +50,6 @@ from toolgram.islands.python_tokens import (
     ITEM,
     KEYED,
     LONGEST_ESCAPE,
-    MAX_DIGITS,
     NAME,
     NUMBER,
     NUMBER_ENDS,
@@ -67,6 +66,7 @@ from toolgram.islands.python_tokens import (
     json_text,
     unescape,
 )
+from toolgram.limits import MAX_DEPTH, MAX_DIGITS
 
 # The transition cache: a place and a delta -> the place after it, how much of it has produced JSON, that JSON (up to
 # the name that it writes, what it adds to the name, and what follows), and the name that it begins. The same deltas
@@ -104,7 +104,7 @@ class PythonScanner:
         "_readers", "_stack", "_state", "_then", "alone", "broken", "done", "empty", "end", "mark", "out", "started",
     )  # fmt: skip
 
-    def __init__(self, keywords: bool, max_depth: int = 256) -> None:
+    def __init__(self, keywords: bool, max_depth: int = MAX_DEPTH) -> None:
         self.out = ""
         self.end = 0
         self.mark = 0

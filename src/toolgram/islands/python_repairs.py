@@ -23,23 +23,17 @@ from typing import Any
 from toolgram.islands import checked
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.python_literals import READERS, PythonScanner
-from toolgram.islands.python_tokens import (
-    BLANKS,
-    CLOSED,
-    COLON,
-    ITEM,
-    KEYED,
+from toolgram.islands.python_tokens import BLANKS, CLOSED, COLON, ITEM, KEYED, VALUE, WORDS, json_text
+from toolgram.limits import (
+    LONGEST_FIRST_ITEM,
+    MAX_DEPTH,
     MAX_DIGITS,
-    VALUE,
-    WORDS,
-    json_text,
+    MAX_HELD_VALUE,
+    MAX_NESTED_EXPRESSION,
+    MOST_BETWEEN,
+    MOST_BLANKS,
 )
 
-MAX_SOURCE = MAX_DIGITS + 64  # characters of one value that is held
-MAX_FIRST = 256  # characters of the first item behind a brace that are held
-MAX_NESTED = 32  # brackets open in an expression
-_MOST_BLANKS = 64  # behind a quote
-_MOST_DOUBTFUL = 160  # of blanks, a word, and blanks
 _ENDS_STRING = ",:)]}"
 _OPERATORS = "+%*.[(|&<>=!-/^@#"
 _BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not"})  # words that stand between two values
@@ -76,7 +70,7 @@ class RepairingPythonScanner(PythonScanner):
 
     __slots__ = ("_first", "_nested", "_passed", "_source", "_stops", "at_stop", "back", "notes")
 
-    def __init__(self, keywords: bool = True, max_depth: int = 256, stops: str = "") -> None:
+    def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH, stops: str = "") -> None:
         super().__init__(keywords, max_depth)
         self._stops = stops
         self.at_stop = False  # it has broken at what may begin a marker
@@ -135,7 +129,7 @@ class RepairingPythonScanner(PythonScanner):
             if first is not None and self._first is first and len(parts) > written:
                 first += parts[written:]
                 del parts[written:]
-                if sum(map(len, first)) > MAX_FIRST:
+                if sum(map(len, first)) > LONGEST_FIRST_ITEM:
                     self._is_dict()
             if len(parts) > written:
                 self.mark = pos
@@ -238,7 +232,7 @@ class RepairingPythonScanner(PythonScanner):
                 if not self.started and self._then == "after":
                     self.started = any(each.isdecimal() for each in match.group())
             pos = end
-            if sum(map(len, self._source)) > MAX_SOURCE:
+            if sum(map(len, self._source)) > MAX_HELD_VALUE:
                 self.broken = True
                 return pos
         return pos
@@ -263,7 +257,7 @@ class RepairingPythonScanner(PythonScanner):
             self._quote = char if _OPENS_STRING(before) else ""
         elif char in "([{":
             self._nested += char
-            self.broken = len(self._nested) > MAX_NESTED
+            self.broken = len(self._nested) > MAX_NESTED_EXPRESSION
         elif self._nested:
             if char in ")]}":
                 self.broken = self._nested[-1] != _PARTNERS[char]
@@ -313,7 +307,7 @@ class RepairingPythonScanner(PythonScanner):
                 return
             if integer and whole[0] == "0" and whole.strip("0_"):
                 self.notes.append(source)
-        elif written is None and _radix(source) and len(source) <= _MOST_BLANKS:
+        elif written is None and _radix(source) and len(source) <= MOST_BLANKS:
             written = str(int(source.replace("_", ""), 0))
         elif written is None:
             if not source or _side_by_side(source):
@@ -379,7 +373,7 @@ class RepairingPythonScanner(PythonScanner):
         match = CLOSED.match(text, pos)
         assert match is not None
         at = match.end() - (match.lastgroup is not None)
-        if len(self._quote) != 1 or len(self._held) + at - pos > _MOST_BLANKS:
+        if len(self._quote) != 1 or len(self._held) + at - pos > MOST_BLANKS:
             return self._ends(text, pos)
         if at == len(text):
             self._held += text[pos:]
@@ -414,7 +408,7 @@ class RepairingPythonScanner(PythonScanner):
         assert match is not None
         end = pos + match.end() - len(self._held)
         self._held = match.group()
-        if len(self._held) > _MOST_DOUBTFUL:
+        if len(self._held) > MOST_BETWEEN:
             return self._goes_on(end)
         if end == len(text):
             return end

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+from toolgram.limits import LONGEST_WORD
 from toolgram.spec.composition import compose, fragment_loader
 from toolgram.spec.data import (
     END,
@@ -32,7 +33,7 @@ from toolgram.spec.machine_file import Keys, MachineFile
 
 Shapes = Mapping[str, Callable[[], Literal | Run | None]]  # terminals of a grammar by name; None for free text
 
-_SUFFIX = re.compile(r"[^\w\s<>\"'\\][A-Za-z0-9_-]{1,64}")
+_SUFFIX = re.compile(rf"[^\w\s<>\"'\\][A-Za-z0-9_-]{{1,{LONGEST_WORD}}}")
 
 
 def build_spec(
@@ -219,7 +220,8 @@ def _check_names(
             ("format", "suffix"),
             f"`suffix` is {suffix!r}, which no marker has"
             if not suffixed
-            else f"`suffix` is {suffix!r}, and not a sign with up to 64 letters, digits, `_` and `-` behind it",
+            else f"`suffix` is {suffix!r}, and not a sign with up to {LONGEST_WORD} letters, digits, `_` and `-` "
+            "behind it",
             "write what every marker has behind its name, such as `suffix: ':opensource'`, or remove the line",
         )
     line_calls = about.get("line_calls", "")

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from toolgram.errors import FormatError
+from toolgram.limits import MAX_FLOW_STEPS
 from toolgram.spec.data import END, ISLAND_TRIGGERS, TEXT, UNCLOSED, Literal, Spec, State, Transition, rows_of
 
-MOST_STEPS = 1 << 14  # transitions followed, each from each position
 ANY_KEY = "*"
 LIST = ("start_array", "end_array")
 
@@ -67,10 +67,10 @@ def call_faults(spec: Spec) -> Iterator[FormatError]:
     while waiting:
         name, position = waiting.pop()
         count += len(rows[name])
-        if count > MOST_STEPS:
+        if count > MAX_FLOW_STEPS:
             yield FormatError(
                 spec.machine_path,
-                f"the transitions can be followed in more than {MOST_STEPS} ways",
+                f"the transitions can be followed in more than {MAX_FLOW_STEPS} ways",
                 "nest fewer keys, or list fewer paths under `same_path:`",
             )
             return

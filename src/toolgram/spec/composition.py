@@ -34,6 +34,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from toolgram.limits import MAX_FRAGMENTS
 from toolgram.spec.machine_checks import check_fragment, instead, names_of
 from toolgram.spec.machine_file import Keys, MachineFile, Place, load_machine, read_text
 from toolgram.spec.vocabulary import END, STOP, TAGS, TEXT
@@ -42,7 +43,6 @@ START = "WAITING_FOR_TOOL_START"
 FINAL = "ALL_TOOLS_COMPLETE"
 MALFORMED = "RECOVERING"
 FRAGMENTS = "common"  # the folder of fragments, beside the machines
-MAX_IMPORTS = 64  # fragments in one machine, those of fragments included
 
 _TEXT_TAGS = ("content", "reasoning")
 Load = Callable[[str], MachineFile]  # a fragment by its name; KeyError, with the names that there are, for none
@@ -86,7 +86,7 @@ def compose(machine: MachineFile, load: Load) -> MachineFile:
     declared = machine.data["machine"]
     own = _parts(machine, declared, ("machine",))
     parts = _Parts()
-    budget = [MAX_IMPORTS]
+    budget = [MAX_FRAGMENTS]
     for index, entry in enumerate(declared.get("import", ())):
         _import(machine, ("machine", "import", index), entry, load, parts, budget)
     stop = machine.data["format"].get("stop", ())
@@ -169,7 +169,7 @@ def _import(
         importer, place, given, outer = waiting.pop(0)
         budget[0] -= 1
         if budget[0] < 0:
-            raise machine.error(where, f"more than {MAX_IMPORTS} fragments are imported", "import each once")
+            raise machine.error(where, f"more than {MAX_FRAGMENTS} fragments are imported", "import each once")
         name = given["fragment"]
         try:
             fragment = load(name)
@@ -226,7 +226,7 @@ def _check_names(importer: MachineFile, place: Keys, name: str, known: Iterable[
 def names_in(fragment: MachineFile, load: Load) -> set[str]:
     """The markers, states, exits and JSON paths of a fragment, and those of the fragments that it imports."""
     names: set[str] = set()
-    waiting, left = [fragment], MAX_IMPORTS
+    waiting, left = [fragment], MAX_FRAGMENTS
     while waiting and left:
         here, left = waiting.pop(), left - 1
         about = here.data["fragment"]

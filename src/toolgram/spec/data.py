@@ -32,8 +32,6 @@ TAGS = tuple(vocabulary.TAGS)
 ACTIONS = tuple(vocabulary.ACTIONS)
 ISLAND_TRIGGERS = tuple(vocabulary.ISLAND_TRIGGERS)
 RECOVERY_TRIGGERS = tuple(vocabulary.RECOVERY_TRIGGERS)
-MAX_RUN = 1024
-MAX_MARKER = 256
 
 _LINE_NAME = re.compile(r"[^\W\d][\w.\-]{0,255}").fullmatch
 _JSON_TRIGGER = re.compile(

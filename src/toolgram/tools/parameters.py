@@ -14,13 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeGuard
 
+from toolgram.limits import MAX_SCHEMA_DEPTH, MAX_SCHEMA_STEPS
 from toolgram.tools.reading import Tools
 
 Types: TypeAlias = frozenset[str] | None  # names of JSON Schema; None where any type may stand
 
 TEXT_ONLY: Types = frozenset({"string"})
-_MOST_STEPS = 64  # schemas looked at for one parameter, or for what holds the parameters
-_MOST_DEPTH = 16
 _OF = {
     str: "string",
     bool: "boolean",
@@ -216,16 +215,16 @@ def _parts(
     certain: list[Mapping[str, Any]] = []
     possible: list[Mapping[str, Any]] = []
     pending: list[tuple[Any, bool]] = [(schema, True)]
-    while pending and len(certain) + len(possible) < _MOST_STEPS:
+    while pending and len(certain) + len(possible) < MAX_SCHEMA_STEPS:
         part, is_certain = pending.pop()
         if not isinstance(part, Mapping):
             continue
         (certain if is_certain else possible).append(part)
         if isinstance(part.get("$ref"), str):
             pending.append((resolve(part["$ref"], root), is_certain))
-        pending += [(each, is_certain) for each in _listed(part.get("allOf"))[:_MOST_STEPS]]
+        pending += [(each, is_certain) for each in _listed(part.get("allOf"))[:MAX_SCHEMA_STEPS]]
         for key in ("anyOf", "oneOf"):
-            pending += [(each, False) for each in _listed(part.get(key))[:_MOST_STEPS]]
+            pending += [(each, False) for each in _listed(part.get(key))[:MAX_SCHEMA_STEPS]]
     return certain, possible
 
 
@@ -252,7 +251,7 @@ def _is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
 
 def types_of(schema: Any, root: Mapping[str, Any]) -> Types:
     """The JSON types that a value of `schema` may have. `root` is the schema that references point into."""
-    return _types(schema, root, iter(range(_MOST_STEPS)), _MOST_DEPTH)
+    return _types(schema, root, iter(range(MAX_SCHEMA_STEPS)), MAX_SCHEMA_DEPTH)
 
 
 def _types(schema: Any, root: Mapping[str, Any], steps: Iterator[int], depth: int) -> Types:
@@ -269,17 +268,17 @@ def _types(schema: Any, root: Mapping[str, Any], steps: Iterator[int], depth: in
         parts = _listed(schema.get(key))
         if parts:
             several = _types(parts[0], root, steps, depth - 1)
-            for part in parts[1:_MOST_STEPS]:
+            for part in parts[1:MAX_SCHEMA_STEPS]:
                 several = _either(several, _types(part, root, steps, depth - 1))
-            found = _both(found, several if len(parts) <= _MOST_STEPS else None)
-    for part in _listed(schema.get("allOf"))[:_MOST_STEPS]:
+            found = _both(found, several if len(parts) <= MAX_SCHEMA_STEPS else None)
+    for part in _listed(schema.get("allOf"))[:MAX_SCHEMA_STEPS]:
         found = _both(found, _types(part, root, steps, depth - 1))
     return found if found is None or schema.get("nullable") is not True else found | {"null"}
 
 
 def _named(named: Any) -> Types:
     """What `type` says. A word that is not known says nothing."""
-    names = [named] if isinstance(named, str) else _listed(named)[:_MOST_STEPS]
+    names = [named] if isinstance(named, str) else _listed(named)[:MAX_SCHEMA_STEPS]
     types = {_SAID.get(each.lower()) if isinstance(each, str) else None for each in names}
     return frozenset(each for each in types if each) if types and None not in types else None
 
