@@ -16,7 +16,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-ray conformance scoreboard readme-table export-table export-pins templates lint types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-ray conformance scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -147,6 +147,9 @@ templates: $(READY) ## fetch real chat templates for `make conformance` into tes
 lint: $(READY) ## ruff, and import-linter for the layers of the package
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-cache --no-logo
+
+complexity: $(READY) ## complex functions, and lines of each part beside its ceiling
+	$(BIN)/python -m tests.complexity
 
 types: $(READY) ## mypy, strict
 	$(BIN)/mypy

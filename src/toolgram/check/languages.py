@@ -228,20 +228,26 @@ def _edges(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Ite
         elif trigger == TEXT:
             if not state.held:
                 yield TEXT, dest
-        elif trigger == "object_start":
-            yield from ((ARGUMENTS, end) for end in _ends(rows, dest, "object_end"))
-        elif trigger == "object_empty":
-            yield ARGUMENTS, dest
         elif trigger == "value_end" and state.meaning == "value":
             yield "", dest
-        elif trigger == "start_map item":
-            for end in _ends(rows, dest, "end_map item"):
-                closing = rows[end].get("end_array")  # a bare object is read as the one item of a list
-                yield OBJECT, closing.dest if closing else end
-        elif trigger == "start_array":
-            yield from ((LIST, end) for end in _ends(rows, dest, "end_array"))
+        else:
+            yield from _embedded(rows, trigger, dest)
     if _blanks_matter(spec, rows, name):
         yield WS, name
+
+
+def _embedded(rows: dict[str, dict[str, Transition]], trigger: str, dest: str) -> Iterator[tuple[str, str]]:
+    """The edges of an embedded value, as one symbol, from the trigger that begins it."""
+    if trigger == "object_start":
+        yield from ((ARGUMENTS, end) for end in _ends(rows, dest, "object_end"))
+    elif trigger == "object_empty":
+        yield ARGUMENTS, dest
+    elif trigger == "start_map item":
+        for end in _ends(rows, dest, "end_map item"):
+            closing = rows[end].get("end_array")  # a bare object is read as the one item of a list
+            yield OBJECT, closing.dest if closing else end
+    elif trigger == "start_array":
+        yield from ((LIST, end) for end in _ends(rows, dest, "end_array"))
 
 
 def _ends(rows: dict[str, dict[str, Transition]], start: str, closing: str) -> set[str]:

@@ -448,6 +448,11 @@ def _check_filter(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
         raise CostlyTemplate(f"gives more than {MAX_SEARCHED} characters to the filter {name!r}")
     if name == "round" and any(isinstance(each, int) and abs(each) > 300 for each in rest):
         raise CostlyTemplate("rounds to more digits than there are")
+    _check_made(name, value, rest, args, kwargs)
+
+
+def _check_made(name: str, value: Any, rest: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Check the size of what a filter would make, and the work of making it."""
     if name == "replace" and len(args) > 2:
         _check_replacement(str(value), args[1], args[2])
     elif name == "join":

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -172,13 +172,7 @@ class _Normaliser:
             for key in raw:
                 if key in IGNORED:
                     self.note(raw, f"{key} is not enforced")
-        kinds = list(TYPES)
-        for raw in raws:
-            named = type_names(raw)
-            if named is not None:
-                kinds = [kind for kind in kinds if kind in named or (kind == "integer" and "number" in named)]
-        if "number" in kinds and "integer" in kinds:
-            kinds.remove("integer")
+        kinds = _kinds(raws)
         said = {key for raw in raws for key in raw}
         raws = [self._without_long_list(raw) for raw in raws]
         lists = [raw["enum"] if "enum" in raw else [raw["const"]] for raw in raws if "const" in raw or raw.get("enum")]
@@ -436,3 +430,15 @@ def _items(raw: Mapping[str, Any]) -> tuple[list[Any], Any]:
 
 def _strings(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list | tuple) else []
+
+
+def _kinds(raws: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The types that all of these schemas allow. An integer is a number."""
+    kinds = list(TYPES)
+    for raw in raws:
+        named = type_names(raw)
+        if named is not None:
+            kinds = [kind for kind in kinds if kind in named or (kind == "integer" and "number" in named)]
+    if "number" in kinds and "integer" in kinds:
+        kinds.remove("integer")
+    return kinds

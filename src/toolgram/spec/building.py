@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -202,19 +202,43 @@ def _check_names(
     transitions: tuple[Transition, ...],
     terminals: Mapping[str, Literal | Run],
 ) -> None:
-    """Each name under `format:` names something."""
+    """Check that each name under `format:` names something."""
     about: Mapping[str, Any] = machine.data["format"]
-    literals = [name for name, shape in terminals.items() if isinstance(shape, Literal)]
+    literals = {name: shape.text for name, shape in terminals.items() if isinstance(shape, Literal)}
+    _check_tokens(machine, about, literals)
+    _check_suffix(machine, about.get("suffix", ""), literals)
+    line_calls = about.get("line_calls", "")
+    held = [name for name, state in states.items() if state.held]
+    if line_calls and line_calls not in held:
+        raise machine.error(
+            ("format", "line_calls"),
+            f"`line_calls` names {line_calls}, which is no held state",
+            instead(line_calls, held, "the held states are"),
+        )
+    _check_same_path(machine, about.get("same_path", {}), transitions)
+    if "notation" in about and not any(state.typed in ("notated", "elements") for state in states.values()):
+        raise machine.error(
+            ("format", "notation"),
+            "no state reads notated values or nested elements",
+            "write `tags: [value, notated]` at the state that does, or remove `notation:`",
+        )
+
+
+def _check_tokens(machine: MachineFile, about: Mapping[str, Any], literals: Mapping[str, str]) -> None:
+    """Check that special tokens, and those that end a turn, are markers."""
     for key in ("special_tokens", "stop"):
         for index, token in enumerate(about.get(key, ())):
             if token not in literals:
                 raise machine.error(
                     ("format", key, index),
                     f"`{key}` names {token}, which is no fixed text that a transition has as its trigger",
-                    instead(token, literals, "these are"),
+                    instead(token, list(literals), "these are"),
                 )
-    suffix = about.get("suffix", "")
-    suffixed = [name for name in literals if suffix in terminals[name].text]  # type: ignore[union-attr]
+
+
+def _check_suffix(machine: MachineFile, suffix: str, literals: Mapping[str, str]) -> None:
+    """Check that a suffix is one, and that markers have it."""
+    suffixed = any(suffix in text for text in literals.values())
     if suffix and not (suffixed and _SUFFIX.fullmatch(suffix)):
         raise machine.error(
             ("format", "suffix"),
@@ -224,16 +248,12 @@ def _check_names(
             "behind it",
             "write what every marker has behind its name, such as `suffix: ':opensource'`, or remove the line",
         )
-    line_calls = about.get("line_calls", "")
-    held = [name for name, state in states.items() if state.held]
-    if line_calls and line_calls not in held:
-        raise machine.error(
-            ("format", "line_calls"),
-            f"`line_calls` names {line_calls}, which is no held state",
-            instead(line_calls, held, "the held states are"),
-        )
+
+
+def _check_same_path(machine: MachineFile, same: Mapping[str, str], transitions: Iterable[Transition]) -> None:
+    """Check that each other spelling is of a path that is read, and is read nowhere itself."""
     paths = {transition.trigger.split(" ")[1] for transition in transitions if transition.trigger.count(" ")}
-    for other, path in about.get("same_path", {}).items():
+    for other, path in same.items():
         if path not in paths or not is_json_trigger(f"map_key {other}") or other in paths:
             wrong = other if path in paths else path
             raise machine.error(
@@ -241,9 +261,3 @@ def _check_names(
                 f"`same_path` names {wrong}, which is no other spelling of a path that a transition has",
                 instead(wrong, sorted(paths), "the paths are") if wrong == path else f"remove `{other}`",
             )
-    if "notation" in about and not any(state.typed in ("notated", "elements") for state in states.values()):
-        raise machine.error(
-            ("format", "notation"),
-            "no state reads notated values or nested elements",
-            "write `tags: [value, notated]` at the state that does, or remove `notation:`",
-        )

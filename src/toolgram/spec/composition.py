@@ -27,7 +27,7 @@ of the result keeps the file and the line from which it came.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -298,22 +298,32 @@ def _following(
 ) -> Iterable[_Row]:
     """The rows that follow from the states."""
     going = [state for state in states.values() if not state.final]
-    texts = [state for state in going if set(state.tags) & {*_TEXT_TAGS}]
-    malformed = [state.name for state in going if "malformed" in state.tags]
-    for state in texts:
+    firm = [state.name for state in going if "held" not in state.tags]
+    for state in filter(_is_text, going):
         yield _Row(TEXT, [state.name], state.text, None, state.place)
-    ending = [state.name for state in going if state.stop is True]
-    ending += [state.name for state in going if state.stop is None and (state in texts or state.name in malformed)]
+    ending = _ending(going)
     for token in stop:
         yield _Row(token, ending, home, None, place)
-    firm = [state for state in going if "held" not in state.tags]
+    malformed = [state.name for state in going if "malformed" in state.tags]
     if malformed:
-        broken = [state.name for state in firm if state not in texts and state.name not in malformed]
+        texts = {state.name for state in going if _is_text(state)}
+        broken = [name for name in firm if name not in texts and name not in malformed]
         yield _Row("malformed", broken, malformed[0], "fail_call", place)
         if recovered:
             yield _Row("recovered", malformed, recovered, None, place)
     final = next((state.name for state in states.values() if state.final), FINAL)
-    yield _Row(END, [state.name for state in firm], final, None, place)
+    yield _Row(END, firm, final, None, place)
+
+
+def _is_text(state: _State) -> bool:
+    return not set(_TEXT_TAGS).isdisjoint(state.tags)
+
+
+def _ending(states: Sequence[_State]) -> list[str]:
+    """The states that a token which ends the turn leaves: those that say so, then those of text and of broken calls."""
+    said = [state.name for state in states if state.stop is True]
+    silent = [state for state in states if state.stop is None]
+    return said + [state.name for state in silent if _is_text(state) or "malformed" in state.tags]
 
 
 class _Rows:

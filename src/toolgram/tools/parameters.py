@@ -10,7 +10,7 @@ parameter untyped, which is always safe.  A function's schema is looked at when 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeGuard
 
@@ -191,19 +191,24 @@ def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> Paramet
     types = _properties(certain, root, _both)
     for name, alternatives in _properties(possible, root, _either).items() if possible else ():
         types.setdefault(name, alternatives)
-    names: dict[str, None] = {}
-    for part in certain:
-        names.update([(each, None) for each in _listed(part.get("required")) if isinstance(each, str)])
-    more = [part["additionalProperties"] for part in certain if "additionalProperties" in part] or [not types]
+    required = [each for part in certain for each in _listed(part.get("required")) if isinstance(each, str)]
+    others, is_open = _others(certain, root, bool(types))
+    return Parameters(types, tuple(dict.fromkeys(required)), others, is_open)
+
+
+def _others(certain: Sequence[Mapping[str, Any]], root: Mapping[str, Any], has_types: bool) -> tuple[Types, bool]:
+    """The types of members that are not declared by name, and whether there may be any."""
+    more = [part["additionalProperties"] for part in certain if "additionalProperties" in part]
     patterned = [part["patternProperties"] for part in certain if "patternProperties" in part]
     patterns = [each for some in patterned for each in _mapped(some).values()]
     if patterns:
         matching = types_of({"anyOf": patterns}, root)
-        declared = any("additionalProperties" in part for part in certain) and more[0] is not True
-        return Parameters(types, tuple(names), matching if declared else _either(matching, TEXT_ONLY), True)
-    closed = False in [each for each in more if type(each) is bool]
-    others = TEXT_ONLY if closed else None if more[0] is True else types_of(more[0], root)
-    return Parameters(types, tuple(names), others, not closed)
+        declared = bool(more) and more[0] is not True
+        return matching if declared else _either(matching, TEXT_ONLY), True
+    more = more or [not has_types]
+    if any(each is False for each in more):
+        return TEXT_ONLY, False
+    return None if more[0] is True else types_of(more[0], root), True
 
 
 def _parts(
