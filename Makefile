@@ -16,7 +16,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard readme-table export-table export-pins templates lint types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -153,6 +153,9 @@ templates: $(READY) ## fetch real chat templates for `make conformance` into tes
 lint: $(READY) ## ruff, and import-linter for the layers of the package [.venv 230 MB, 2 min | 5 s]
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-cache --no-logo
+
+complexity: $(READY) ## complex functions, and the lines of each part beside its ceiling [.venv 230 MB, 2 min | 10 s]
+	$(BIN)/python -m tests.complexity
 
 types: $(READY) ## mypy, strict [.venv 230 MB, 2 min | 1 min]
 	$(BIN)/mypy

@@ -18,10 +18,8 @@ from typing import IO, Any, NamedTuple
 from toolgram.bulk.compressed import DAMAGE, Decompressed, gzip_blocks, zstd_blocks
 from toolgram.bulk.errors import BadFile, BadRow, missing
 from toolgram.bulk.json_rows import read_row
+from toolgram.limits import BATCH_BYTES, LONGEST_ROW, MOST_BATCH_ROWS
 
-BATCH_BYTES = 1 << 20
-LONGEST_ROW = 64 << 20
-_MOST_ROWS = 20_000
 LINES, ARROW, TOO_LONG = "lines", "arrow", "too long"
 PLAIN, GZIP, ZSTD, PARQUET = "plain", "gzip", "zstd", "parquet"
 ENDINGS = {".gz": GZIP, ".zst": ZSTD, ".parquet": PARQUET}
@@ -225,7 +223,7 @@ def _rows_per_batch(group: Any, wanted: Sequence[str]) -> int:
     """How many rows are about a batch."""
     chunks = [group.column(at) for at in range(group.num_columns)]
     size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".", 1)[0] in wanted)
-    return int(min(_MOST_ROWS, max(1, BATCH_BYTES * group.num_rows // max(1, size))))
+    return int(min(MOST_BATCH_ROWS, max(1, BATCH_BYTES * group.num_rows // max(1, size))))
 
 
 def to_stream(found: Any) -> bytes:

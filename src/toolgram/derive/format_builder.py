@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from toolgram.formats import grammar_home
+from toolgram.limits import MOST_BLANKS
 from toolgram.spec.building import build_spec
 from toolgram.spec.composition import MALFORMED, START, compose, fragment_loader, names_in
 from toolgram.spec.data import END, RECOVERY_TRIGGERS, TEXT, Literal, Run, Spec
@@ -172,7 +173,7 @@ class FormatBuilder:
     def blanks(self) -> str:
         """The terminal of a run of blanks."""
         if BLANK not in self.terminals:
-            self.terminals[BLANK] = Run(BLANK, f"{_BLANK_CLASS}{{1,64}}", _BLANK_CLASS, 64)
+            self.terminals[BLANK] = Run(BLANK, f"{_BLANK_CLASS}{{1,{MOST_BLANKS}}}", _BLANK_CLASS, MOST_BLANKS)
         return BLANK
 
     def state(self, role: str, *tags: str, text: str = "") -> str:

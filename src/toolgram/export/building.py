@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,7 +53,7 @@ from toolgram.export.texts import (
     patterns_of,
     rest_of,
 )
-from toolgram.observing.paths import BEGIN, Edge, ObservedPaths, stop_tokens
+from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # that models write before and behind a call, whatever the template does
@@ -495,8 +495,7 @@ class Builder:
     def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
         spec, request = self.spec, self.request
         meaning = spec.states[node.state].meaning
-        answer = request.answer
-        answering = meaning == "content" and answer is not None
+        answering = meaning == "content" and request.answer is not None
         edges = self._text_edges(node.state)
         rows = self.rows
         at_once = meaning == "content" and request.required and not node.called and not request.text_before_calls
@@ -517,19 +516,25 @@ class Builder:
                         yield seq(Lit(lead), label), dest
                 else:
                     yield from self._until(node.state, forbidden, label, dest, meaning == "content")
-        if node.due:
-            return
-        if meaning == "content" and not node.begun:
+        if not node.due:
+            yield from self._ends_in_text(node, forbidden, edges)
+
+    def _ends_in_text(
+        self, node: Node, forbidden: Forbidden, edges: Iterable[Edge]
+    ) -> Iterator[tuple[Expr, Node | None]]:
+        """How an output ends in a state of text, or how its text begins."""
+        answer = self.request.answer if self.spec.states[node.state].meaning == "content" else None
+        if self.spec.states[node.state].meaning == "content" and not node.begun:
             yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
-        elif answering:
-            if not node.called and answer is not None and not request.required:
+        elif answer is not None:
+            if not node.called and not self.request.required:
                 ends = [
                     seq(self._marker(edge), Blanks()) for edge in edges if edge.trigger in self.paths.closes_content
                 ]
                 yield seq(Blanks(), answer, Blanks(), choice(EMPTY, *ends)), None
             elif self._may_end(node):
                 yield Blanks(), None
-        elif node.called and request.named:
+        elif node.called and self.request.named:
             yield EMPTY, None
         elif self._may_end(node) and self._text_ends(node.state):
             yield Text(forbidden), None

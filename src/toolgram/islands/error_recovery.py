@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from toolgram.islands import OpenBrackets, checked
+from toolgram.limits import MAX_OPEN_BRACKETS
 
 OVER = "over"
 MARKER = "marker"
@@ -19,7 +20,6 @@ _IN_STRING = {'"': re.compile(r'[^"\\]*+').match, "'": re.compile(r"[^'\\]*+").m
 
 
 _OPENING = {"}": "{", "]": "[", ")": "("}
-MAX_OPEN = 4096
 
 
 class ErrorRecovery:
@@ -88,7 +88,7 @@ class ErrorRecovery:
         if character == '"' or (character == "'" and self.python):
             self.quote = character
         elif character in "{[" or (character == "(" and self.python):
-            if len(self.stack) < MAX_OPEN:
+            if len(self.stack) < MAX_OPEN_BRACKETS:
                 self.stack += character
         elif character in "}]" or (character == ")" and self.python):
             if self.in_list and len(self.stack) <= 1:

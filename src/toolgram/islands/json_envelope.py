@@ -22,11 +22,10 @@ from toolgram.islands import OpenBrackets, checked, dump_island, load_island
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_table import AFTER_ITEM, SCALARS, START
 from toolgram.islands.json_values import JsonScanner
+from toolgram.limits import LONGEST_ENVELOPE_TEXT
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
-
-MAX_TOKEN = 65_536  # characters of one key or name; longer ones are no call
 
 
 _PART_OF_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+\\?\Z', re.DOTALL).match
@@ -223,7 +222,7 @@ class Envelope:
     @classmethod
     def load(cls, data: Any) -> Envelope:
         """Load what `dump` returned. Raises ValueError for anything else."""
-        sizes, maybe = range(2 * MAX_TOKEN), (list, None)
+        sizes, maybe = range(2 * LONGEST_ENVELOPE_TEXT), (list, None)
         kinds = bool, bool, str, ("", "{", "[{"), str, list, (str, None), str, str, sizes
         scanner, string, *place, python, skip, inner = checked(data, list, maybe, *kinds, maybe, sizes, str)
         in_list, repairs, member, outside, path, parents, trail, source, token, token_at = place

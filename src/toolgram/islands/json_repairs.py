@@ -38,14 +38,12 @@ from toolgram.islands.json_table import (
     KEY,
     KEY_STRING,
     MEMBER_VALUE,
-    MOST_BLANKS,
     SCALARS,
     START,
     escape_controls,
 )
+from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS
 
-MAX_WORD = 64
-MAX_REMARK = 256  # a comment after a quote that may end a string
 _BLANKS = " \t\r\n"
 _QUOTES = "\"'"
 _ENDS_STRING = ",:}]\"'"
@@ -247,7 +245,7 @@ class JsonRepairer:
             return False
         is_key = self._is_key(scanner)
         if (character.isalnum() or character in "_$-") and word[-1] not in _BLANKS:
-            if len(word) >= MAX_WORD:
+            if len(word) >= LONGEST_WORD:
                 return self._break()
             self._held += character
             return True
@@ -255,7 +253,7 @@ class JsonRepairer:
             self._mode, self._held, self.note = PLAIN, "", word
             return self._write(f'"{word}"')
         if is_key:  # only the colon shows that it is one
-            if character in _BLANKS and len(word) < MAX_WORD:
+            if character in _BLANKS and len(word) < LONGEST_WORD:
                 self._held += character
                 return True
             name = word.rstrip(_BLANKS)
@@ -360,7 +358,7 @@ class JsonRepairer:
             self._end_string(blanks + remark[end:], remark[:2].rstrip(_BLANKS))
             return False
         unfit = character in "\"'\\" or (len(remark) == 1 and remark == "/" and character not in "/*")
-        if over or unfit or len(self._held) > MAX_REMARK:
+        if over or unfit or len(self._held) > LONGEST_REMARK:
             return self._goes_on(scanner)
         self._held += character
         return True
@@ -415,7 +413,7 @@ class JsonRepairer:
         repairer._doubled = [*doubled]
         repairer._mode, repairer._held, repairer._comma, repairer._quote = mode, held, comma, quote
         fits = bool(held) == (mode in (CLOSING, REMARK, ESCAPE, WORD, SURPLUS)) and (not comma or comma[0] == ",")
-        fits &= len(held) <= (MAX_REMARK + 1 if mode == REMARK else MOST_BLANKS + 1) and len(comma) <= MOST_BLANKS + 1
+        fits &= len(held) <= (LONGEST_REMARK if mode == REMARK else MOST_BLANKS) + 1 and len(comma) <= MOST_BLANKS + 1
         fits &= mode != ESCAPE or (held[:2] in ("\\", "\\u") and not held[2:].strip(_HEX_DIGITS) and len(held) < 6)
         fits &= mode != CLOSING or (held[0] == quote and not held[1:].strip(_BLANKS))
         fits &= mode != SURPLUS or (held[0] in _QUOTES and not held[1:].strip(_BLANKS))

@@ -18,8 +18,9 @@ from typing import Any
 
 from toolgram.islands import OpenBrackets, checked
 from toolgram.islands.json_repairs import JsonRepairer
-from toolgram.islands.json_table import BROKEN, DONE, FIRST_KEY, MOST_BLANKS
+from toolgram.islands.json_table import BROKEN, DONE, FIRST_KEY
 from toolgram.islands.json_values import JsonScanner
+from toolgram.limits import MOST_BLANKS
 
 _PIECE = re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]').match
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").match

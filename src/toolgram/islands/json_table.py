@@ -7,10 +7,6 @@ part of the state, so that a bracket is checked by the row, and what follows a v
 
 from __future__ import annotations
 
-MAX_DEPTH = 256
-MAX_DIGITS = 4300  # of an integer: Python's `json.loads` refuses more
-MOST_BLANKS = 64  # looked at after a comma or a quote, to see whether it is what it seems to be
-
 # The states inside strings: plain, after a backslash, and with four to one hexadecimal digits to come; each for a
 # string in a list, in an object, and for a key, in this order, so that `state % 3` says which string it is.
 ITEM_STRING, MEMBER_STRING, KEY_STRING = range(3)

@@ -37,11 +37,8 @@ from toolgram.islands.json_table import (
     ITEM,
     KEY,
     KEY_STRING,
-    MAX_DEPTH,
-    MAX_DIGITS,
     MEMBER_STRING,
     MEMBER_VALUE,
-    MOST_BLANKS,
     POP,
     PUSH,
     RAW_CONTROL,
@@ -53,13 +50,14 @@ from toolgram.islands.json_table import (
     escape_controls,
     innermost,
 )
+from toolgram.limits import MAX_DEPTH, MAX_DIGITS, MOST_BLANKS
 
 if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
 
 __all__ = [
     "AFTER_ITEM", "AFTER_MEMBER", "BROKEN", "COLON", "DONE", "FIRST_ITEM", "FIRST_KEY", "ITEM", "KEY", "KEY_STRING",
-    "MEMBER_STRING", "MEMBER_VALUE", "MOST_BLANKS", "SCALARS", "START", "JsonScanner", "escape_controls",
+    "MEMBER_STRING", "MEMBER_VALUE", "SCALARS", "START", "JsonScanner", "escape_controls",
     "leaves_string",
 ]  # fmt: skip
 

@@ -34,9 +34,9 @@ from toolgram.islands.json_table import (
 )
 from toolgram.islands.json_values import JsonScanner
 from toolgram.islands.python_literals import READERS, PythonScanner
+from toolgram.limits import MAX_DEPTH, MOST_BLANKS
 
 _BLANKS = " \t\r\n"
-_MOST_BLANKS = 64
 _ENDS_STRING = ",:)]}"
 _BEHIND = " \t\r\n}]"
 FENCE = 3  # backticks
@@ -50,7 +50,7 @@ class LiteralScanner(PythonScanner):
 
     __slots__ = ()
 
-    def __init__(self, keywords: bool = True, max_depth: int = 256) -> None:
+    def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH) -> None:
         super().__init__(keywords, max_depth)
         self._readers = _READERS
         self.alone = True
@@ -90,7 +90,7 @@ class LiteralScanner(PythonScanner):
 
     def _closed(self, text: str, pos: int) -> int:
         char = text[pos]
-        if char in _BLANKS and len(self._held) <= _MOST_BLANKS:
+        if char in _BLANKS and len(self._held) <= MOST_BLANKS:
             self._held += char
             return pos + 1
         if char in _ENDS_STRING or char in _BLANKS:

@@ -29,11 +29,9 @@ from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.python_repairs import RepairingPythonScanner
 from toolgram.islands.python_tokens import BLANKS, ESCAPE_PATTERN, always, is_short, more_of_escape, unescape
 from toolgram.islands.tagged_values import TaggedValue
+from toolgram.limits import MAX_LOOSE_VALUE, MOST_BETWEEN, MOST_LOOSE_NAMES
 from toolgram.tools.parameters import TEXT_ONLY, Parameters, Types
 
-MAX_HELD = 4400  # characters of a bare value that is no text
-_MOST_BETWEEN = 160  # characters between a value and the next one
-_MOST_NAMES = 1000
 _BLANK = rf"[{BLANKS}]*"
 _name = always(rf"{_BLANK}(?:(?P<name>[^\W\d]\w*)|(?P<close>\)))?")
 _rest_of_name = re.compile(r"\w+").match
@@ -176,7 +174,7 @@ class LoosePythonScanner:
     def _write_name(self) -> None:
         self._parts += [self._lead, json.dumps(self._name, ensure_ascii=False), ": "]
         self._lead, self._depth = ", ", 0
-        if len(self._names) < _MOST_NAMES:
+        if len(self._names) < MOST_LOOSE_NAMES:
             self._names.append(self._name)
         self.started = self.started or self.declared is not None
 
@@ -194,7 +192,7 @@ class LoosePythonScanner:
             self._parts.append(encode_basestring(text)[1:-1])
         else:
             self._source += source or text
-            self.broken = len(self._source) > MAX_HELD
+            self.broken = len(self._source) > MAX_LOOSE_VALUE
 
     def _open_text(self) -> None:
         if not self._opened:
@@ -348,20 +346,20 @@ class LoosePythonScanner:
         begun = 1 if self._state == "quote" else 0
         match = _between(held, begun)
         end, name = match.end(), (match["name"] or "").rstrip(BLANKS)
-        if end == len(held) and end <= _MOST_BETWEEN:
+        if end == len(held) and end <= MOST_BETWEEN:
             self._held = held
             return len(text)
         back = pos - len(self._held)
         char = held[end : end + 1]
-        if end <= _MOST_BETWEEN and name and char == "=" and self._may_have(name) and (begun or match["comma"]):
+        if end <= MOST_BETWEEN and name and char == "=" and self._may_have(name) and (begun or match["comma"]):
             self._go_on(name, not match["comma"])
             self._spaced = name != match["name"]
             return back + end + 1
-        if end <= _MOST_BETWEEN and not name and char == ")" and not self._depth:
+        if end <= MOST_BETWEEN and not name and char == ")" and not self._depth:
             self._end_value()
             self._close()
             return back + end + 1
-        end = min(end, _MOST_BETWEEN + 1)
+        end = min(end, MOST_BETWEEN + 1)
         self._is_part(held[:end])
         return back + end
 

@@ -29,11 +29,10 @@ from typing import Any
 from toolgram.islands import checked
 from toolgram.islands.held_text import overlap
 from toolgram.islands.tagged_values import REPAIRS, TaggedValue
+from toolgram.limits import LONGEST_ELEMENT_NAME, MAX_ELEMENT_DEPTH
 from toolgram.tools.parameters import UNDECLARED, Place
 
 BEGUN, LEAF, OBJECT, ARRAY, EITHER = _KINDS = "begun", "leaf", "object", "array", "either"
-MAX_DEPTH = 128
-MAX_NAME = 256
 TEXT_BESIDE = "$text"
 
 _BLANKS = " \t\r\n"
@@ -145,9 +144,9 @@ class ElementsScanner:
         begin = pos + len(closing if closes else opening)
         match = _NAME(text, begin)
         end = match.end() if match is not None else begin
-        if end - begin <= MAX_NAME and end == len(text):
+        if end - begin <= LONGEST_ELEMENT_NAME and end == len(text):
             return pos
-        if match is None or end - begin > MAX_NAME or text[end] != ">":
+        if match is None or end - begin > LONGEST_ELEMENT_NAME or text[end] != ">":
             self.stray |= not self._is_plain
             return pos + self._text(text[pos:begin])
         self.tail = 0
@@ -162,7 +161,7 @@ class ElementsScanner:
         frame = self._frames[-1]
         if frame.kind == BEGUN and frame.place.is_text:
             self._begin_leaf(frame)
-        if len(self._frames) + len(frame.inside) >= MAX_DEPTH:
+        if len(self._frames) + len(frame.inside) >= MAX_ELEMENT_DEPTH:
             self._broken = True
         elif frame.kind == LEAF:
             if not self._is_plain or self._is_open(name):
@@ -340,7 +339,7 @@ class ElementsScanner:
         opening, closing, *names = checked(notation, *[str] * max(3, min(len(notation), 4)))
         checked(repeated, *[str] * len(repeated))
         checked(repairs, *[REPAIRS] * len(repairs))
-        if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_DEPTH:
+        if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_ELEMENT_DEPTH:
             raise ValueError("no nested elements")
         value = cls((opening, closing, *names))
         value.odd, value.repeated, value.repairs, value.stray = odd, repeated, repairs, stray
@@ -365,7 +364,7 @@ def _loaded(data: Any) -> _Frame:
     frame.beside = [beside] if beside else []
     frame.members = [(key, value) for key, value in (checked(member, str, str) for member in members)]
     frame.declared = dict.fromkeys(checked(declared, *[str] * len(declared)))
-    if (leaf is not None) != (kind == LEAF) or (inside and kind != LEAF) or len(inside) > MAX_DEPTH:
+    if (leaf is not None) != (kind == LEAF) or (inside and kind != LEAF) or len(inside) > MAX_ELEMENT_DEPTH:
         raise ValueError("a leaf and its value go together")
     frame.leaf = None if leaf is None else TaggedValue.load(leaf)
     return frame

@@ -22,14 +22,12 @@ from typing import Any
 
 from toolgram.islands import checked, dump_types, load_types
 from toolgram.islands.tagged_values import TaggedValue
+from toolgram.limits import BLANKS, LONGEST_BARE_TEXT, LONGEST_NOTATED_TEXT, LONGEST_REMARK, MAX_DEPTH
 from toolgram.tools.parameters import Types
 
 VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, JSON_STRING, DONE, BROKEN = _STATES = (
     "value", "first", "key", "first key", "colon", "after", "string", "json string", "done", "broken",
 )  # fmt: skip
-MAX_DEPTH = 256
-MAX_TOKEN = 1024
-MAX_WORD = 100  # what stands without quotes
 _REPAIRED = "repaired_json"
 
 _BLANKS = re.compile(r"[ \t\r\n]*+").match
@@ -43,13 +41,13 @@ _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL).match
 _TEXT = re.compile(r'[^"\\]++').match
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})').match
 _ESCAPE_BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
-_REMARK = r"/\*(?:[^*<]|\*(?!/)){0,256}+\*/|(?://|#)[^\r\n<]{0,256}+[\r\n]"
-_REMARK_BEGUN = r"/(?:\*(?:[^*<]|\*(?!/)){0,256}+\*?|/[^\r\n<]{0,256}+)?|#[^\r\n<]{0,256}+"
+_UP_TO = f"{{0,{LONGEST_REMARK}}}+"
+_REMARK = rf"/\*(?:[^*<]|\*(?!/)){_UP_TO}\*/|(?://|#)[^\r\n<]{_UP_TO}[\r\n]"
+_REMARK_BEGUN = rf"/(?:\*(?:[^*<]|\*(?!/)){_UP_TO}\*?|/[^\r\n<]{_UP_TO})?|#[^\r\n<]{_UP_TO}"
 _COMMENT = re.compile(_REMARK).match
 _COMMENT_BEGUN = re.compile(_REMARK_BEGUN).fullmatch
-_SPACE = r"[ \t\r\n]{0,64}+"
-_QUOTE_ENDS = re.compile(rf"\"{_SPACE}(?:(?:{_REMARK}){_SPACE})?(?:[,:}}\])\"'<]|\Z)").match
-_QUOTE_WAITS = re.compile(rf"\"{_SPACE}(?:{_REMARK_BEGUN}|(?:{_REMARK}){_SPACE})?").fullmatch
+_QUOTE_ENDS = re.compile(rf"\"{BLANKS}(?:(?:{_REMARK}){BLANKS})?(?:[,:}}\])\"'<]|\Z)").match
+_QUOTE_WAITS = re.compile(rf"\"{BLANKS}(?:{_REMARK_BEGUN}|(?:{_REMARK}){BLANKS})?").fullmatch
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -251,7 +249,7 @@ class NotatedScanner:
 
     def _scalar(self, text: str, pos: int, final: bool) -> int:
         match = _SCALAR(text, pos)
-        if match is None or match.end() - pos > MAX_WORD:
+        if match is None or match.end() - pos > LONGEST_BARE_TEXT:
             return self._break(pos)
         if match.end() == len(text) and not final:
             return pos
@@ -275,7 +273,7 @@ class NotatedScanner:
         if text[pos] in "\"'":
             return self._quoted_key(text, pos, final)
         match = _BARE_KEY(text, pos)
-        if match is None or (match.end() - pos > MAX_TOKEN):
+        if match is None or (match.end() - pos > LONGEST_NOTATED_TEXT):
             return self._break(pos)
         return self._take_key(match.group(), match.end()) if final or match.end() < len(text) else pos
 
@@ -294,7 +292,7 @@ class NotatedScanner:
 
     def _unclosed(self, text: str, pos: int, final: bool) -> int:
         """A token without its closing quote: wait for it, if it may still come."""
-        return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
+        return self._break(pos) if final or len(text) - pos > LONGEST_NOTATED_TEXT else pos
 
     def _take_key(self, key: str, end: int) -> int:
         self._write(json.dumps(key, ensure_ascii=False))

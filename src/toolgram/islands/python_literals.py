@@ -47,7 +47,6 @@ from toolgram.islands.python_tokens import (
     EQUALS,
     ITEM,
     KEYED,
-    MAX_DIGITS,
     NAME,
     NUMBER,
     NUMBER_ENDS,
@@ -66,6 +65,7 @@ from toolgram.islands.python_tokens import (
     more_of_escape,
     unescape,
 )
+from toolgram.limits import MAX_DEPTH, MAX_DIGITS
 
 # The transition cache: a place and a delta -> the place after it, how much of it has produced JSON, that JSON (up to
 # the name that it writes, what it adds to the name, and what follows), and the name that it begins. The same deltas
@@ -108,7 +108,7 @@ class PythonScanner:
         "started",
     )  # fmt: skip
 
-    def __init__(self, keywords: bool, max_depth: int = 256) -> None:
+    def __init__(self, keywords: bool, max_depth: int = MAX_DEPTH) -> None:
         self.out = ""
         self.end = self.mark = 0
         self.started = self.empty = self.done = self.broken = self.alone = False

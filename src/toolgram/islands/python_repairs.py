@@ -29,19 +29,22 @@ from toolgram.islands.python_tokens import (
     COLON,
     ITEM,
     KEYED,
-    MAX_DIGITS,
     VALUE,
     WORDS,
     Always,
     always,
     json_text,
 )
+from toolgram.limits import (
+    LONGEST_FIRST_ITEM,
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_HELD_VALUE,
+    MAX_NESTED_EXPRESSION,
+    MOST_BETWEEN,
+    MOST_BLANKS,
+)
 
-MAX_SOURCE = MAX_DIGITS + 64  # characters of one value that is held
-MAX_FIRST = 256  # characters of the first item after a brace that are held
-MAX_NESTED = 32  # brackets open in an expression
-_MOST_BLANKS = 64  # behind a quote
-_MOST_DOUBTFUL = 160  # of blanks, a word, and blanks
 _ENDS_STRING = ",:)]}"
 _OPERATORS = "+%*.[(|&<>=!-/^@#"
 _BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not"})  # words that stand between two values
@@ -78,7 +81,7 @@ class RepairingPythonScanner(PythonScanner):
 
     __slots__ = ("_first", "_nested", "_passed", "_source", "_stops", "at_stop", "back", "notes")
 
-    def __init__(self, keywords: bool = True, max_depth: int = 256, stops: str = "") -> None:
+    def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH, stops: str = "") -> None:
         super().__init__(keywords, max_depth)
         self._stops = stops
         self.at_stop = False  # it has broken at what may begin a marker
@@ -138,7 +141,7 @@ class RepairingPythonScanner(PythonScanner):
             if first is not None and self._first is first and len(parts) > written:
                 first += parts[written:]
                 del parts[written:]
-                if sum(map(len, first)) > MAX_FIRST:
+                if sum(map(len, first)) > LONGEST_FIRST_ITEM:
                     self._is_dict()
             if len(parts) > written:
                 self.mark = pos
@@ -240,7 +243,7 @@ class RepairingPythonScanner(PythonScanner):
                 if not self.started and self._then == "after":
                     self.started = any(each.isdecimal() for each in match.group())
             pos = end
-            if sum(map(len, self._source)) > MAX_SOURCE:
+            if sum(map(len, self._source)) > MAX_HELD_VALUE:
                 self.broken = True
                 return pos
         return pos
@@ -281,7 +284,7 @@ class RepairingPythonScanner(PythonScanner):
         """An opening bracket, or what is inside of brackets."""
         if char in _PARTNERS.values():
             self._nested += char
-            self.broken = len(self._nested) > MAX_NESTED
+            self.broken = len(self._nested) > MAX_NESTED_EXPRESSION
         elif char in _PARTNERS:
             self.broken = self._nested[-1] != _PARTNERS[char]
             self._nested = self._nested[:-1]
@@ -317,7 +320,7 @@ class RepairingPythonScanner(PythonScanner):
                 return
             if integer and whole[0] == "0" and whole.strip("0_"):
                 self.notes.append(source)
-        elif written is None and _radix(source) and len(source) <= _MOST_BLANKS:
+        elif written is None and _radix(source) and len(source) <= MOST_BLANKS:
             written = str(int(source.replace("_", ""), 0))
         elif written is None:
             if not source or _side_by_side(source):
@@ -380,7 +383,7 @@ class RepairingPythonScanner(PythonScanner):
     def _closed(self, text: str, pos: int) -> int:
         match = CLOSED(text, pos)
         at = match.end() - (match.lastgroup is not None)
-        if len(self._quote) != 1 or len(self._held) + at - pos > _MOST_BLANKS:
+        if len(self._quote) != 1 or len(self._held) + at - pos > MOST_BLANKS:
             return self._ends(text, pos)
         if at == len(text):
             self._held += text[pos:]
@@ -414,7 +417,7 @@ class RepairingPythonScanner(PythonScanner):
         match = _after_a_quote(held, 0)
         end = pos + match.end() - len(self._held)
         self._held = match.group()
-        if len(self._held) > _MOST_DOUBTFUL:
+        if len(self._held) > MOST_BETWEEN:
             return self._goes_on(end)
         if end == len(text):
             return end

@@ -27,8 +27,6 @@ def expect(tokens: str) -> Always:
     return always(rf"[{BLANKS}]*(?:{tokens})?")
 
 
-MAX_DIGITS = 4300  # of an integer: Python's `json.loads` refuses more
-
 # Frames of the stack are the brackets themselves, "s" for a set, and for the outermost "k" (keyword arguments) or
 # "d" (a sole dict).
 CLOSERS = {"k": r"\)", "s": r"\}", "d": r"\}", "{": r"\}", "[": r"\]", "(": r"\)"}

@@ -32,6 +32,7 @@ from toolgram.islands import checked, dump_types, load_types
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.literal_repairs import FENCE, LiteralScanner, RepairedLiteral
 from toolgram.islands.python_literals import PythonScanner
+from toolgram.limits import BLANKS
 from toolgram.tools.parameters import TEXT_ONLY, Types
 
 BEGIN, TEXT, HELD, STREAMED, BROKEN = _MODES = "begin", "text", "held", "streamed", "broken"
@@ -50,8 +51,8 @@ _BEFORE_TOKEN = "[{ \t\r\n"
 _BITS = {"1": "true", "0": "false"}
 _BLANKS = " \t\r\n"
 REPAIRED, UNCLOSED = REPAIRS = "repaired_json", "unclosed_arguments"
-_FENCE = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{])").match
-_FENCE_BEGUN = re.compile(r"`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64}").fullmatch
+_FENCE = re.compile(rf"```[ \t]?\w{{0,16}}{BLANKS}(?=[\[{{])").match
+_FENCE_BEGUN = re.compile(rf"`{{1,2}}|```[ \t]?\w{{0,16}}{BLANKS}").fullmatch
 
 
 class TaggedValue:

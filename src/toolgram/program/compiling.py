@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
+from toolgram.limits import MOST_BLANKS
 from toolgram.program.expected import what_follows
 from toolgram.program.expressions import (
     Beginnings,
@@ -63,7 +64,6 @@ from toolgram.spec.data import TEXT, Literal, Run, Spec, is_json_trigger, withou
 
 _BLANK = r"[ \t\r\n]"
 _SURE_MARKER = 4  # characters: what is shorter, and no special token, is found in prose and code as well
-_MOST_BLANKS = 64  # looked at after a bracket, to see whether it begins a call
 
 
 @lru_cache(maxsize=64)
@@ -358,7 +358,7 @@ class _EndsOfValue(NamedTuple):
 _NO_WORD = "(?![A-Za-z0-9_-])"
 _LINE_END = "(?:\r?\n)?"
 _CLOSERS = "})]"
-_CLOSINGBRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{_MOST_BLANKS}}}+){{0,16}}+"
+_CLOSINGBRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{MOST_BLANKS}}}+){{0,16}}+"
 
 
 def _ends_of_value(
@@ -438,9 +438,9 @@ def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
     """
     if symbol.kind == ENVELOPE:
         if symbol.trigger == "start_array":
-            return _MOST_BLANKS, r'[\[\]{"tfn0-9-]'
+            return MOST_BLANKS, r'[\[\]{"tfn0-9-]'
         closing = "}" if "end_map item" in state.row[symbol.trigger].dest.row else ""
-        return _MOST_BLANKS, f"""["'{closing}]""" if spec.python_json else f'["{closing}]'
+        return MOST_BLANKS, f"""["'{closing}]""" if spec.python_json else f'["{closing}]'
     move = state.row[symbol.trigger]
     if symbol.special or move.actions or not move.dest.held or TEXT in move.dest.row:
         return 0, ""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from toolgram.call_ids import CallIds
 from toolgram.events import Dropped, Status, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.limits import MOST_KEYS
 from toolgram.runtime.event_buffer import SYNTAX, EventBuffer
 
 if TYPE_CHECKING:
     from toolgram.tools.parameters import DeclaredParameters, Parameters, Place, Types
     from toolgram.tools.reading import Tools
 
-_MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
 # What a value was read on behind: the beginning of an argument, or what closes a call or begins one.
 READ_ON_IN_CALL, READ_ON = 1, 2
 # What was seen of markers in a value: what opens a value stands in it; one that is text of it was noted.
@@ -175,7 +175,7 @@ class Calls:
             self._events.note("undeclared_argument", key)
         if key in keys:
             self._events.note("repeated_argument", key)
-        if len(keys) < _MOST_KEYS or (declared is not None and key in declared.types):
+        if len(keys) < MOST_KEYS or (declared is not None and key in declared.types):
             keys[key] = None
 
     def _may_wrap(self, key: str) -> bool:
@@ -201,7 +201,7 @@ class Calls:
             self.delta(written.strip()[1:-1], source)
         else:
             self._events.drop(source, SYNTAX)
-        self.keys = dict.fromkeys(islice(members, _MOST_KEYS))
+        self.keys = dict.fromkeys(islice(members, MOST_KEYS))
 
     def may_have(self, key: str) -> bool:
         """Whether the open call may have an argument of this name, which it has not had."""

@@ -29,13 +29,14 @@ of the result keeps the file and the line from which it came.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from toolgram.limits import MAX_FRAGMENTS
 from toolgram.spec.machine_checks import check_fragment, instead, names_of
 from toolgram.spec.machine_file import Keys, MachineFile, Place, load_machine, read_text
 from toolgram.spec.vocabulary import END, STOP, TAGS, TEXT
@@ -44,7 +45,6 @@ START = "WAITING_FOR_TOOL_START"
 FINAL = "ALL_TOOLS_COMPLETE"
 MALFORMED = "RECOVERING"
 FRAGMENTS = "common"  # the folder of fragments, beside the machines
-MAX_IMPORTS = 64  # fragments in one machine, those of fragments included
 
 _TEXT_TAGS = ("content", "reasoning")
 Load = Callable[[str], MachineFile]  # a fragment by its name; KeyError, with the names that there are, for none
@@ -99,7 +99,7 @@ def compose(machine: MachineFile, load: Load) -> MachineFile:
     own = _parts(machine, declared, ("machine",))
     own.pairs = _pairs(machine, machine.data["format"], ("format",))
     parts = _Parts()
-    budget = [MAX_IMPORTS]
+    budget = [MAX_FRAGMENTS]
     for index, entry in enumerate(declared.get("import", ())):
         _import(machine, ("machine", "import", index), entry, load, parts, budget)
     stop = machine.data["format"].get("stop", ())
@@ -192,7 +192,7 @@ def _import(
         importer, place, given, outer = waiting.pop(0)
         budget[0] -= 1
         if budget[0] < 0:
-            raise machine.error(where, f"more than {MAX_IMPORTS} fragments are imported", "import each once")
+            raise machine.error(where, f"more than {MAX_FRAGMENTS} fragments are imported", "import each once")
         name = given["fragment"]
         try:
             fragment = load(name)
@@ -254,7 +254,7 @@ def _check_names(importer: MachineFile, place: Keys, name: str, known: Iterable[
 def names_in(fragment: MachineFile, load: Load) -> set[str]:
     """The markers, states, exits and JSON paths of a fragment, and those of the fragments that it imports."""
     names: set[str] = set()
-    waiting, left = [fragment], MAX_IMPORTS
+    waiting, left = [fragment], MAX_FRAGMENTS
     while waiting and left:
         here, left = waiting.pop(), left - 1
         about = here.data["fragment"]
@@ -326,22 +326,32 @@ def _following(
 ) -> Iterable[_Row]:
     """The rows that follow from the states."""
     going = [state for state in states.values() if not state.final]
-    texts = [state for state in going if set(state.tags) & {*_TEXT_TAGS}]
-    malformed = [state.name for state in going if "malformed" in state.tags]
-    for state in texts:
+    firm = [state.name for state in going if "held" not in state.tags]
+    for state in filter(_is_text, going):
         yield _Row(TEXT, [state.name], state.text, None, state.place)
-    ending = [state.name for state in going if state.stop is True]
-    ending += [state.name for state in going if state.stop is None and (state in texts or state.name in malformed)]
+    ending = _ending(going)
     for token in stop:
         yield _Row(token, ending, home, None, place)
-    firm = [state for state in going if "held" not in state.tags]
+    malformed = [state.name for state in going if "malformed" in state.tags]
     if malformed:
-        broken = [state.name for state in firm if state not in texts and state.name not in malformed]
+        texts = {state.name for state in going if _is_text(state)}
+        broken = [name for name in firm if name not in texts and name not in malformed]
         yield _Row("malformed", broken, malformed[0], "fail_call", place)
         if recovered:
             yield _Row("recovered", malformed, recovered, None, place)
     final = next((state.name for state in states.values() if state.final), FINAL)
-    yield _Row(END, [state.name for state in firm], final, None, place)
+    yield _Row(END, firm, final, None, place)
+
+
+def _is_text(state: _State) -> bool:
+    return not set(_TEXT_TAGS).isdisjoint(state.tags)
+
+
+def _ending(states: Sequence[_State]) -> list[str]:
+    """The states that a token which ends the turn leaves: those that say so, then those of text and of broken calls."""
+    said = [state.name for state in states if state.stop is True]
+    silent = [state for state in states if state.stop is None]
+    return said + [state.name for state in silent if _is_text(state) or "malformed" in state.tags]
 
 
 class _Rows:
@@ -417,12 +427,7 @@ def _written(
             entry["of_calls"] = True
         transitions.append(entry)
         places["machine", "transitions", index] = row.place
-    closed_by: dict[str, list[str]] = {}
-    for pair in pairs:
-        closers = [closer for each in pair.closers for closer in _terminals(each)]
-        for opener in _terminals(pair.opener):
-            closed_by.setdefault(opener, closers)
-            places.setdefault(("format", "closed_by", opener), pair.place)
+    closed_by = _by_opener(pairs, places)
     kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered")}
     name = Path(machine.path).stem
     composed = {
@@ -439,6 +444,17 @@ def _written(
     if closed_by:
         about["closed_by"] = closed_by
     return MachineFile(machine.path, {"format": about, "machine": composed}, places, fragments)
+
+
+def _by_opener(pairs: Iterable[_Pair], places: dict[Keys, Place]) -> dict[str, list[str]]:
+    """Return what closes each opening marker, the first pair of each; note their places."""
+    found: dict[str, list[str]] = {}
+    for pair in pairs:
+        closers = [closer for each in pair.closers for closer in _terminals(each)]
+        for opener in _terminals(pair.opener):
+            found.setdefault(opener, closers)
+            places.setdefault(("format", "closed_by", opener), pair.place)
+    return found
 
 
 _SECTIONS = (("machine", "states"), ("machine", "transitions"), ("machine", "import"))

@@ -32,8 +32,6 @@ TAGS = tuple(vocabulary.TAGS)
 ACTIONS = tuple(vocabulary.ACTIONS)
 ISLAND_TRIGGERS = tuple(vocabulary.ISLAND_TRIGGERS)
 RECOVERY_TRIGGERS = tuple(vocabulary.RECOVERY_TRIGGERS)
-MAX_RUN = 1024
-MAX_MARKER = 256
 
 _LINE_NAME = re.compile(r"[^\W\d][\w.\-]{0,255}").fullmatch
 _JSON_TRIGGER = re.compile(
@@ -212,11 +210,7 @@ def text_only(spec: Spec) -> Spec:
         | {name for name, state in spec.states.items() if state.meaning in ("content", "reasoning")}
         | {spec.final}
     )
-    grown = True
-    while grown:
-        before = {row.source for row in rows if row.dest in useful and row.trigger != END} - useful
-        grown = bool(before)
-        useful |= before
+    useful = _reached(useful, {(row.dest, row.source) for row in rows if row.trigger != END})
     return replace(spec, transitions=tuple(row for row in rows if {row.source, row.dest} <= useful))
 
 
@@ -233,13 +227,18 @@ def _headers_of_calls(spec: Spec) -> set[str]:
     found = {row.dest for row in inside if row.actions == ("name",)}
     if not any(row.source in found and row.trigger in begins for row in inside):
         return set()
-    on_the_way = {row.source for row in inside if row.dest != row.source}  # not behind the header
-    grown = True
-    while grown:
-        new = {row.dest for row in inside if row.source in found and row.dest in on_the_way} - found
-        grown = bool(new)
-        found |= new
+    on_the_way = {row.source for row in inside if row.dest != row.source}  # not after the header
+    found = _reached(found, {(row.source, row.dest) for row in inside if row.dest in on_the_way})
     return found | {row.source for row in inside if row.actions == ("name",)}
+
+
+def _reached(states: set[str], steps: set[tuple[str, str]]) -> set[str]:
+    """Return the states that steps lead to from these, and these themselves."""
+    found, fresh = set(states), states
+    while fresh:
+        fresh = {dest for source, dest in steps if source in fresh} - found
+        found |= fresh
+    return found
 
 
 def is_json_trigger(trigger: str) -> bool:
