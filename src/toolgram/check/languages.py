@@ -24,7 +24,8 @@ from lark.grammar import Rule, Terminal
 
 from toolgram.errors import FormatError
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, Transition, rows_of, without_repairs
-from toolgram.spec.grammar_file import load_lark, short_name, terminal_line
+from toolgram.spec.declarations import short_name
+from toolgram.spec.grammar_file import load_lark, terminal_line
 from toolgram.spec.vocabulary import UNTYPED, VALUE_TYPES, value_type
 
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
@@ -83,9 +84,8 @@ def repairs(rule: str) -> bool:
 
 
 def _rules(spec: Spec) -> dict[str, list[Rule]]:
-    _, rules = load_lark(spec.grammar_text, spec.grammar_path, spec.import_paths)
     by_name: dict[str, list[Rule]] = {}
-    for rule in rules:
+    for rule in load_lark(spec.grammar_text, spec.grammar_path, spec.import_paths).rules:
         by_name.setdefault(rule.origin.name, []).append(rule)
     return by_name
 
