@@ -52,7 +52,7 @@ def test_the_definitions_exclude_the_markers_of_their_states() -> None:
 
 
 def test_what_no_state_reads_never_matches() -> None:
-    spec = toolgram.get_format("hermes").text_only.spec
+    spec = toolgram.get_format("mistral_v11").spec
     assert not re.search(free_text(spec)["VALUE"], "any text")
 
 
@@ -62,12 +62,12 @@ PIECE = "%declare TEXT\ntext: TEXT\n"
 @pytest.mark.parametrize(
     ("lines", "definition"),
     [
-        ("start: (TEXT | call)*\n%declare TEXT // free", "TEXT: /"),
-        ("%import .piece (text)\nstart: (text | call)*", "%import .piece.TEXT -> TEXT\n%override TEXT: /"),
-        ("%import .piece (text, TEXT)\nstart: (text | TEXT | call)*", "%override TEXT: /"),
+        ("start: (TEXT | call)*\n%declare TEXT // free", "TEXT.-1: /"),
+        ("%import .piece (text)\nstart: (text | call)*", "%import .piece.TEXT -> TEXT\n%override TEXT.-1: /"),
+        ("%import .piece (text, TEXT)\nstart: (text | TEXT | call)*", "%override TEXT.-1: /"),
         (
             "%import .piece (text)\nstart: (text | TEXT | call)*\n%declare TEXT",
-            "TEXT: /(?:(?!<<)[\\s\\S])+/\n%import .piece.TEXT -> PIECE__TEXT\n%override PIECE__TEXT: /",
+            "TEXT.-1: /(?:(?!<<)[\\s\\S])+/\n%import .piece.TEXT -> PIECE__TEXT\n%override PIECE__TEXT.-1: /",
         ),
     ],
 )

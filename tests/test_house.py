@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 MOST = 600  # lines
+LONGEST = 140  # characters of a line in grammars and machines
 FOLDERS = ("src", "tests", "benchmarks", "examples", "playground/bridge.py", "playground/build.py", "hatch_build.py")
 GONE = re.compile(
     r"\b(wreckage|debris|debts?|borrowed|credits?|doubt|leaps?|habits?|drafts?|wish|talk|misfit|refut\w+)\b"
@@ -24,6 +25,13 @@ def test_files_have_fewer_lines_than_the_limit(root: Path) -> None:
     sizes = {path.relative_to(root).as_posix(): len(path.read_text("utf-8").splitlines()) for path in _python(root)}
     assert len(sizes) > 300
     assert {name: size for name, size in sizes.items() if size >= MOST} == {}
+
+
+def test_lines_of_grammars_and_machines_fit_on_a_screen(root: Path) -> None:
+    files = [*(root / "grammars").rglob("*.lark"), *(root / "machines").rglob("*.yaml")]
+    lines = [(path.name, line) for path in files for line in path.read_text("utf-8").splitlines()]
+    assert len(files) > 140
+    assert [(name, line) for name, line in lines if len(line) > LONGEST] == []
 
 
 def test_words_that_are_no_terms_do_not_come_back(root: Path) -> None:

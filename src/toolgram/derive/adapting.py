@@ -26,7 +26,7 @@ _NAME = "TURN_END"
 _DEFINED = re.compile(r"(?:%(?:override|extend) )?[?!]?(_*[A-Za-z]\w*)(?:\.-?\d+)?:")
 _PIECE = re.compile(r"%import \.common\.(\w+) \(([^)]*)\)")
 _STOP = re.compile(r"^  stop: \[[^\]\n]*\]$", re.MULTILINE)
-_SPECIAL = re.compile(r"^  special_tokens: .*$", re.MULTILINE)
+_SPECIAL = re.compile(r"^  special_tokens: .*\n(?:    .*\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +208,6 @@ def _saying(data: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
 def _with_lines(machine: str, said: Mapping[str, str | Sequence[str]]) -> str:
     """The text of a machine file with other entries in `format:`, each on a line; what is empty is left out."""
     for key in said:
-        machine = re.sub(rf"^  {key}: .*\n", "", machine, flags=re.MULTILINE)
+        machine = re.sub(rf"^  {key}: .*\n(?:    .*\n)*", "", machine, flags=re.MULTILINE)
     lines = "".join(f"  {key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in said.items() if value)
     return re.sub(r"^format:\n", lambda match: match[0] + lines, machine, count=1, flags=re.MULTILINE)
