@@ -40,7 +40,8 @@ def test_the_whole_grammar_has_a_definition_for_each_declaration(name: str) -> N
     found = {short_name(each.name): each.pattern.to_regexp() for each in whole.terminals}
     for declared in map(short_name, spec.declared):
         assert re.compile(found[declared]).groups == 0
-    assert ("TEXT" in found) and whole.rules
+    assert "TEXT" in found
+    assert whole.rules
 
 
 def test_the_definitions_exclude_the_markers_of_their_states() -> None:
@@ -85,3 +86,12 @@ def test_a_declaration_may_come_from_an_imported_file(lines: str, definition: st
     assert definition in whole
     assert "%declare" not in whole
     Lark(whole, import_paths=[*fmt.spec.import_paths, str(tmp_path)], parser="earley").parse("a<b<<f:{}")
+
+
+def test_a_wrong_declaration_is_refused_with_its_line_and_the_names(tmp_path: Path) -> None:
+    own, machine = write_own_format(tmp_path)
+    own.write_text(own.read_text() + "%declare TEXTS\n")
+    with pytest.raises(toolgram.FormatError) as caught:
+        toolgram.load_format(own, machine)
+    assert caught.value.line == len(own.read_text().splitlines())
+    assert "TEXT, THOUGHT, VALUE, NOTATED_STRING" in caught.value.remedy

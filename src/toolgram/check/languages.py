@@ -196,8 +196,7 @@ def machine_automaton(spec: Spec) -> Automaton:
     pending = [spec.initial]
     while pending:
         name = pending.pop()
-        edges = [(VALUE, name + READ)] if _reads_value(spec, name) else _edges(spec, rows, name.removesuffix(READ))
-        for symbol, dest in edges:
+        for symbol, dest in edges_of(spec, rows, name):
             if dest not in numbers:
                 numbers[dest] = automaton.state()
                 pending.append(dest)
@@ -207,6 +206,14 @@ def machine_automaton(spec: Spec) -> Automaton:
 
 
 READ = ", read"  # a state that reads a value, and has
+
+
+def edges_of(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Iterator[tuple[str, str]]:
+    """The symbols that lead on from a state, and where to; one that reads a value has a second state, after that."""
+    if _reads_value(spec, name):
+        yield VALUE, name + READ
+    else:
+        yield from _edges(spec, rows, name.removesuffix(READ))
 
 
 def _reads_value(spec: Spec, name: str) -> bool:
