@@ -101,9 +101,13 @@ def _language(spec: Spec, name: str, difference: Callable[[Spec], languages.Diff
 
 
 def _free_text(fmt: Format) -> Finding:
-    problems = list(free_text.differences(fmt))
-    written = ", ".join(sorted(free_text.written_by_hand(fmt.spec)))
-    how = f"{written} as defined by hand: the same texts at the edges of all classes and markers" if written else ""
+    written = free_text.written_by_hand(fmt.spec)
+    problems = list(free_text.differences(fmt, written))
+    how = (
+        f"{', '.join(sorted(written))} as defined by hand: the same texts at the edges of all classes and markers"
+        if written
+        else ""
+    )
     return Finding("free text is what the parser reads", not problems, "\n".join(problems) or how or "all declared")
 
 

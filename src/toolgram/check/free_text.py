@@ -10,7 +10,7 @@ the parser passes over the text, Lark must read the same message.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from re import _constants, _parser
 from typing import Any, NamedTuple
 
@@ -45,10 +45,9 @@ class _Place(NamedTuple):
     after: str
 
 
-def differences(fmt: Format) -> Iterator[str]:
-    """The first text on which each definition written by hand and the parser differ, as a message with its line."""
+def differences(fmt: Format, written: Mapping[str, Sequence[TerminalDef]]) -> Iterator[str]:
+    """The first text on which each definition that is `written` by hand and the parser differ, with its line."""
     spec = fmt.spec
-    written = written_by_hand(spec)
     implied = free_text(spec) if written else {}
     for name, terminals in written.items():
         edges = [*_edges([*(each.pattern.to_regexp() for each in terminals), implied[name]])]
