@@ -14,6 +14,7 @@ from tests.imports import circles, imports_of, one_way_round
 from toolgram import limits
 
 MOST = 600  # lines
+LONGEST = 140  # characters of a line in grammars and machines
 FOLDERS = ("src", "tests", "benchmarks", "examples", "playground/bridge.py", "playground/build.py", "hatch_build.py")
 GONE = re.compile(
     r"\b(wreckage|debris|debts?|borrowed|credits?|doubt|leaps?|habits?|drafts?|wish|talk|misfit|refut\w+)\b"
@@ -89,6 +90,13 @@ def test_functions_are_less_complex_than_the_limit() -> None:
     assert len(measured) > 2000
     over = {name: number for name, number in measured.items() if number > MOST_COMPLEX}
     assert {name: number for name, number in over.items() if not name.startswith(UNDER_WORK)} == COMPLEX
+
+
+def test_lines_of_grammars_and_machines_fit_on_a_screen(root: Path) -> None:
+    files = [*(root / "grammars").rglob("*.lark"), *(root / "machines").rglob("*.yaml")]
+    lines = [(path.name, line) for path in files for line in path.read_text("utf-8").splitlines()]
+    assert len(files) > 140
+    assert [(name, line) for name, line in lines if len(line) > LONGEST] == []
 
 
 def test_words_that_are_no_terms_do_not_come_back(root: Path) -> None:

@@ -113,8 +113,15 @@ class Format:
 
     @property
     def grammar_text(self) -> str:
-        """The grammar file, as it stands."""
+        """The grammar file as it is written. Free text and values are declared in it."""
         return self.spec.grammar_text
+
+    @property
+    def whole_grammar_text(self) -> str:
+        """The grammar with definitions of all that it declares: what Lark parses complete outputs with."""
+        from toolgram.program.free_text import whole_grammar
+
+        return whole_grammar(self.spec)
 
     @property
     def machine_text(self) -> str:

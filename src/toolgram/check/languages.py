@@ -25,7 +25,8 @@ from lark.grammar import Rule, Terminal
 from toolgram.errors import FormatError
 from toolgram.limits import MAX_LANGUAGE_STATES
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, Transition, rows_of, without_repairs
-from toolgram.spec.grammar_file import load_lark, short_name, terminal_line
+from toolgram.spec.declarations import short_name
+from toolgram.spec.grammar_file import load_lark, terminal_line
 from toolgram.spec.vocabulary import UNTYPED, VALUE_TYPES, value_type
 
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
@@ -83,9 +84,8 @@ def repairs(rule: str) -> bool:
 
 
 def _rules(spec: Spec) -> dict[str, list[Rule]]:
-    _, rules = load_lark(spec.grammar_text, spec.grammar_path, spec.import_paths)
     by_name: dict[str, list[Rule]] = {}
-    for rule in rules:
+    for rule in load_lark(spec.grammar_text, spec.grammar_path, spec.import_paths).rules:
         by_name.setdefault(rule.origin.name, []).append(rule)
     return by_name
 
@@ -196,8 +196,7 @@ def machine_automaton(spec: Spec) -> Automaton:
     pending = [spec.initial]
     while pending:
         name = pending.pop()
-        edges = [(VALUE, name + READ)] if _reads_value(spec, name) else _edges(spec, rows, name.removesuffix(READ))
-        for symbol, dest in edges:
+        for symbol, dest in edges_of(spec, rows, name):
             if dest not in numbers:
                 numbers[dest] = automaton.state()
                 pending.append(dest)
@@ -207,6 +206,14 @@ def machine_automaton(spec: Spec) -> Automaton:
 
 
 READ = ", read"  # a state that reads a value, and has
+
+
+def edges_of(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Iterator[tuple[str, str]]:
+    """The symbols that lead on from a state, and where to; one that reads a value has a second state, after that."""
+    if _reads_value(spec, name):
+        yield VALUE, name + READ
+    else:
+        yield from _edges(spec, rows, name.removesuffix(READ))
 
 
 def _reads_value(spec: Spec, name: str) -> bool:

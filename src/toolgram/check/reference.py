@@ -28,6 +28,7 @@ from toolgram.events import Status
 from toolgram.islands import read_whole, value_island, value_kind
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Message, ToolCall
+from toolgram.program.free_text import whole_grammar
 from toolgram.spec.data import ACTIONS, Spec, Transition
 from toolgram.spec.vocabulary import value_type
 
@@ -97,7 +98,7 @@ def reference_grammar(spec: Spec) -> Lark:
     options: dict[str, Any] = {"parser": spec.parser, "propagate_positions": True, "maybe_placeholders": False}
     path = Path(spec.grammar_path)
     return Lark(
-        spec.grammar_text, source_path=str(path), import_paths=[*spec.import_paths, str(path.parent)], **options
+        whole_grammar(spec), source_path=str(path), import_paths=[*spec.import_paths, str(path.parent)], **options
     )
 
 

@@ -14,9 +14,10 @@ from typing import Any
 from lark.lexer import TerminalDef
 
 from toolgram.limits import MAX_LOOK_AROUND
+from toolgram.program.free_text import whole_grammar
 from toolgram.spec.data import END, TEXT, Spec, rows_of
 from toolgram.spec.faults import prefix_faults, unreachable
-from toolgram.spec.grammar_file import read_terminals, terminal_line
+from toolgram.spec.grammar_file import read_grammar, terminal_line
 
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
 
@@ -115,7 +116,8 @@ def terminals_linear(spec: Spec) -> Iterator[str]:
 
 
 def _terminals(spec: Spec) -> dict[str, TerminalDef]:
-    return read_terminals(spec.grammar_text, spec.grammar_path, spec.import_paths)
+    grammar = read_grammar(whole_grammar(spec), spec.grammar_path, spec.import_paths)
+    return {str(terminal.name): terminal for terminal in grammar.terminals}
 
 
 def _place(spec: Spec, name: str) -> str:

@@ -22,6 +22,7 @@ from toolgram.cli.doctor import print_diagnosis
 from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
 from toolgram.cli.exporting import print_export, tokens_of
+from toolgram.cli.grammars import print_grammar
 from toolgram.cli.machines import print_machine
 from toolgram.cli.options import (
     FinishReason,
@@ -517,6 +518,7 @@ def diagram(
         raise typer.Exit(draw(chosen, output, "whole" if whole else "path"))
 
 
+app.command(name="grammar")(print_grammar)
 app.command(name="machine")(print_machine)
 
 

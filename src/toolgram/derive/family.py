@@ -52,7 +52,7 @@ _REPAIRS = {
     "unclosed_value", "unclosed_envelope", "unclosed_arguments", "surplus_closer", "unfinished_marker", "repaired_json",
     "repaired_python", "unusual_form",
 }  # fmt: skip
-_SHOWN = re.compile(r"^  (?:canonical|example|generation_prompt):.*\n(?:    .*\n)*", re.MULTILINE)
+_SHOWN = re.compile(r"^  (?:canonical|example|generation_prompt):.*\n(?:(?:    .*)?\n)*", re.MULTILINE)
 _EDGES = Call("run", {"code": "\n  indented \n\n", "language": " x"}, "bL4nKsE5d")
 _BLANKS = Case("text that begins and ends in blanks", calls=(_EDGES,))
 

@@ -28,6 +28,7 @@ from toolgram.spec.data import (
     Transition,
     is_json_trigger,
 )
+from toolgram.spec.declarations import check_meanings
 from toolgram.spec.machine_checks import check_machine, instead
 from toolgram.spec.machine_file import Keys, MachineFile
 
@@ -37,9 +38,17 @@ _SUFFIX = re.compile(rf"[^\w\s<>\"'\\][A-Za-z0-9_-]{{1,{LONGEST_WORD}}}")
 
 
 def build_spec(
-    machine: MachineFile, shapes: Shapes, grammar_text: str, grammar_path: str, import_paths: tuple[str, ...]
+    machine: MachineFile,
+    shapes: Shapes,
+    free_text: tuple[str, ...],
+    grammar_text: str,
+    grammar_path: str,
+    import_paths: tuple[str, ...],
 ) -> Spec:
-    """Check a machine against the terminals of its grammar. Raises FormatError for the first fault."""
+    """Check a machine against the terminals of its grammar. Raises FormatError for the first fault.
+
+    `shapes` are the terminals that the grammar defines, `free_text` those that it declares only.
+    """
     check_machine(machine)
     machine = compose(machine, fragment_loader(_homes(machine, import_paths)))
     about, declared = machine.data["format"], machine.data["machine"]
@@ -54,6 +63,7 @@ def build_spec(
     transitions = _transitions(machine, states, final)
     terminals = _terminals(machine, transitions, shapes, grammar_path)
     _check_names(machine, states, transitions, terminals)
+    check_meanings(free_text, states.values(), grammar_text, grammar_path)
     name = declared.get("name") or Path(machine.path).stem
     spec = Spec(
         name=name,
@@ -88,6 +98,7 @@ def build_spec(
         states=states,
         transitions=transitions,
         terminals=terminals,
+        declared=free_text,
         import_paths=import_paths,
     )
     from toolgram.spec.faults import faults

@@ -144,6 +144,7 @@ class Spec:
     states: Mapping[str, State]
     transitions: tuple[Transition, ...]
     terminals: Mapping[str, Literal | Run]
+    declared: tuple[str, ...]  # terminals of the grammar that follow from the machine, by Lark's names for them
     import_paths: tuple[str, ...]
 
     def __post_init__(self) -> None:
