@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from toolgram.check.reference import ReferenceMachine
     from toolgram.derive.report import DeriveReport
-    from toolgram.diagrams import Kind, Level
-    from toolgram.explain import Explanation
-    from toolgram.export import Export
+    from toolgram.diagrams.kinds import Kind, Level
+    from toolgram.explain.explanation import Explanation
+    from toolgram.export.expressions import Export
     from toolgram.message import Message
-    from toolgram.observing.paths import ObservedPaths
+    from toolgram.observing.observed import ObservedPaths
     from toolgram.program.state import Program
     from toolgram.runtime.parser import Parser
     from toolgram.runtime.stream import Trace

@@ -23,6 +23,7 @@ from automata.fa.nfa import NFA
 from lark.grammar import Rule, Terminal
 
 from toolgram.errors import FormatError
+from toolgram.limits import MAX_LANGUAGE_STATES
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, Transition, rows_of, without_repairs
 from toolgram.spec.declarations import short_name
 from toolgram.spec.grammar_file import load_lark, terminal_line
@@ -39,7 +40,6 @@ _VALUES = {
     "text": TEXT,
     "THOUGHT": TEXT,
 }
-MAX_STATES = 20_000
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class _RuleAutomata:
         for rule in rules:
             if not (repeated and _begins_with_itself(rule, name)):
                 self._add_sequence(automaton, rule, begin, end, inside)
-        if automaton.size > MAX_STATES:
+        if automaton.size > MAX_LANGUAGE_STATES:
             raise FormatError(
                 self._spec.grammar_path, "the grammar is too large to check", "share rules less, or split the format"
             )
@@ -235,20 +235,26 @@ def _edges(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Ite
         elif trigger == TEXT:
             if not state.held:
                 yield TEXT, dest
-        elif trigger == "object_start":
-            yield from ((ARGUMENTS, end) for end in _ends(rows, dest, "object_end"))
-        elif trigger == "object_empty":
-            yield ARGUMENTS, dest
         elif trigger == "value_end" and state.meaning == "value":
             yield "", dest
-        elif trigger == "start_map item":
-            for end in _ends(rows, dest, "end_map item"):
-                closing = rows[end].get("end_array")  # a bare object is read as the one item of a list
-                yield OBJECT, closing.dest if closing else end
-        elif trigger == "start_array":
-            yield from ((LIST, end) for end in _ends(rows, dest, "end_array"))
+        else:
+            yield from _embedded(rows, trigger, dest)
     if _blanks_matter(spec, rows, name):
         yield WS, name
+
+
+def _embedded(rows: dict[str, dict[str, Transition]], trigger: str, dest: str) -> Iterator[tuple[str, str]]:
+    """The edges of an embedded value, as one symbol, from the trigger that begins it."""
+    if trigger == "object_start":
+        yield from ((ARGUMENTS, end) for end in _ends(rows, dest, "object_end"))
+    elif trigger == "object_empty":
+        yield ARGUMENTS, dest
+    elif trigger == "start_map item":
+        for end in _ends(rows, dest, "end_map item"):
+            closing = rows[end].get("end_array")  # a bare object is read as the one item of a list
+            yield OBJECT, closing.dest if closing else end
+    elif trigger == "start_array":
+        yield from ((LIST, end) for end in _ends(rows, dest, "end_array"))
 
 
 def _ends(rows: dict[str, dict[str, Transition]], start: str, closing: str) -> set[str]:

@@ -13,12 +13,12 @@ from typing import Any
 
 from lark.lexer import TerminalDef
 
+from toolgram.limits import MAX_LOOK_AROUND
 from toolgram.program.free_text import whole_grammar
 from toolgram.spec.data import END, TEXT, Spec, rows_of
 from toolgram.spec.faults import prefix_faults, unreachable
 from toolgram.spec.grammar_file import read_grammar, terminal_line
 
-_NEAR = 256  # how far a look-around may look
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
 
 
@@ -141,7 +141,7 @@ def _fault(parsed: Any) -> str:
             if op in _REPEATS:
                 least, most, inner = argument
                 variable = least != most
-                if (repeated or (around and most > _NEAR)) and variable:
+                if (repeated or (around and most > MAX_LOOK_AROUND)) and variable:
                     return "a repetition inside a repetition"
                 pending.append((inner, repeated or (variable and most > 1), around))
             elif op is _constants.BRANCH:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from toolgram.formats import grammar_home
+from toolgram.limits import MOST_BLANKS
 from toolgram.spec.building import build_spec
 from toolgram.spec.composition import MALFORMED, START, compose, fragment_loader, names_in
 from toolgram.spec.data import END, RECOVERY_TRIGGERS, TEXT, Literal, Run, Spec
@@ -53,6 +54,10 @@ class FormatBuilder:
     imports: dict[str, list[str]] = field(default_factory=dict)  # what the grammar imports: module -> names
     texts: dict[str, str] = field(default_factory=dict)  # terminals that are no triggers: name -> regular expression
     taken: set[str] = field(default_factory=lambda: {START})  # names of states, those of fragments included
+    owed: list[tuple[str, str]] = field(default_factory=list)  # opening markers, with the closing ones that calls owe
+    meant: dict[str, str] = field(
+        default_factory=dict
+    )  # closing markers as printed, with the terminal of what is meant
     open_ended: dict[str, set[str]] = field(default_factory=dict)  # states of a call that anything but these ends
 
     # --- parts ----------------------------------------------------------------------------------------------------
@@ -108,6 +113,7 @@ class FormatBuilder:
             if begins and not closing:
                 continue
             name = self.literal(f"{shape.name}_MEANT", shape.text.replace(printed, official))
+            self.meant[shape.text] = name
             for source in closing:
                 self.rows[source, name] = self.rows[source, shape.name]
             if begins:
@@ -131,6 +137,26 @@ class FormatBuilder:
             for name, shape in self.terminals.items()
         )
 
+    def owe(self, openers: Sequence[str], closers: Sequence[str]) -> None:
+        """Declare what closes the markers before a call, from the outside in; closing markers come from the inside out.
+
+        A single character closes nothing, since text has it too; neither does a marker that opens something.
+        """
+        pairs = zip(reversed(openers), closers, strict=False)
+        self.owed += [(opener, closer) for opener, closer in pairs if len(closer) > 1 and closer not in openers]
+
+    def _pairs(self) -> dict[str, list[str]]:
+        """The pairs by name, without what ends the turn. A separator may close one call and open the next."""
+        names = {shape.text: name for name, shape in self.terminals.items() if isinstance(shape, Literal)}
+        stop = self.about.get("stop", ())
+        found: dict[str, list[str]] = {}
+        for opener, closer in self.owed:
+            closing = [each for each in (names.get(closer), self.meant.get(closer)) if each and each not in stop]
+            both = [names[closer + opener]] if closer + opener in names else []
+            for each in [names[opener], *both] if closing and opener in names else []:
+                found.setdefault(each, []).extend([*closing, *both])
+        return {opener: list(dict.fromkeys(closers)) for opener, closers in found.items()}
+
     def literals(self, role: str, texts: Iterable[str]) -> list[str]:
         """Terminals for the pieces of one marker."""
         return [self.literal(role, text) for text in texts]
@@ -148,7 +174,7 @@ class FormatBuilder:
     def blanks(self) -> str:
         """The terminal of a run of blanks."""
         if BLANK not in self.terminals:
-            self.terminals[BLANK] = Run(BLANK, f"{_BLANK_CLASS}{{1,64}}", _BLANK_CLASS, 64)
+            self.terminals[BLANK] = Run(BLANK, f"{_BLANK_CLASS}{{1,{MOST_BLANKS}}}", _BLANK_CLASS, MOST_BLANKS)
         return BLANK
 
     def state(self, role: str, *tags: str, text: str = "") -> str:
@@ -237,6 +263,8 @@ class FormatBuilder:
             "transitions": list(self._row_entries()),
         }
         about = {"title": self.title, "parser": "earley", "longest_match": True, **self.about}
+        if pairs := self._pairs():
+            about["closed_by"] = pairs
         return {"format": about, "machine": {key: value for key, value in machine.items() if value}}
 
     def _machine_file(self) -> MachineFile:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from toolgram.call_ids import CallIds
 from toolgram.events import Dropped, Status, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.limits import MOST_KEYS
 from toolgram.runtime.event_buffer import SYNTAX, EventBuffer
 
 if TYPE_CHECKING:
     from toolgram.tools.parameters import DeclaredParameters, Parameters, Place, Types
     from toolgram.tools.reading import Tools
 
-_MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
 # What a value was read on behind: the beginning of an argument, or what closes a call or begins one.
 READ_ON_IN_CALL, READ_ON = 1, 2
 # What was seen of markers in a value: what opens a value stands in it; one that is text of it was noted.
@@ -51,7 +51,6 @@ class Calls:
         "seen",
         "start",
         "tools",
-        "unclosed",
         "wrapper",
     )
 
@@ -72,10 +71,8 @@ class Calls:
         self.depth = 0  # how many times what opens a value stands in it, and is not closed in it
         self.again = ""  # the marker behind which a value has just begun, which may come once more
         self.wrapper: list[str] | None = None
-        # The last call is complete, and its closing marker has not come; None where no marker has opened it.
-        self.unclosed: bool | None = False
-        self.owed = NOTHING_OWED  # triggers of other markers behind it that have not come
-        self.enclosed = NOTHING_OWED  # of markers that every call owes from here on, as their opening markers have come
+        self.owed = NOTHING_OWED  # triggers of opening markers whose closing markers the last call lacks
+        self.enclosed = NOTHING_OWED  # triggers of opening markers that have come, and what closes them has not
         self.sections = NOTHING_OWED  # of markers that close what was opened in text, and is not closed
 
     @property
@@ -136,16 +133,12 @@ class Calls:
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
             self._events.behind_call = NOTHING_OWED if status == "complete" else None
-            if self.unclosed is not None:
-                self.unclosed = status == "complete"
             if self.enclosed and status == "complete":
                 self.owed |= self.enclosed
             self.index = self.keys = self.wrapper = None
 
     def forget_owed(self) -> None:
         """No marker is missing any more: it was told, or what was open is malformed."""
-        if self.unclosed:
-            self.unclosed = False
         self.owed = self.enclosed = NOTHING_OWED
 
     def delta(self, arguments: str, source: str) -> None:
@@ -182,7 +175,7 @@ class Calls:
             self._events.note("undeclared_argument", key)
         if key in keys:
             self._events.note("repeated_argument", key)
-        if len(keys) < _MOST_KEYS or (declared is not None and key in declared.types):
+        if len(keys) < MOST_KEYS or (declared is not None and key in declared.types):
             keys[key] = None
 
     def _may_wrap(self, key: str) -> bool:
@@ -208,7 +201,7 @@ class Calls:
             self.delta(written.strip()[1:-1], source)
         else:
             self._events.drop(source, SYNTAX)
-        self.keys = dict.fromkeys(islice(members, _MOST_KEYS))
+        self.keys = dict.fromkeys(islice(members, MOST_KEYS))
 
     def may_have(self, key: str) -> bool:
         """Whether the open call may have an argument of this name, which it has not had."""

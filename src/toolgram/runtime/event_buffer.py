@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, ToolCallDelta, ToolCallEnd
 from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.limits import MOST_TAIL
 
 if TYPE_CHECKING:
     from toolgram.islands.error_recovery import ErrorRecovery
@@ -22,7 +23,6 @@ MARKER = "marker"
 SYNTAX = "syntax"
 UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
-_MOST_TAIL = 64  # characters of text in which its last brackets are looked for
 may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
 _NOWHERE: list[BufferedEvent] = []  # until the first delta has a list of its own
 
@@ -148,7 +148,7 @@ class EventBuffer:
 
     def remember(self, text: str) -> bool:
         """Text that was said: its end is kept while brackets or a fence may be what it ends in. Whether it is."""
-        tail = (self.tail + text)[-_MOST_TAIL:]
+        tail = (self.tail + text)[-MOST_TAIL:]
         self.tail = tail if may_open(tail) else ""
         return self.tail != ""
 

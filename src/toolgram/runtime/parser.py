@@ -24,6 +24,7 @@ from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import KEY_STRING, JsonScanner, leaves_string
 from toolgram.iterating import Events
+from toolgram.limits import MOST_BLANKS
 from toolgram.message import Message, MessageBuilder
 from toolgram.program.expressions import FindMatch
 from toolgram.program.state import Program
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 # The way that the next delta may take: inside text, inside arguments of some kind, or through the readers.
 _LONG, _TEXT, _JSON, _PYTHON, _VALUE, _TRIMMED = range(6)
 _BLANKS = " \t\r\n"  # that are no part of a trimmed value
-_MOST_BLANKS = 64  # that wait at the end of a text; more of them are left to the readers
 
 PROMPT = "prompt"  # what a trace says where a prompt ends whose text is none of the turn's
 
@@ -160,7 +160,7 @@ class Parser:
                 self._said(body)
                 self._offset += len(body)
                 return [self._event(body, body)]
-            if text and len(self._held) < _MOST_BLANKS:
+            if text and len(self._held) < MOST_BLANKS:
                 self._held += text
                 return []
         elif way == _JSON and delta:
@@ -231,7 +231,7 @@ class Parser:
                 self._said(out)
                 self._offset += len(body)
                 return [ToolCallDelta(self._call, out, body)]
-            if text and len(self._held) < _MOST_BLANKS:
+            if text and len(self._held) < MOST_BLANKS:
                 self._held += text
                 return []
         return self._feed(delta)
@@ -263,7 +263,7 @@ class Parser:
         if end == 0:
             self._rest = text
             return None
-        if len(self._held) >= _MOST_BLANKS and not text[:end].strip():
+        if len(self._held) >= MOST_BLANKS and not text[:end].strip():
             return ""
         self._rest = text[end:]
         return text[:end]

@@ -10,15 +10,14 @@ from collections.abc import Callable
 
 from toolgram.events import Content, Malformed, Reasoning
 from toolgram.islands.json_envelope import Envelope
+from toolgram.limits import MOST_PATH_EXAMPLES, MOST_PATHS_TRIED
 from toolgram.program.compiling import compile_spec
 from toolgram.program.state import Program, StateProgram
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.stream import Stream, reader_of
 
 MADE_UP_ID = "made-up"  # what no example has for an id
-_MOST_EXAMPLES = 8
 _JSON = (": ", '"get_weather"', ", ", "get_weather", "}", "]", "\n")
-_MOST_TRIED = 300
 
 
 def examples(program: Program) -> list[str]:
@@ -27,7 +26,7 @@ def examples(program: Program) -> list[str]:
     said = program.spec.machine_dict.get("format", {}).get("canonical") or ()
     texts = [text.get("output", "") if isinstance(text, dict) else text for text in (program.spec.example, *said)]
     kept = dict.fromkeys(text for text in texts if isinstance(text, str) and text)
-    return list(kept)[:_MOST_EXAMPLES] or found_examples(program)
+    return list(kept)[:MOST_PATH_EXAMPLES] or found_examples(program)
 
 
 def fresh_stream(program: Program, state: StateProgram) -> Stream:
@@ -88,7 +87,7 @@ def _search(
     """A text that begins with `begun` and leads to the goal, depth first; each place is entered once."""
     seen: set[tuple[object, ...]] = set()
     waiting, tried = [begun], 0
-    while waiting and tried < _MOST_TRIED:
+    while waiting and tried < MOST_PATHS_TRIED:
         text = waiting.pop()
         stream = _read_through(program, text)
         further = []

@@ -25,6 +25,7 @@ from toolgram.events import (
 )
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
+from toolgram.limits import LONGEST_FIXED_TEXT, LONGEST_WORD, MOST_RECORDED_BLANKS
 from toolgram.program.state import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.runtime.path_examples import MADE_UP_ID, examples, fresh_stream, is_clean
 from toolgram.runtime.readers import READERS
@@ -32,13 +33,15 @@ from toolgram.runtime.snapshots import dump_stream
 from toolgram.runtime.straight_paths import NO_PATH, Key, Maker, Path, StraightPaths, entry_key
 from toolgram.runtime.stream import Stream
 
+_MORE = f"{{0,{LONGEST_WORD - 1}}}+"  # letters of a name, after the first
 # The first name is one that stands twice: not every format takes it as it is.
-_NAMES = (("it-now_2.it-now_2", r"[A-Za-z_][A-Za-z0-9_.-]{0,63}+"), ("getIt_2", r"[A-Za-z_][A-Za-z0-9_]{0,63}+"))
-_IDS = (("id-0:a_9", r"[A-Za-z0-9_:.-]{1,64}+"), ("aB3dE6gH9", r"[A-Za-z0-9]{1,64}+"))
+_NAMES = (
+    ("it-now_2.it-now_2", rf"[A-Za-z_][A-Za-z0-9_.-]{_MORE}"),
+    ("getIt_2", rf"[A-Za-z_][A-Za-z0-9_]{_MORE}"),
+)
+_IDS = (("id-0:a_9", rf"[A-Za-z0-9_:.-]{{1,{LONGEST_WORD}}}+"), ("aB3dE6gH9", rf"[A-Za-z0-9]{{1,{LONGEST_WORD}}}+"))
 _WORD = re.compile(r"[A-Za-z0-9_:.-]").match
-_MOST_BLANKS = 16
-_BLANKS = " \n\t\r" * (_MOST_BLANKS // 4)
-_LONGEST_PATH = 400
+_BLANKS = " \n\t\r" * (MOST_RECORDED_BLANKS // 4)
 _MAY_HAVE_BLANKS = re.compile(r"""[ \t\r\n]++|(?<=[{}\[\]:,"])|(?=[{}\[\]:,"])|\Z""")
 
 
@@ -181,7 +184,7 @@ def _added(
     for path in paths:
         if path.inside == bool(tail) and (found := path.pattern.match(body + tail)) and found.end() == len(body):
             return path
-    made = _Recorder(program, origin, context, tail).path(body) if len(body) <= _LONGEST_PATH else None
+    made = _Recorder(program, origin, context, tail).path(body) if len(body) <= LONGEST_FIXED_TEXT else None
     if made is not None:
         if made.inside:
             made.exits = exits.setdefault(made.leaves, [])
@@ -345,7 +348,7 @@ class _Recorder:
             name,
             made_id,
             # A way out ends the call, which says anew whether one is behind.
-            json.dumps(most.end | dict.fromkeys(("calls", "call", "behind_call", "unclosed", "owed", "sections"))),
+            json.dumps(most.end | dict.fromkeys(("calls", "call", "behind_call", "owed", "sections"))),
             calls.owed,
             calls.enclosed,
             calls.sections - context.sections,
@@ -394,7 +397,6 @@ def _what_follows(stream: Stream) -> dict[str, Any]:
     """Everything that a continuation depends on, but for what the names and ids of calls are."""
     said = dump_stream(stream)
     said["open_call"] = said["open_call"] is not None
-    said["unclosed"] = None  # `enter` and `take` see to that
     return said
 
 
@@ -461,7 +463,7 @@ def _cut(
 
 def _expression(piece: _Piece, text: str, program: Program) -> str:
     if piece.kind == "blank":
-        return rf"[ \t\r\n]{{{piece.least},{_MOST_BLANKS}}}+"
+        return rf"[ \t\r\n]{{{piece.least},{MOST_RECORDED_BLANKS}}}+"
     if piece.kind == "text":
         return re.escape(text)
     words = "|".join(re.escape(word) for word in program.literals.values() if _WORD(word))

@@ -12,17 +12,9 @@ import re
 from toolgram.islands import Island
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
-from toolgram.islands.json_values import (
-    AFTER_ITEM,
-    AFTER_MEMBER,
-    FIRST_ITEM,
-    ITEM,
-    MEMBER_VALUE,
-    MOST_BLANKS,
-    SCALARS,
-    JsonScanner,
-)
+from toolgram.islands.json_values import AFTER_ITEM, AFTER_MEMBER, FIRST_ITEM, ITEM, MEMBER_VALUE, SCALARS, JsonScanner
 from toolgram.islands.literal_repairs import LiteralScanner
+from toolgram.limits import BLANKS, MOST_BLANKS
 from toolgram.program.missed_markers import FENCE
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
@@ -30,14 +22,14 @@ from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import WAIT, Stream
 from toolgram.spec.data import UNCLOSED
 
-_opening_fence = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{\"'])").match
-_opening_begun = re.compile(r"(?:`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64})\Z").match
-_closing_fence = re.compile(r"```[ \t\r\n]{0,64}(?=[,}\]])").match
-_closing_begun = re.compile(r"(?:`{1,2}|```[ \t\r\n]{0,64})\Z").match
+_opening_fence = re.compile(rf"```[ \t]?\w{{0,16}}{BLANKS}(?=[\[{{\"'])").match
+_opening_begun = re.compile(rf"(?:`{{1,2}}|```[ \t]?\w{{0,16}}{BLANKS})\Z").match
+_closing_fence = re.compile(rf"```{BLANKS}(?=[,}}\]])").match
+_closing_begun = re.compile(rf"(?:`{{1,2}}|```{BLANKS})\Z").match
 _closers = re.compile(rf"[\]}} \t\r\n]{{1,{MOST_BLANKS}}}").match
 _closer = re.compile(r"[ \t\r\n]*[\]}]").match
-_next_item = re.compile(r",[ \t\r\n]{0,64}+\{").match
-_next_item_begun = re.compile(r",[ \t\r\n]{0,64}+\Z").match
+_next_item = re.compile(rf",{BLANKS}\{{").match
+_next_item_begun = re.compile(rf",{BLANKS}\Z").match
 _OPENERS = {"}": "{", "]": "["}
 _GOES_ON = frozenset(",:\"'{[#/0123456789-")  # what may follow a value in JSON, or in JSON that is repaired
 

@@ -60,7 +60,6 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "seen": calls.seen,
         "depth": calls.depth,
         "again": calls.again,
-        "unclosed": calls.unclosed,
         "owed": sorted(calls.owed),
         "enclosed": sorted(calls.enclosed),
         "sections": sorted(calls.sections),
@@ -164,7 +163,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
-    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on", "seen", "unclosed", "wrapper", "depth")
+    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on", "seen", "wrapper", "depth")
     kinds = (
         _COUNT,
         (_COUNT, None),
@@ -174,12 +173,11 @@ def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) 
         str,
         range(3),
         range(4),
-        (bool, None),
         (str, None),
         _COUNT,
     )
     calls.count, calls.index, calls.id, name, keys, calls.key, *rest = _fields(data, names, *kinds)
-    calls.read_on, calls.seen, calls.unclosed, wrapper, calls.depth = rest
+    calls.read_on, calls.seen, wrapper, calls.depth = rest
     (calls.again,) = _fields(data, ("again",), str)
     calls.owed, calls.enclosed, calls.sections = (
         frozenset(checked(each, *[str] * len(each)))

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from toolgram.events import Dropped, Note, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
-from toolgram.program.state import ENVELOPE, Program, StateProgram, Symbol
+from toolgram.program.state import Program, StateProgram, Symbol
 
 if TYPE_CHECKING:
     from toolgram.runtime.stream import Stream
@@ -90,9 +90,7 @@ class Path:
                 calls.start = start = ToolCallStart(base + first, made_id, found[self.name], source)
                 out.append(start)
             elif kind == "end":
-                calls.owed = self.owed if calls.unclosed is not None else self.owed & self.enclosed
-                if calls.unclosed is not None:
-                    calls.unclosed = second == "complete"
+                calls.owed = self.owed
                 out.append(ToolCallEnd(base + first, second, source))
             else:
                 out.append(Note(first, found[self.id] if second is None else second))
@@ -150,7 +148,7 @@ class StraightPaths:
         if stream.closing is not None or stream.source.prefix_characters or stream.calls.id is not None:
             return NO_PATH
         calls = stream.calls
-        if calls.owed or calls.enclosed or (calls.unclosed and symbol.trigger in stream.state.unclosed):
+        if calls.owed or calls.enclosed:
             return NO_PATH
         if events.behind_call and symbol.trigger in events.behind_call:
             return NO_PATH
@@ -165,9 +163,6 @@ class StraightPaths:
         for path in self.entries.get(entry_key(stream.state, symbol.trigger), ()):
             found = path.pattern.match(text, begin)
             if found is not None and path.closed <= calls.sections:
-                move = stream.state.row.get(symbol.trigger)
-                if stream.state.loops and symbol.kind != ENVELOPE and move is not None and move.dest.held:
-                    stream.calls.unclosed = None if symbol.trigger in stream.program.bare else False  # as `fire` does
                 return path.take(stream, found)
         return NO_PATH
 

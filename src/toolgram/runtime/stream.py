@@ -130,11 +130,11 @@ class Stream:
             text = text[self.source.skip_prefix(0, len(text)) :]
             prompted = not text  # the prompt has written all of it
         dest, calls = move.dest, self.calls
-        if (calls.unclosed or calls.owed or calls.enclosed) and events.held is None and self._misses(trigger):
+        if (calls.owed or calls.enclosed) and calls.index is None and events.held is None and self._misses(trigger):
             self.note_unclosed()
         if dest.held and events.held is None:
             if state.loops:
-                calls.unclosed, calls.enclosed = None if trigger in self.program.bare else False, NOTHING_OWED
+                calls.enclosed = NOTHING_OWED
             if trigger == UNCLOSED:
                 self.hold(self.calls.index)
             else:
@@ -150,13 +150,12 @@ class Stream:
             events.drop(text, why)
         elif prompted and events.held is None:
             events.make_seam()
-        if dest.owed and "end_call" in move.actions and calls.unclosed is not None:
-            calls.owed |= dest.owed
         if move.opens:
-            calls.enclosed |= move.opens
-        elif trigger in calls.owed or trigger in calls.enclosed:
-            calls.owed -= {trigger}
-            calls.enclosed -= {trigger}
+            if not (move.within and move.within.isdisjoint(calls.enclosed)):
+                calls.enclosed |= {move.opens}
+        elif move.closes and (calls.owed or calls.enclosed):
+            calls.owed -= move.closes
+            calls.enclosed -= move.closes
         if move.begins:
             calls.sections |= move.begins
         elif trigger in calls.sections:
@@ -225,7 +224,7 @@ class Stream:
                 if ended and calls.index is not None:
                     self.events.note("unclosed_value", calls.key)
             elif action == UNCLOSED_ENVELOPE:
-                if ended and (calls.index is not None or calls.unclosed):
+                if ended and (calls.index is not None or calls.owed):
                     self.note_unclosed()
             elif action == "unclosed_arguments":
                 self._close_arguments()
@@ -301,13 +300,11 @@ class Stream:
 
     def _misses(self, trigger: str) -> bool:
         """Whether a marker that closes the last call does not come before this transition."""
-        calls, state = self.calls, self.state
-        if calls.unclosed and trigger in state.unclosed:
-            return True
-        closers = state.instead.get(trigger, NOTHING_OWED)
+        calls = self.calls
+        left_open = self.state.instead.get(trigger, NOTHING_OWED)
         if calls.enclosed:
-            calls.enclosed -= closers  # whether a call stood there or not
-        return not calls.owed.isdisjoint(closers)
+            calls.enclosed -= left_open  # whether a call stood there or not
+        return not calls.owed.isdisjoint(left_open)
 
     # --- what does not fit ----------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.limits import LONGEST_WORD, MOST_BLANKS
 from toolgram.program.look_ahead import partial_pattern
 from toolgram.program.missed_markers import FENCE
 from toolgram.program.state import INNER, TERMINAL, StateProgram, Symbol
@@ -21,20 +22,19 @@ from toolgram.runtime.stream import WAIT, RejectedValue, Stream, symbol_why
 from toolgram.spec.data import UNCLOSED
 
 _BLANKS = re.compile(r"\s*+").match
-_MOST_BLANKS = 64  # between a call and a closer
 # A member, where the arguments are closed already.
-_KEY = r"""(?:"[^"\\\n]{1,64}"|'[^'\\\n]{1,64}')"""
-_member = re.compile(rf",\s{{0,64}}+{_KEY}\s{{0,64}}+:").match
-_member_begun = re.compile(rf""",\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?\Z""").match
+_SPACE = rf"\s{{0,{MOST_BLANKS}}}+"
+_WORD = f"{{0,{LONGEST_WORD}}}"
+_KEY = rf"""(?:"[^"\\\n]{{1,{LONGEST_WORD}}}"|'[^'\\\n]{{1,{LONGEST_WORD}}}')"""
+_member = re.compile(rf",{_SPACE}{_KEY}{_SPACE}:").match
+_member_begun = re.compile(rf""",{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?\Z""").match
 # Another call, as in a list, where objects stand without the brackets of one.
-_object = re.compile(rf",\s{{0,64}}+\{{\s{{0,64}}+({_KEY})\s{{0,64}}+:").match
-_object_begun = re.compile(rf""",\s{{0,64}}+(?:\{{\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?)?\Z""").match
-_unmarked = re.compile(rf"([,;]?)\s{{0,64}}+\{{\s{{0,64}}+({_KEY})\s{{0,64}}+:").match
-_unmarked_begun = re.compile(
-    rf"""(?:[,;]\s{{0,64}}+)?(?:\{{\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?)?\Z"""
-).match
-_notated_member = re.compile(r",\s{0,64}+\w{1,64}+:").match
-_notated_begun = re.compile(r",\s{0,64}+\w{0,64}+\Z").match
+_object = re.compile(rf",{_SPACE}\{{{_SPACE}({_KEY}){_SPACE}:").match
+_object_begun = re.compile(rf""",{_SPACE}(?:\{{{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?)?\Z""").match
+_unmarked = re.compile(rf"([,;]?){_SPACE}\{{{_SPACE}({_KEY}){_SPACE}:").match
+_unmarked_begun = re.compile(rf"""(?:[,;]{_SPACE})?(?:\{{{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?)?\Z""").match
+_notated_member = re.compile(rf",{_SPACE}\w{{1,{LONGEST_WORD}}}+:").match
+_notated_begun = re.compile(rf",{_SPACE}\w{{0,{LONGEST_WORD}}}+\Z").match
 _MEMBER_WHY = "a member behind the arguments, which are closed"
 _ELEMENT = Symbol("", INNER)
 _OPENERS = {"}": "{", "]": "[", ")": "("}
@@ -80,7 +80,7 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
             events.behind_call = None
             return pos
         return None
-    if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
+    if sum(map(len, events.blanks)) + begin - pos > MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
         events.behind_call = None
         return None
     symbol = closers.get(closer, _ELEMENT)
@@ -135,7 +135,7 @@ def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) ->
     """A member behind the arguments, or another call of a list without brackets: the position behind what was taken,
     or WAIT. None where the comma is text."""
     events, state = stream.events, stream.state
-    notated = stream.program.notation and stream.calls.unclosed
+    notated = stream.program.notation and stream.calls.owed
     if (_notated_member if notated else _member)(text, begin):
         return _read_member(stream, text, pos, begin)
     begun = not final and bool((_notated_begun if notated else _member_begun)(text, begin))
@@ -177,8 +177,8 @@ def _find_closer(stream: Stream, text: str, begin: int) -> tuple[str, bool]:
 def _elements(ends: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The closing tag of an element, and the beginning of one."""
     tag = "|".join(map(re.escape, ends))
-    return re.compile(rf"(?:{tag})[^<>\s]{{1,64}}+>"), re.compile(
-        rf"(?:{partial_pattern(list(ends))}|(?:{tag})[^<>\s]{{0,64}}+)\Z"
+    return re.compile(rf"(?:{tag})[^<>\s]{{1,{LONGEST_WORD}}}+>"), re.compile(
+        rf"(?:{partial_pattern(list(ends))}|(?:{tag})[^<>\s]{{0,{LONGEST_WORD}}}+)\Z"
     )
 
 
@@ -204,7 +204,7 @@ def is_open_in_text(stream: Stream, closer: str) -> bool:
     """Whether the text before the call has opened what `closer` closes. Not before the call's own closing marker:
     what stands there is of the call."""
     calls = stream.calls
-    if calls.owed or (calls.unclosed and stream.state.unclosed):
+    if calls.owed:
         return False
     found = _OPEN_AT_END.search(stream.events.tail)
     opened = found.group().rstrip() if found is not None else ""

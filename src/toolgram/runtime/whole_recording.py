@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from toolgram.events import Content, Malformed, Reasoning, ToolCallStart
+from toolgram.limits import LONGEST_FIXED_TEXT, LONGEST_WORD
 from toolgram.program.state import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.runtime.path_examples import MADE_UP_ID, examples, fresh_stream, is_clean
 from toolgram.runtime.readers import READERS
@@ -22,11 +23,11 @@ from toolgram.runtime.straight_paths import NO_PATH, Key, Path, StraightPaths, e
 from toolgram.runtime.stream import Stream
 
 JSON, PYTHON, VALUE, TEXT = "json", "python", "value", "text"  # what follows a piece
-_LONGEST_PIECE = 400
+_MORE = f"{{0,{LONGEST_WORD - 1}}}+"  # letters of a name, after the first
 # The first of the other names stands twice: not every format takes it as it is.
-_NAMES = (r"[A-Za-z_][A-Za-z0-9_.-]{0,63}+", r"[A-Za-z_][A-Za-z0-9_]{0,63}+")
+_NAMES = (rf"[A-Za-z_][A-Za-z0-9_.-]{_MORE}", rf"[A-Za-z_][A-Za-z0-9_]{_MORE}")
 _OTHER_NAMES = ("it-now_2.it-now_2", "getIt_2")
-_KEY = r"[A-Za-z_][A-Za-z0-9_]{0,63}+"
+_KEY = rf"[A-Za-z_][A-Za-z0-9_]{_MORE}"
 _WORD = re.compile(r"[A-Za-z0-9_:.-]").match
 
 
@@ -257,7 +258,7 @@ def _add_end(program: Program, example: _Example, begin: int, limit: int, where:
 def _piece(program: Program, example: _Example, begin: int, span: _Span) -> Piece | None:
     """The piece from `begin` to a span; None where it is not as simple."""
     text = example.text[begin : span.begin]
-    if len(text) > _LONGEST_PIECE:
+    if len(text) > LONGEST_FIXED_TEXT:
         return None
     starts = [start for at, start in example.starts if begin <= at < span.begin or (at == span.begin and not span.key)]
     if len(starts) > 1:
@@ -287,7 +288,7 @@ def _piece(program: Program, example: _Example, begin: int, span: _Span) -> Piec
             return None
         groups += 1
         places[kind] = groups
-        inner = {"name": "", "id": r"[A-Za-z0-9_:.-]{1,64}+", "key": _KEY}[kind] or _name_expression(
+        inner = {"name": "", "id": rf"[A-Za-z0-9_:.-]{{1,{LONGEST_WORD}}}+", "key": _KEY}[kind] or _name_expression(
             program, example, said
         )
         expression += f"{re.escape(text[at:place])}({inner})"

@@ -21,7 +21,8 @@ from lark.lexer import PatternStr, TerminalDef
 from lark.load_grammar import load_grammar
 
 from toolgram.errors import FormatError
-from toolgram.spec.data import MAX_MARKER, MAX_RUN, Literal, Run
+from toolgram.limits import MAX_MARKER, MAX_RUN
+from toolgram.spec.data import Literal, Run
 from toolgram.spec.declarations import check_declared
 from toolgram.spec.grammar_size import GrammarFiles
 from toolgram.spec.machine_file import read_text
