@@ -215,6 +215,11 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "ambiguous": (lambda: changed(MISTRAL, more("EOS", "REASONING", "REASONING")), "`EOS` is ambiguous"),
     "a trigger": (lambda: changed(MISTRAL, lambda m: rows(m)[3].update(trigger="TOOL_CAL")), "unknown trigger"),
     "stop": (lambda: changed(MISTRAL, about(stop=["NAME"])), "`stop` names NAME|NAME"),
+    "pairs": (
+        lambda: changed(HERMES, about(closed_by={"TOOL_CALL": "TOOL_CALL_END"})),
+        "`closed_by` names TOOL_CALL_END",
+    ),
+    "pair": (lambda: changed(HERMES, about(closed_by={"TOOL_CALL": 1})), "`closed_by` is not a mapping of names"),
     "special": (lambda: changed(MISTRAL, about(special_tokens=["NAME"])), "`special_tokens` names NAME"),
     "same path": (lambda: changed(HERMES, about(same_path={"item.args": "item.argument"})), "names item.argument"),
     "line calls": (lambda: changed(HERMES, about(line_calls="PARSING_NAM")), "PARSING_NAM, which is no held state"),
