@@ -11,33 +11,13 @@ from __future__ import annotations
 import copyreg
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from toolgram.events import Content, Reasoning
 from toolgram.limits import MOST_BLANKS
-from toolgram.program.expected import what_follows
-from toolgram.program.expressions import (
-    Beginnings,
-    End,
-    Expression,
-    firsts_of,
-    may_begin,
-    over_text,
-    over_value,
-)
-from toolgram.program.look_ahead import (
-    Way,
-    again_pattern,
-    look_ahead,
-    look_ahead_for_argument,
-    look_ahead_for_value,
-    name_ahead,
-    openers_ahead,
-    partial_pattern,
-)
-from toolgram.program.missed_markers import (
+from toolgram.program.closing_markers import (
     BRACKETS,
     FENCE,
     find_closed_states,
@@ -46,12 +26,22 @@ from toolgram.program.missed_markers import (
     find_element_ends,
     find_open_markers,
 )
+from toolgram.program.expected import what_follows
+from toolgram.program.expressions import (
+    Beginnings,
+    firsts_of,
+    may_begin,
+    over_text,
+)
+from toolgram.program.look_ahead import (
+    Way,
+    name_ahead,
+    partial_pattern,
+)
 from toolgram.program.state import (
     ENVELOPE,
     INNER,
     OBJECT,
-    PASSED,
-    STRAY,
     TERMINAL,
     Move,
     Program,
@@ -59,11 +49,11 @@ from toolgram.program.state import (
     Symbol,
     search_later,
 )
+from toolgram.program.values import SURE_MARKER, closers_of_value, compile_value
 from toolgram.spec.as_json import dump_spec, load_spec
 from toolgram.spec.data import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
 
 _BLANK = r"[ \t\r\n]"
-_SURE_MARKER = 4  # characters: what is shorter, and no special token, is found in prose and code as well
 
 
 @lru_cache(maxsize=64)
@@ -84,6 +74,63 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     """Compile a specification, for strict parsers without its repairs, to what never changes. Takes milliseconds."""
     if strict:
         spec = without_repairs(spec)
+    states = _states(spec)
+    for state in states.values():
+        _compile_state(spec, state, states[spec.initial])
+    literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
+    _find_bare(spec, states.values())
+    if not strict:
+        _find_entering_markers(spec, states)
+    _find_announcing_markers(states, literals)
+    find_open_markers(spec, states)
+    find_closed_states(spec, states)
+    closers = {} if strict else _surplus_closers(spec, states)
+    marks = find_closing_marks(spec, states, literals, strict)
+    inner = {literals[name].strip(): Symbol(name, INNER, name in spec.special_tokens) for name in marks.inner}
+    surplus = {} if strict else inner | closers
+    endings = () if strict else tuple({*surplus, *marks.ends})
+    markers = tuple(text for name, text in literals.items() if _is_marker(spec, name, text))
+    in_no_name = tuple(marker.strip() for marker in markers if not _is_word(marker.strip()))
+    return Program(
+        initial=states[spec.initial],
+        final=states[spec.final],
+        states=states,
+        same_path=spec.same_path,
+        python_json=spec.python_json,
+        loose_python=spec.loose_python,
+        literals=literals,
+        special={name: literals[name] for name in spec.special_tokens},
+        closers=closers,
+        notation=spec.notation,
+        turn_start=spec.turn_start,
+        turn_end=spec.turn_end,
+        generation_prompt=spec.generation_prompt,
+        stop=frozenset(spec.stop or ()),
+        spec=spec,
+        strict=strict,
+        closing=find_closing(spec, states.values()),
+        unproven_types=frozenset(spec.unproven_types),
+        wrapped=frozenset(() if strict else spec.wrapped),
+        markers=markers,
+        in_no_name=in_no_name,
+        begins_no_name=frozenset(marker[0] for marker in in_no_name),
+        line_calls=spec.line_calls != "",
+        namespaced_names=spec.namespaced_names and not strict,
+        surplus=surplus,
+        longest_closer=max(map(len, {*surplus, *endings, *marks.ends}), default=0),
+        endings=endings,
+        sections=marks.sections,
+        fences=marks.fences,
+        thought_ends=marks.thought_ends,
+        element_ends=find_element_ends(spec, states.values()),
+    )
+
+
+DECLARED_NAME = "declared_name"
+
+
+def _states(spec: Spec) -> dict[str, StateProgram]:
+    """Make the states with their rows, and with the markers that come before them."""
     states = {
         name: StateProgram(name, state.meaning, state.held, state.python, state.typed, state.echo, state.encoded)
         for name, state in spec.states.items()
@@ -101,102 +148,74 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     for state in states.values():
         if state.echo:
             state.around_key = (keys[0][0], state.before[0])
+    for state in states.values():
         state.before = tuple(text for text in state.before if len(text) > 1 and not text.isalnum())
-        _compile_state(spec, state, states[spec.initial])
-    _find_bare(spec, states.values())
-    if not strict:
-        _find_entering_markers(spec, states)
-    literals = {name: terminal.text for name, terminal in spec.terminals.items() if isinstance(terminal, Literal)}
-    special = {name: literals[name] for name in spec.special_tokens}
-    closers = _closers(spec, states)
+    return states
+
+
+def _find_announcing_markers(states: Mapping[str, StateProgram], literals: Mapping[str, str]) -> None:
+    """Find, per state of text, the marker that announces calls as objects."""
     for state in states.values():
         if state.is_text and "start_map item" not in state.row:
             announcing = (trigger for trigger, move in state.row.items() if "start_map item" in move.dest.row)
             state.announces = next((trigger for trigger in announcing if trigger in literals), "")
-    find_open_markers(spec, states)
-    find_closed_states(spec, states)
-    marks = find_closing_marks(spec, states, literals, strict)
-    inner = {literals[name].strip(): Symbol(name, INNER, name in spec.special_tokens) for name in marks.inner}
-    surplus = inner | closers
-    endings = tuple({*surplus, *marks.ends})
-    return Program(
-        states[spec.initial],
-        states[spec.final],
-        states,
-        spec.same_path,
-        spec.python_json,
-        spec.loose_python,
-        literals,
-        special,
-        {} if strict else closers,
-        spec.notation,
-        spec.turn_start,
-        spec.turn_end,
-        spec.generation_prompt,
-        frozenset(spec.stop or ()),
-        spec,
-        strict,
-        find_closing(spec, states.values()),
-        frozenset(spec.unproven_types),
-        frozenset(() if strict else spec.wrapped),
-        markers := tuple(text for name, text in literals.items() if _is_marker(spec, name, text)),
-        in_no_name := tuple(marker.strip() for marker in markers if not _is_word(marker.strip())),
-        frozenset(marker[0] for marker in in_no_name),
-        spec.line_calls != "",
-        spec.namespaced_names and not strict,
-        {} if strict else surplus,
-        max(map(len, endings), default=0),
-        () if strict else endings,
-        marks.sections,
-        marks.fences,
-        marks.thought_ends,
-        find_element_ends(spec, states.values()),
-    )
 
 
-DECLARED_NAME = "declared_name"
-
-
-def _closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol]:
-    """What is a surplus closer directly behind a call: brackets, a fence, and the markers that lead out of a call.
-
-    A marker that stands in text everywhere leads out of a call only where it is a special token.
-    """
-    moves = [(name, move) for name, state in states.items() for move in state.row.values()]
-    calls = [move for _, move in moves if "end_call" in move.actions]
-    markers = [
-        (name, move)
-        for name, move in moves
-        if isinstance(spec.terminals.get(move.trigger), Literal)
-        and move.dest.meaning == "content"
-        and move.trigger not in (spec.stop or ())
-        and (move.trigger in spec.special_tokens or move.trigger not in states[spec.initial].row)
-    ]
-    behind: set[str] = set()
-    grown = {move.dest.name for move in calls}
-    while grown - behind:
-        behind |= grown
-        grown = {move.dest.name for name, move in moves if name in behind and move.trigger == "end_array"}
-        inner = [(name, move) for name, move in markers if move.trigger not in states[spec.initial].row]
-        grown |= {move.dest.name for name, move in inner if name in behind}
-    closers = {text: Symbol("", TERMINAL) for text in (*BRACKETS, FENCE)}
+def _surplus_closers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, Symbol]:
+    """Return what is a surplus closer directly after a call: brackets, a fence, and markers that lead out of a call."""
+    found = {text: Symbol("", TERMINAL) for text in (*BRACKETS, FENCE)}
     for state in states.values():
         if state.meaning == "value":
             symbols = list(zip(state.literals, state.symbols, strict=False))
-            closers |= dict.fromkeys(_closers_of_value(state, symbols), Symbol("", TERMINAL))
-    for name, move in markers:
+            found |= dict.fromkeys(closers_of_value(state, symbols), Symbol("", TERMINAL))
+    leading_out = _markers_that_lead_out(spec, states)
+    after_calls = _states_after_calls(states, leading_out, states[spec.initial].row)
+    for name, move in leading_out:
         shape = spec.terminals[move.trigger]
-        if isinstance(shape, Literal) and shape.text not in BRACKETS and (name in behind or move in calls):
+        assert isinstance(shape, Literal)
+        if shape.text not in BRACKETS and (name in after_calls or "end_call" in move.actions):
             symbol = Symbol(move.trigger, TERMINAL, move.trigger in spec.special_tokens)
-            closers |= dict.fromkeys(shape.texts, symbol)
-    return closers
+            found |= dict.fromkeys(shape.texts, symbol)
+    return found
+
+
+def _markers_that_lead_out(spec: Spec, states: Mapping[str, StateProgram]) -> list[tuple[str, Move]]:
+    """Return the moves to content by a marker, each with its source.
+
+    A marker that text has everywhere leads out of a call only if it is a special token.
+    """
+    in_text = states[spec.initial].row
+    return [
+        (name, move)
+        for name, state in states.items()
+        for move in state.row.values()
+        if isinstance(spec.terminals.get(move.trigger), Literal)
+        and move.dest.meaning == "content"
+        and move.trigger not in (spec.stop or ())
+        and (move.trigger in spec.special_tokens or move.trigger not in in_text)
+    ]
+
+
+def _states_after_calls(
+    states: Mapping[str, StateProgram], leading_out: Iterable[tuple[str, Move]], in_text: Container[str]
+) -> set[str]:
+    """Return the names of the states after a call: where it ends, and where its closing markers lead."""
+    moves = [(name, move) for name, state in states.items() for move in state.row.values()]
+    onward = [(name, move) for name, move in moves if move.trigger == "end_array"]
+    onward += [(name, move) for name, move in leading_out if move.trigger not in in_text]
+    found: set[str] = set()
+    grown = {move.dest.name for _, move in moves if "end_call" in move.actions}
+    while grown - found:
+        found |= grown
+        grown = {move.dest.name for name, move in onward if name in found}
+    return found
 
 
 _is_word = re.compile(r"[\w.:-]*").fullmatch
 
 
 def _is_marker(spec: Spec, name: str, text: str) -> bool:
-    return name in spec.special_tokens or len(text) >= _SURE_MARKER
+    return name in spec.special_tokens or len(text) >= SURE_MARKER
 
 
 def _find_bare(spec: Spec, states: Iterable[StateProgram]) -> None:
@@ -258,7 +277,7 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
     if state.loops:
         _compile_text(spec, state, alternatives)
     elif state.meaning == "value":
-        _compile_value(spec, state, alternatives, home)
+        compile_value(spec, state, alternatives, home)
     elif state.meaning != "malformed":
         groups = [f"({re.escape(text)})" for text, _ in alternatives]
         for shape in shapes:
@@ -281,7 +300,7 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
     whole: list[str] = []
     for text, symbol in symbols:
         opening = re.escape(text)
-        name = _name_ahead(spec, state, symbol) if len(text) < _SURE_MARKER else None
+        name = _name_ahead(spec, state, symbol) if len(text) < SURE_MARKER else None
         blanks, follow = (0, "") if name else _follow(spec, state, symbol)
         if name:
             partials.append(opening + name.partial)
@@ -294,140 +313,6 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
     partial = f"(?:{'|'.join(filter(None, partials))})\\Z" if any(partials) else "(?!)"
     search_later(state, "find", lambda: re.compile(over_text(firsts, [partial, *whole])).match)
     search_later(state, "find_final", lambda: re.compile(over_text(firsts, ["(?!)", *whole])).match)
-
-
-def _compile_value(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], home: StateProgram) -> None:
-    """The expressions of a tagged value: over its text, to the marker that ends it, or what may become one."""
-    brackets = _CLOSINGBRACKETS if state.typed == "notated" else ""
-    ends = _ends_of_value(spec, state, symbols, _LINE_END, brackets)
-    if not symbols:
-        return
-    texts = [text for text, _ in symbols]
-    if any(end.whole.startswith(_LINE_END) for end in ends.whole):
-        texts += [line_end + text for line_end in ("\n", "\r\n") for text, _ in symbols]
-    again = _closers_of_value(state, symbols)
-    openers = sorted(_openers_of_value(again) if again or state.echo else _sure_openers(spec, state, home))
-    texts += openers
-    known = {*(text[0] for text in texts), *(_CLOSERS if brackets else "")}
-    if ends.passed:  # the opener of another call: behind it, no argument of this one can begin
-        for trigger, text, (way, _, begun_way) in openers_ahead(spec, home):
-            if text[0] in known:
-                texts.append(text)
-                marker = re.escape(text)
-                ends.begun.append(partial_pattern([text]))
-                ends.passed.append((End(marker, marker + begun_way, marker + way), Symbol(trigger, PASSED)))
-    pattern = again_pattern(again)
-    state.again = Expression(lambda: pattern) if pattern else None
-    if brackets:
-        behind = {*_CLOSERS, *" \t\r\n", *(text[0] for text in texts)}
-        texts += [closer + follows for closer in _CLOSERS for follows in behind]
-    state.firsts = firsts = firsts_of(texts)
-    state.start = re.compile(may_begin(firsts)).search
-    sure = [text for text in state.before if again and text.startswith(tuple(openers))] if openers else []
-    for opener in (*sure, *openers):
-        marker = re.escape(opener)
-        ends.begun.append(partial_pattern([opener]))
-        if opener in sure or not again:
-            ends.passed.append((End(marker, "", marker), Symbol("", STRAY)))
-        else:
-            ends.passed.append((End(marker, marker, marker + _NO_WORD), Symbol("", PASSED)))
-    arguments = {trigger for trigger, move in state.row.items() if move.dest.meaning == "argument_key"}
-    opening = {text: symbol.trigger for text, symbol in symbols if symbol.trigger in arguments}
-    opens = [trigger for text, trigger in opening.items() if not openers or text.startswith(tuple(openers))]
-    state.opens = frozenset(["", *opens])
-    ends.passed.extend(ends.stray)
-    state.symbols += [symbol for _, symbol in ends.passed]
-    passed = [end for end, _ in ends.passed]
-    begun = [text for text in ends.begun if text]
-    finals = [end._replace(partial="") for end in (*ends.last, *passed)]
-    search_later(state, "find", lambda: over_value(firsts, begun, [*ends.whole, *passed]))
-    search_later(state, "find_final", lambda: over_value(firsts, (), finals))
-
-
-class _EndsOfValue(NamedTuple):
-    """Expressions of the markers that end a value: as far as one has begun, with what must follow it, the same at the
-    end of the output; those that end it if something else follows, and of these the value's own."""
-
-    begun: list[str]
-    whole: list[End]
-    last: list[End]
-    passed: list[tuple[End, Symbol]]
-    stray: list[tuple[End, Symbol]]
-
-
-_NO_WORD = "(?![A-Za-z0-9_-])"
-_LINE_END = "(?:\r?\n)?"
-_CLOSERS = "})]"
-_CLOSINGBRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{MOST_BLANKS}}}+){{0,16}}+"
-
-
-def _ends_of_value(
-    spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]], line_end: str = "", brackets: str = ""
-) -> _EndsOfValue:
-    """What ends a value. Text may contain the marker. So it counts only where what follows it (blanks aside) is what
-    must follow it there, or may still become that. A `line_end` in front of a marker that is not the value's own
-    belongs to the marker; `brackets` may stand before one that closes a call."""
-    literals = [text for text, _ in symbols]
-    again = _closers_of_value(state, symbols)
-    ends = _EndsOfValue([], [], [], [], [])
-    for text, symbol in symbols:
-        move = state.row[symbol.trigger]
-        after = move.dest
-        foreign = "unclosed_value" in move.actions
-        lines = foreign and not {"\n", f"\n{text}"} & {*literals} and text[0] not in "\r\n"
-        marker = brackets or (line_end if lines else "")
-        marker += re.escape(text)
-        begun = partial_pattern([text, *([f"\n{text}", f"\r\n{text}"] if lines and line_end else [])])
-        ends.begun.append(f"{brackets}(?:{begun})?" if brackets else begun)
-        next_argument = after.meaning == "argument_key" and foreign
-        if next_argument or (move.repair and "end_call" in move.actions):
-            ahead = look_ahead_for_value(spec, after) if next_argument else look_ahead(spec, after)
-            ends.passed.append((End(marker, "", marker), Symbol(symbol.trigger, PASSED, symbol.special)))
-        elif after.meaning in ("content", "reasoning") or state.echo or not _takes_terminals(spec, after):
-            ends.whole.append(End(marker, "", marker))
-            ends.last.append(End(marker, "", marker))
-            continue
-        else:
-            ahead = look_ahead_for_argument(spec, after, again)
-            own = text.lstrip("\r\n")
-            if (own in again or len(own) >= _SURE_MARKER) and (own == text or own not in literals):
-                ends.stray.append((End(marker, "", marker), Symbol(symbol.trigger, STRAY, symbol.special)))
-        ends.whole.append(End(marker, marker + ahead.partial, f"{marker}(?={ahead.whole})"))
-        ends.last.append(End(marker, "", f"{marker}(?={ahead.final})"))
-        if ahead.names is not None:
-            state.looks[symbol.trigger] = ahead.names
-    return ends
-
-
-def _closers_of_value(state: StateProgram, symbols: list[tuple[str, Symbol]]) -> list[str]:
-    """The value's own closing markers, as they may stand behind one of them once more."""
-    if state.echo or "value_end" in state.row:
-        return []
-    moves = ((text, state.row[symbol.trigger]) for text, symbol in symbols)
-    own = [text.lstrip("\r\n") for text, move in moves if not move.repair and move.dest.meaning is None]
-    return [text for text in dict.fromkeys(own) if len(text) >= _SURE_MARKER]
-
-
-def _openers_of_value(closers: Iterable[str]) -> set[str]:
-    """How markers begin that open what `closers` close: where one stands in a value, the value may hold both."""
-    return {opener for closer in closers if (opener := closer.replace("/", "", 1).rstrip(">")) != closer.rstrip(">")}
-
-
-def _sure_openers(spec: Spec, state: StateProgram, home: StateProgram) -> set[str]:
-    """Where a value has no closing marker of its own: the markers behind which one begins, and those of calls."""
-    found = {*state.before, *(text for _, text, _ in openers_ahead(spec, home))}
-    return {text for text in found if len(text) >= _SURE_MARKER}
-
-
-def _takes_terminals(spec: Spec, state: StateProgram) -> bool:
-    return any(trigger in spec.terminals and trigger != "WS" for trigger in state.row)
-
-
-def value_ends(spec: Spec, program: Program, name: str) -> list[str]:
-    """Expressions of what ends a value in a state, at the end of an output: what a grammar's VALUE excludes."""
-    state = program.states[name]
-    ends = _ends_of_value(spec, state, list(zip(state.literals, state.symbols, strict=False)))
-    return [end.whole for end in ends.last]
 
 
 def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolgram.program.compiling import compile_spec, value_ends
+from toolgram.program.compiling import compile_spec
 from toolgram.program.state import Program
+from toolgram.program.values import value_ends
 from toolgram.spec.data import Literal, Spec
 from toolgram.spec.declarations import FREE_TEXT, with_definitions
 

@@ -15,7 +15,7 @@ from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import AFTER_ITEM, AFTER_MEMBER, FIRST_ITEM, ITEM, MEMBER_VALUE, SCALARS, JsonScanner
 from toolgram.islands.literal_repairs import LiteralScanner
 from toolgram.limits import BLANKS, MOST_BLANKS
-from toolgram.program.missed_markers import FENCE
+from toolgram.program.closing_markers import FENCE
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.event_buffer import SYNTAX

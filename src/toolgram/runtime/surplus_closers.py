@@ -13,8 +13,8 @@ from functools import lru_cache
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.limits import LONGEST_WORD, MOST_BLANKS
+from toolgram.program.closing_markers import FENCE
 from toolgram.program.look_ahead import partial_pattern
-from toolgram.program.missed_markers import FENCE
 from toolgram.program.state import INNER, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.late_calls import read_late_call

@@ -8,7 +8,7 @@ from toolgram.islands import Island, island_class
 from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
 from toolgram.limits import BLANKS
-from toolgram.program.missed_markers import FENCE
+from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.calls import NOTHING_OWED
 from toolgram.runtime.event_buffer import SYNTAX

@@ -22,31 +22,41 @@ _CLOSING_WORDS = (("end", "begin"), ("end", "start"), ("close", "open"))
 
 
 def find_open_markers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
-    """Compute what each transition opens and closes, and which opening markers it leaves open.
-
-    `closed_by` declares the pairs. Closing markers and single characters leave a pair open only if they close the one
-    around it.
-    """
-    inner = {opener: _markers_inside(spec, states, opener) for opener in spec.closed_by}
-    texts = [state for state in states.values() if state.loops]
-    in_text = {trigger for state in texts for trigger, move in state.row.items() if not move.repair}
-    around = {opener: frozenset(other for other in inner if opener in inner[other] - in_text) for opener in inner}
+    """Compute what each transition opens and closes, and which opening markers it leaves open."""
+    inside = {opener: _markers_inside(spec, states, opener) for opener in spec.closed_by}
+    around = _openers_around(states, inside)
     for state in states.values():
         for move in state.row.values():
             move.closes = frozenset(each for each, closing in spec.closed_by.items() if move.trigger in closing)
-            if move.trigger in inner:
+            if move.trigger in inside:
                 move.opens, move.within = move.trigger, around[move.trigger]
-    literals = {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
-    harmless = {name for name, text in literals.items() if len(text) == 1} | _find_closing_markers(spec, states).keys()
-    harmless |= {closer for closers in spec.closed_by.values() for closer in closers}
+    closing_something = _closing_something(spec, states)
     for opener, closing in spec.closed_by.items():
         outer = {closer for other in around[opener] for closer in spec.closed_by[other]}
-        passed = {*closing, *(inner[opener] - {TEXT, END}), *(harmless - outer)}
+        passed = {*closing, *(inside[opener] - {TEXT, END}), *(closing_something - outer)}
         if spec.stop is None and not states[spec.initial].row.keys().isdisjoint(closing):
             passed.add(END)  # what ends text may end the turn as well, and servers cut that off
         for state in states.values():
             if not state.held and state.meaning in (None, "content") and not state.row.keys().isdisjoint(closing):
                 _leave_open(state, opener, passed)
+
+
+def _openers_around(states: Mapping[str, StateProgram], inside: Mapping[str, Set[str]]) -> Mapping[str, frozenset[str]]:
+    """Compute the opening markers inside of which alone another one opens something; none if text has it as well."""
+    texts = [state for state in states.values() if state.loops]
+    in_text = {trigger for state in texts for trigger, move in state.row.items() if not move.repair}
+    return {opener: frozenset(other for other in inside if opener in inside[other] - in_text) for opener in inside}
+
+
+def _closing_something(spec: Spec, states: Mapping[str, StateProgram]) -> set[str]:
+    """Return the triggers that leave no pair open: closing markers, and single characters, which text has too."""
+    literals = {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
+    declared = {closer for closers in spec.closed_by.values() for closer in closers}
+    return (
+        {name for name, text in literals.items() if len(text) == 1}
+        | _find_closing_markers(spec, states).keys()
+        | declared
+    )
 
 
 def _leave_open(state: StateProgram, opener: str, passed: Set[str]) -> None:
@@ -85,16 +95,23 @@ def find_closed_states(spec: Spec, states: Mapping[str, StateProgram]) -> None:
 
 
 def find_closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:
-    """The markers that close a call: from behind one, or from what is left of one, they lead to text and begin nothing.
-    A token that ends the turn is none."""
-    rows = [(state, trigger, move.dest) for state in states for trigger, move in state.row.items()]
+    """Return the markers that close a call: after one, or after what is left of one, they lead to text and begin
+    nothing. A token that ends the turn is none of them."""
+    states = list(states)
+    moves = [move for state in states for move in state.row.values()]
     texts = {trigger: shape.text for trigger, shape in spec.terminals.items() if isinstance(shape, Literal)}
-    behind = [row for row in rows if row[0].meaning == "malformed" or (row[0].is_text and not row[0].loops)]
-    behind += [row for row in rows if row[0].meaning is None and not row[0].held]
-    begins = {trigger for _, trigger, dest in rows if dest.held or dest.meaning == "reasoning"}
+    begins = {move.trigger for move in moves if move.dest.held or move.dest.meaning == "reasoning"}
     openers = tuple(texts[trigger] for trigger in begins if trigger in texts)
-    found = {texts[trigger] for _, trigger, dest in behind if trigger in texts and trigger not in (spec.stop or ())}
+    after_calls = {trigger for state in states if _is_after_call(state) for trigger in state.row}
+    found = {texts[trigger] for trigger in after_calls & texts.keys() - {*(spec.stop or ())}}
     return frozenset(text for text in found if not text.startswith(openers))
+
+
+def _is_after_call(state: StateProgram) -> bool:
+    """Return whether a state is after a call, or after what is left of one."""
+    if state.meaning is None:
+        return not state.held
+    return state.meaning == "malformed" or (state.is_text and not state.loops)
 
 
 def opened_by(closer: str, markers: Iterable[str]) -> list[str]:
