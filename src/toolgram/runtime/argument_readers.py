@@ -91,10 +91,6 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
     elif scanner.broken:
         return _broke(stream, scanner, envelope, floor, text)
     elif len(scanner.stack) == floor:
-        paths = stream.program.straight if scanner.exits is not None else None
-        behind = paths.leave(stream, scanner, text, end) if paths is not None else -1
-        if behind >= 0:
-            return behind
         if envelope is None:
             stream.island = None
             stream.fire("object_end", "")

@@ -32,7 +32,6 @@ from toolgram.runtime.argument_readers import arguments_scanner, took_arguments
 from toolgram.runtime.event_buffer import REASONING
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.readers import READERS
-from toolgram.runtime.straight_paths import Key, Path, StraightPaths
 from toolgram.runtime.stream import Found, Stream, Trace, TraceStep, reader_of
 from toolgram.runtime.value_readers import end_value, plain_stops, trimmed_text
 from toolgram.spec.data import END, TEXT, UNCLOSED
@@ -97,8 +96,6 @@ class Parser:
         self._pieces: list[str]  # and, where they are transcoded, what has produced nothing yet
         self._closed = False
         self._replayed: Sequence[BufferedEvent] = ()  # of the call that a prefix has begun, to be emitted first
-        if program.straight is None:
-            program.straight = StraightPaths(program, _record_paths)
         if prefix is None and program.generation_prompt:
             self._skip(program.generation_prompt)
             self._stream.assumed = self._stream.state.meaning == "reasoning"
@@ -451,13 +448,6 @@ class Parser:
             if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
                 event.index = calls.count
         stream.events.out = out
-
-
-def _record_paths(program: Program) -> dict[Key, list[Path]]:
-    """Imported when it is needed: most processes read too few calls for that."""
-    from toolgram.runtime.path_recording import recorded_paths
-
-    return recorded_paths(program)
 
 
 def _resumed(

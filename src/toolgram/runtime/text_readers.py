@@ -194,11 +194,6 @@ def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int
 
 
 def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> int:
-    paths = stream.program.straight
-    if paths is not None:
-        behind: int = paths.enter(stream, symbol, text, begin)
-        if behind >= 0:
-            return behind
     if symbol.kind == TERMINAL:
         if text[begin:end] in stream.program.closers or (
             stream.events.behind_call is not None

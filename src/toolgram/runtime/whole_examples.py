@@ -1,4 +1,4 @@
-"""The outputs from which straight ways are recorded: the examples of a format, or such as are found by trying.
+"""The outputs that whole outputs are recorded from: the examples of a format, or outputs that are found by trying.
 
 A derived format may have no example. Then the readers say how a call is written: what may come next is tried, and what
 they take as text, or as malformed, is not followed.
