@@ -19,8 +19,7 @@ from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolC
 from toolgram.formats import Format, format_names, get_format
 from toolgram.message import Message, ToolCall
 from toolgram.program.state import Move
-from toolgram.runtime.parser import PROMPT
-from toolgram.runtime.stream import REJECTED, TraceStep
+from toolgram.runtime.stream import PROMPT, REJECTED, TraceStep
 from toolgram.spec.data import END
 
 Outcome: TypeAlias = Literal["committed", "rejected", "ended"]

@@ -186,6 +186,12 @@ class EventBuffer:
         else:
             self.out.append(note)
 
+    def forget_text(self) -> None:
+        """What was said is no text of this turn."""
+        self.blanks.clear()
+        self.has = self.gap = 0
+        self.fresh = True
+
     def make_seam(self) -> None:
         """What follows is not text: the blanks before it are dropped, and text after it is a new segment."""
         if self.blanks:

@@ -35,6 +35,7 @@ from toolgram.runtime.source import Source
 from toolgram.spec.data import TEXT, UNCLOSED
 from toolgram.tools.reading import NO_TOOLS, Tools
 
+PROMPT: Final = "prompt"  # what a trace gives where a prompt ends whose text is none of the turn's
 REJECTED: Final = "rejected"  # the trigger that a trace gives where a held region turns out to be text
 _UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
 _READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # what has a reader of its own
@@ -413,7 +414,7 @@ class Stream:
         """What could have followed where a candidate was rejected, in plain words."""
         from toolgram.runtime.expectations import expected
 
-        return expected(self)
+        return expected(self.state, self.reader, self.island, self.source.unconfirmed)
 
     def _fail(self, text: str = "", why: str = "") -> None:
         """What was certain turns out broken: `text`, and as much more as the machine says, is malformed."""
