@@ -9,6 +9,7 @@ from toolgram.islands import island_class
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
+from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import WAIT, Stream, symbol_why
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
         return pos
     repairs = stream.may_repair_object
     repaired = repairs and text[pos] in REPAIRABLE
-    if not (repaired or text[pos] in '"}') or len(stream.source.opening) > MAX_TOKEN:
+    if not (repaired or text[pos] in '"}') or len(stream.source.opening or "") > MAX_TOKEN:
         stream.unexpected_input()
         return pos
     scanner = JsonScanner(repairs=repairs)
@@ -51,7 +52,7 @@ def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
     blank = JSON_BLANKS(text, pos)
     assert blank is not None
     if blank.end() > pos:
-        stream.source.opening += stream.source.take(text, pos, blank.end())
+        stream.source.opening = (stream.source.opening or "") + stream.source.take(text, pos, blank.end())
     return blank.end()
 
 
@@ -178,7 +179,7 @@ def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
     if isinstance(stream.island, Envelope):
         stream.island.inner = stream.reader
     scanner.repair()
-    stream.source.transcoding = []
+    stream.source.transcoding = Transcoding()
     stream.reader = "repaired"
 
 
@@ -230,7 +231,7 @@ def transcode(stream: Stream, envelope: Envelope, state: int, character: str) ->
     envelope.skip = len("".join(written)) - len(envelope.python.out)
     envelope.inner = stream.reader
     stream.events.note("repaired_json", character)
-    stream.source.transcoding = []
+    stream.source.transcoding = Transcoding()
     stream.reader = "transcoded"
 
 
@@ -275,7 +276,7 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
     end = string.read(text, pos, final)
     source.hold_converted(string.out, text, pos, string.mark, end)
     if source.unconfirmed and string.started:
-        source.json_source = [source.confirm(), *(source.json_source or ())]
+        source.confirm_converted()
         stream.fire("object_start", "")
         stream.reader = "string"
     if not source.unconfirmed:
@@ -295,5 +296,5 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 def say_converted(stream: Stream) -> None:
     """Send the JSON that is held."""
-    if stream.source.json:
+    if stream.source.converted is not None and stream.source.converted.json:
         stream.calls.delta(*stream.source.take_json())

@@ -76,7 +76,7 @@ def end_output(stream: Stream) -> None:
     """Decide what is held at the end of the output, and close what is open."""
     source = stream.source
     if source.transcoding is not None:
-        add_piece(source.pieces, take_pieces(source.transcoding))
+        add_piece(source.pieces, take_pieces(source.transcoding.pieces))
         source.transcoding = None
     if stream.events.held is not None and _ends_certain(stream):
         _end_held(stream)

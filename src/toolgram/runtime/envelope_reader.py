@@ -203,7 +203,6 @@ def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:
     if kind == "string" and f"string {path}" in row and row[f"string {path}"].dest.meaning == "arguments":
         envelope.string = JsonStringScanner(envelope.repairs)
         envelope.scanner.state = MEMBER_STRING
-        stream.source.unconfirmed = True
         stream.source.opening = stream.source.take(character, 0, 1)
         stream.reader = "encoded"
     return True
@@ -266,7 +265,7 @@ def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
     if envelope.scanner.repairs and text[pos] in REPAIRABLE:
         begin_repair(stream, envelope.scanner)
         return pos
-    if text[pos] not in '"}' or len(stream.source.opening) > MAX_TOKEN:
+    if text[pos] not in '"}' or len(stream.source.opening or "") > MAX_TOKEN:
         stream.unexpected_input()
         return pos
     trigger = f"start_map {stream.same(envelope.path)}"
@@ -293,7 +292,6 @@ def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> 
     kind = scanner.kind
     if kind == OPEN:
         if piece == "{":
-            stream.source.unconfirmed = True
             stream.source.opening = source
         else:
             trigger = f"start_array {stream.same(envelope.path)}" if envelope.path else "start_array"

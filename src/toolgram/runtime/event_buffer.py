@@ -22,6 +22,8 @@ MARKER = "marker"
 SYNTAX = "syntax"
 UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
+# Where the next text is: inside a segment, at the beginning of one, or after a marker or a call (blanks are dropped).
+INSIDE, SEGMENT, AFTER_MARKUP = range(3)
 _MOST_TAIL = 64  # characters of text in which its last brackets are looked for
 may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
 _NOWHERE: list[BufferedEvent] = []  # until the first delta has a list of its own
@@ -35,7 +37,7 @@ class HeldRegion:
     Adjacent arguments become one event, and so do adjacent separators: a held character costs what its text does.
     """
 
-    __slots__ = ("_events", "_payload", "_source", "call", "notes", "origin", "outer")
+    __slots__ = ("_events", "_payload", "_source", "call", "origin", "outer")
 
     def __init__(self, origin: StateProgram, outer: ErrorRecovery | None = None) -> None:
         self.origin = origin
@@ -90,14 +92,13 @@ class HeldRegion:
 class EventBuffer:
     """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
 
-    __slots__ = ("behind_call", "blanks", "fresh", "gap", "has", "held", "lead", "out", "seam", "tail")
+    __slots__ = ("behind_call", "blanks", "gap", "has", "held", "lead", "out", "place", "tail")
 
     def __init__(self) -> None:
         self.out: list[BufferedEvent] = _NOWHERE
         self.held: HeldRegion | None = None
         self.blanks: list[str] = []
-        self.fresh = True  # the next text begins a segment
-        self.seam = False  # a marker or a call was last, so blanks that follow are dropped
+        self.place = SEGMENT  # where the next text is
         self.has = 0  # some was sent, of CONTENT, of REASONING, or of both
         self.lead = ""  # blanks that are dropped where the text of the turn begins with them
         self.gap = 0  # some was sent, then a marker: a blank joins what follows
@@ -112,12 +113,11 @@ class EventBuffer:
             add_piece(self.blanks, text)
             return
         trailing = text[len(body) :]
-        if self.seam:
+        if self.place == AFTER_MARKUP:
             bare = body.lstrip()
             self.blanks.append(body[: len(body) - len(bare)])
             self.drop_blanks()
             body = bare
-            self.seam = False
         elif self.blanks or self.lead:
             body = self._led("".join(self.blanks) + body)
             self.blanks.clear()
@@ -128,7 +128,7 @@ class EventBuffer:
         self.has |= channel
         self.behind_call = None
         self.remember(body)
-        self.fresh = False
+        self.place = INSIDE
         if meaning == "content":
             self.out.append(Content(shown, body))
         elif meaning == "reasoning":
@@ -163,7 +163,7 @@ class EventBuffer:
         if self.held is not None:
             self.held.put(event)
             return
-        if self.blanks or not self.seam:
+        if self.blanks or self.place != AFTER_MARKUP:
             self.make_seam()
         self.out.append(event)
 
@@ -190,13 +190,17 @@ class EventBuffer:
         """What was said is no text of this turn."""
         self.blanks.clear()
         self.has = self.gap = 0
-        self.fresh = True
+        self.begin_segment()
+
+    def begin_segment(self) -> None:
+        """The next text begins a segment."""
+        self.place = max(self.place, SEGMENT)
 
     def make_seam(self) -> None:
         """What follows is not text: the blanks before it are dropped, and text after it is a new segment."""
         if self.blanks:
             self.drop_blanks()
-        self.seam = self.fresh = True
+        self.place = AFTER_MARKUP
         self.lead = ""
         self.gap = self.has
 
@@ -223,7 +227,7 @@ class EventBuffer:
     def keep_blanks(self, meaning: str, why: str = "") -> None:
         """No marker can follow the open blank run: where text came before it, it belongs to that text."""
         channel = REASONING if meaning == "reasoning" else CONTENT
-        if not self.blanks or self.seam or not self.has & channel:
+        if not self.blanks or self.place == AFTER_MARKUP or not self.has & channel:
             return
         blanks = take_pieces(self.blanks)
         if meaning == "malformed":

@@ -22,6 +22,7 @@ from toolgram.islands.json_values import KEY_STRING, leaves_string
 from toolgram.message import MessageBuilder
 from toolgram.program.expressions import FindMatch
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments
+from toolgram.runtime.event_buffer import INSIDE
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.stream import Stream
 from toolgram.runtime.value_readers import plain_stops, trimmed_text
@@ -225,7 +226,7 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
         return None
     if reader == "text":
         return _text(stream, builder)
-    if index is None or stream.calls.again:
+    if index is None:
         return None
     if reader == "value":
         return _value(stream, builder)
@@ -238,7 +239,7 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
 def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
     """Content or reasoning that has begun."""
     blanks = stream.events.blanks
-    if stream.events.fresh or len(blanks) > 1:
+    if stream.events.place != INSIDE or len(blanks) > 1:
         return None
     run = Run(stream, builder, stream.state.start, stream.state.find, None)
     run.held = blanks.pop() if blanks else ""
@@ -247,7 +248,9 @@ def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
 
 def _value(stream: Stream, builder: MessageBuilder) -> Run | None:
     """A tagged value that is text up to a marker, or up to a few characters."""
-    state = stream.state
+    state, argument = stream.state, stream.calls.argument
+    if argument is not None and argument.again:
+        return None
     if _is_text(stream):
         return Run(stream, builder, state.start, state.find, "")
     stops = plain_stops(stream)

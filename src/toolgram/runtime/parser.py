@@ -16,10 +16,9 @@ from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.edges import end_output, read_prompt
 from toolgram.runtime.fast_path import Path, fast_path
 from toolgram.runtime.readers import read
+from toolgram.runtime.special_tokens import EmittedIds, emitted_ids
 from toolgram.runtime.stream import Stream, Trace
 from toolgram.tools.reading import read_tools
-
-_NOTHING: Mapping[int, str] = {}
 
 
 class Parser:
@@ -29,7 +28,7 @@ class Parser:
     the memory is what is held back, plus the text of `message` (nothing, with `keep_message=False`).
     """
 
-    __slots__ = ("_builder", "_log", "_offset", "_path", "_replayed", "_special", "_stream")
+    __slots__ = ("_builder", "_log", "_offset", "_path", "_replayed", "_stream")
 
     def __init__(
         self,
@@ -41,12 +40,12 @@ class Parser:
         trace: Trace | None = None,
         keep_message: bool = True,
     ) -> None:
-        declared = read_tools(tools)
-        self._stream = Stream(program, call_ids or random_call_ids(), trace, declared)
+        self._stream = Stream(program, call_ids or random_call_ids(), trace, read_tools(tools))
+        if special_tokens:
+            self._stream.ids = emitted_ids(program, special_tokens)
         self._builder = MessageBuilder(program.closing, keep_message)
         self._offset = 0  # how many characters the events account for
         self._log: AnomalyLog | None = None  # made with the first events that the readers give
-        self._special = _triggers_by_id(program, special_tokens) if special_tokens else _NOTHING
         self._path: Path | None = None  # what takes the next delta without the readers, where it can
         self._replayed: Sequence[BufferedEvent] = ()  # of the call that a prefix has begun, to be emitted first
         if prefix is None and program.generation_prompt:
@@ -84,8 +83,8 @@ class Parser:
         token counts as a marker only where its id was emitted; without ids, the text decides. Raises ToolgramError
         after `close`, and nothing on any text.
         """
-        if token_ids is not None and self._special:
-            self._stream.note_ids(token_ids, self._special)
+        if token_ids is not None:
+            self._stream.note_ids(token_ids)
         path = self._path
         if path is not None:
             events = path.take(delta)
@@ -192,7 +191,7 @@ class Parser:
             stream.program,
             calls.tools,
             calls.ids,
-            self._special,
+            stream.ids and stream.ids.triggers,
             self.snapshot(),
             self._builder,
             self._log,
@@ -207,23 +206,14 @@ def _resumed(
     program: Program,
     tools: Sequence[Mapping[str, Any]] | None,
     call_ids: CallIds,
-    special: dict[int, str],
+    triggers: Mapping[int, str] | None,
     state: Mapping[str, Any],
     builder: MessageBuilder,
     log: AnomalyLog | None,
 ) -> Parser:
     """A parser that was pickled."""
     parser = Parser(program, tools, "", call_ids)
+    parser._stream.ids = None if triggers is None else EmittedIds(triggers)
     parser.restore(state)
-    parser._special, parser._builder, parser._log = special, builder, log
+    parser._builder, parser._log = builder, log
     return parser
-
-
-def _triggers_by_id(program: Program, special_tokens: Mapping[str, int]) -> dict[int, str]:
-    """The triggers of these ids. A server gives the same tokens for each answer: what was last asked is kept."""
-    kept = program.by_id
-    if kept is None or kept[0] != special_tokens:
-        texts = program.special.items()
-        found = {special_tokens[text]: trigger for trigger, text in texts if text in special_tokens}
-        kept = program.by_id = (dict(special_tokens), found)
-    return kept[1]  # type: ignore[no-any-return]

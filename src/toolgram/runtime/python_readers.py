@@ -52,7 +52,7 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
         stream.fire("object_empty", opening + held + take_pieces(source.pieces))
         return end
     if source.unconfirmed and (python.started or python.done):
-        source.json_source = [source.confirm(), *(source.json_source or ())]
+        source.confirm_converted()
         stream.fire("object_start", "")
         stream.reader = "python"
     if not source.unconfirmed:

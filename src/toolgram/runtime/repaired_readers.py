@@ -27,6 +27,7 @@ from toolgram.program.missed_markers import FENCE
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import WAIT, Stream
 from toolgram.spec.data import UNCLOSED
 
@@ -47,26 +48,25 @@ def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     envelope, source = stream.island, stream.source
     assert isinstance(envelope, Envelope) and envelope.python is not None
     character = text[pos]
-    source.read_again = False
-    if source.transcoding is None:
-        source.transcoding = []
+    transcoding = source.transcoding = source.transcoding or Transcoding()
+    transcoding.read_again = False
     skipped = source.skip_prefix(pos, pos + 1) - pos if source.prefix_characters else 0
     if not skipped:
-        add_piece(source.transcoding, character)
+        add_piece(transcoding.pieces, character)
     if envelope.python.read(character, 0) == 0:
         place = envelope.python.place() if isinstance(envelope.python, LiteralScanner) else None
         if place is None or skipped:
             stream.reader = envelope.inner
             stream.unexpected_input()
-            return pos if source.read_again else pos + 1
-        source.transcoding[-1] = source.transcoding[-1][:-1]
+            return pos if transcoding.read_again else pos + 1
+        transcoding.pieces[-1] = transcoding.pieces[-1][:-1]
         _repair_transcoded(stream, envelope, place[2])
         return pos
     written = _unskipped(envelope, envelope.python.out)
     if _read_written(stream, envelope, envelope.inner, written):
         stream.reader = "transcoded"
         return pos + 1
-    return pos if source.read_again else pos + 1
+    return pos if transcoding.read_again else pos + 1
 
 
 def _unskipped(envelope: Envelope, written: str) -> str:
@@ -96,8 +96,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     repairer = scanner.repairer
     assert repairer is not None
     reader = island.inner if isinstance(island, Envelope) else "arguments"
-    if source.transcoding is None:
-        source.transcoding = []
+    transcoding = source.transcoding = source.transcoding or Transcoding()
     if text[pos] == "`" and repairer.idle:
         behind = _read_fence(stream, scanner, text, pos, final)
         if behind != pos:
@@ -121,10 +120,10 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     taken = not follows and repairer.read(text[pos], scanner)
     if taken and reader == "envelope" and not _may_be_key(stream, repairer.bare_key(scanner)):
         taken, repairer.broken = False, True
-    source.read_again, source.reading = False, taken
+    transcoding.read_again, transcoding.reading = False, taken
     skipped = source.skip_prefix(pos, pos + 1) - pos if taken and source.prefix_characters else 0
     if taken and not skipped:
-        add_piece(source.transcoding, text[pos])
+        add_piece(transcoding.pieces, text[pos])
     if repairer.note:
         stream.events.note("repaired_json", repairer.note)
     if reader == "envelope" and repairer.idle and repairer.out:
@@ -134,9 +133,9 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
         stream.unexpected_input()
     elif _read_written(stream, island, reader, _confirmed(stream, repairer.out)):
         stream.reader = "repaired"
-        taken = source.reading
-    source.reading = True
-    end = pos + taken if not source.read_again else pos
+        taken = transcoding.reading
+    transcoding.reading = True
+    end = pos + taken if not transcoding.read_again else pos
     if end == pos:
         source.prefix_characters += skipped  # it is still to be read
     return end
@@ -149,12 +148,14 @@ def _drop_left_out(stream: Stream, taken: bool) -> None:
     certain = stream.events.held is None and not source.unconfirmed and not source.prefix_characters
     if not isinstance(envelope, Envelope) or not certain or UNCLOSED not in stream.state.row:
         return
-    read = take_pieces(source.transcoding or [])
+    if source.transcoding is None:
+        return
+    read = take_pieces(source.transcoding.pieces)
     end = len(read) - taken
     if end > 0:
         stream.events.drop(envelope.source + read[:end], SYNTAX)
         envelope.source = ""
-    source.transcoding = [read[end:]] if read[end:] else []
+    add_piece(source.transcoding.pieces, read[end:])
 
 
 def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
@@ -172,7 +173,7 @@ def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final
         return WAIT
     source, end = stream.source, fence.end()
     assert source.transcoding is not None
-    add_piece(source.transcoding, text[_own(stream, pos, end) : end])
+    add_piece(source.transcoding.pieces, text[_own(stream, pos, end) : end])
     stream.events.note("repaired_json", FENCE)
     return end
 
@@ -190,7 +191,7 @@ def _read_crossed_closers(stream: Stream, scanner: JsonScanner, text: str, pos: 
         if not final:
             stream.buffer = text[pos:]
             return WAIT
-        add_piece(source.transcoding, text[_own(stream, pos, len(text)) :])  # what follows is cut off
+        add_piece(source.transcoding.pieces, text[_own(stream, pos, len(text)) :])  # what follows is cut off
         return len(text)
     first = _first_closed(stream, stack, depth, text, run, final)
     if first == WAIT:
@@ -202,13 +203,14 @@ def _read_crossed_closers(stream: Stream, scanner: JsonScanner, text: str, pos: 
     for _ in range(min(_count(run), len(closed))):
         end = _closer(text, end).end()  # type: ignore[union-attr]
     stream.events.note("repaired_json", text[pos])
-    add_piece(source.transcoding, text[_own(stream, pos, end) : end])
-    source.reading = False
+    add_piece(source.transcoding.pieces, text[_own(stream, pos, end) : end])
+    transcoding = source.transcoding
+    transcoding.reading = False
     reason, stream.closing = stream.closing, "stop" if final else stream.closing  # the model has closed the call
     closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(closed))
     if _read_written(stream, stream.island, "arguments", closers):
         stream.reader = "repaired"
-    stream.closing, source.reading = reason, True
+    stream.closing, transcoding.reading = reason, True
     return end
 
 
@@ -268,7 +270,8 @@ def _confirmed(stream: Stream, written: str) -> str:
         confirm_object(stream)
         return written
     if written:
-        source.opening += take_pieces(source.transcoding or [])
+        read = take_pieces(source.transcoding.pieces) if source.transcoding is not None else ""
+        source.opening = (source.opening or "") + read
     return ""
 
 

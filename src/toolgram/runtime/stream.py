@@ -19,8 +19,7 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from toolgram.call_ids import CallIds
@@ -29,9 +28,10 @@ from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.program.state import Move, Program, StateProgram, Symbol
-from toolgram.runtime.calls import NOTHING_OWED, Calls
+from toolgram.runtime.calls import NO_MARKERS, NOTHING_OWED, Argument, Calls
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, EventBuffer, HeldRegion
 from toolgram.runtime.source import Source
+from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.spec.data import TEXT, UNCLOSED
 from toolgram.tools.reading import NO_TOOLS, Tools
 
@@ -64,14 +64,6 @@ class TraceStep(NamedTuple):
 Trace: TypeAlias = Callable[[TraceStep], None]
 
 
-class Found(NamedTuple):
-    """What the search of a state has found in a text, from its beginning on."""
-
-    state: StateProgram
-    text: str
-    match: re.Match[str]
-
-
 class RejectedValue(NamedTuple):
     """The value of a rejected candidate, whose rest is text: what that text means, and why it is no call."""
 
@@ -84,8 +76,8 @@ class Stream:
     """The machine's position, the parts that hold what it must remember, and the moves that it can make."""
 
     __slots__ = (
-        "assumed", "buffer", "calls", "closing", "events", "found", "island", "program", "reader", "rejected", "source",
-        "state", "trace", "unfinished", "unmatched_ids",
+        "assumed", "buffer", "calls", "closing", "events", "ids", "island", "program", "reader", "rejected", "source",
+        "state", "trace", "unfinished",
     )  # fmt: skip
 
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
@@ -94,7 +86,6 @@ class Stream:
         self.state = program.initial
         self.reader = reader_of(program.initial)
         self.buffer = ""  # the prefix of a token that may still grow
-        self.found: Found | None = None  # by a search that need not be done again
         self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
@@ -103,16 +94,7 @@ class Stream:
         self.island: Island | None = None  # the embedded value that is open
         self.rejected: RejectedValue | None = None  # what the island belongs to, where it is text
         self.unfinished = ""  # of a marker in which the output has ended
-        self.unmatched_ids: dict[str, int] | None = None  # special tokens emitted by id, and not yet seen as text
-
-    def find(self, text: str, pos: int) -> re.Match[str]:
-        """The next symbol of the state in `text`, or what may become one."""
-        found, self.found = self.found, None
-        if found is not None and found.state is self.state and pos == 0 and found.text == text:
-            return found.match
-        match = self.state.find(text, pos)
-        assert match is not None
-        return match
+        self.ids: EmittedIds | None = None  # special tokens by id, where they were given
 
     # --- transitions ----------------------------------------------------------------------------------------------
 
@@ -131,11 +113,12 @@ class Stream:
             text = text[self.source.skip_prefix(0, len(text)) :]
             prompted = not text  # the prompt has written all of it
         dest, calls = move.dest, self.calls
-        if (calls.unclosed or calls.owed or calls.enclosed) and events.held is None and self._misses(trigger):
+        if calls.markers is not NO_MARKERS and events.held is None and self._misses(trigger):
             self.note_unclosed()
         if dest.held and events.held is None:
             if state.loops:
-                calls.unclosed, calls.enclosed = None if trigger in self.program.bare else False, NOTHING_OWED
+                unclosed = None if trigger in self.program.bare else False
+                calls.markers = calls.markers._replace(unclosed=unclosed, enclosed=NOTHING_OWED)
             if trigger == UNCLOSED:
                 self.hold(self.calls.index)
             else:
@@ -151,23 +134,14 @@ class Stream:
             events.drop(text, why)
         elif prompted and events.held is None:
             events.make_seam()
-        if dest.owed and "end_call" in move.actions and calls.unclosed is not None:
-            calls.owed |= dest.owed
-        if move.opens:
-            calls.enclosed |= move.opens
-        elif trigger in calls.owed or trigger in calls.enclosed:
-            calls.owed -= {trigger}
-            calls.enclosed -= {trigger}
-        if move.begins:
-            calls.sections |= move.begins
-        elif trigger in calls.sections:
-            calls.sections -= self.program.sections[trigger]
+        if calls.markers is not NO_MARKERS or dest.owed or move.opens or move.begins:
+            calls.markers = calls.markers.followed(trigger, move, self.program.sections)
         if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
             self.assumed = trigger in self.program.stop or self.calls.count > 0
         self.state = dest
         if events.held is not None and not dest.held:
             if events.held.call is not None:
-                calls.owed = NOTHING_OWED  # that it is unclosed is told now
+                calls.markers = calls.markers._replace(owed=NOTHING_OWED)  # that it is unclosed is told now
             events.commit()
         if dest.meaning == "value":
             self._begin_value(trigger)
@@ -226,7 +200,7 @@ class Stream:
                 if ended and calls.index is not None:
                     self.events.note("unclosed_value", calls.key)
             elif action == UNCLOSED_ENVELOPE:
-                if ended and (calls.index is not None or calls.unclosed):
+                if ended and (calls.index is not None or calls.markers.unclosed):
                     self.note_unclosed()
             elif action == "unclosed_arguments":
                 self._close_arguments()
@@ -262,8 +236,9 @@ class Stream:
 
     def _begin_value(self, trigger: str) -> None:
         """What comes next is the value of a tagged argument: of the type that the markers say, or that is declared."""
-        marker = self.program.literals.get(trigger, "")
-        self.calls.again = marker if marker in self.state.before else ""
+        marker, calls = self.program.literals.get(trigger, ""), self.calls
+        calls.argument = calls.argument or Argument("")
+        calls.argument.again = marker if marker in self.state.before else ""
         typed = self.state.typed
         types = self.calls.types(told=typed not in ("", "trimmed", "xml"))
         kind = value_kind(typed, "value_end" in self.state.row)
@@ -278,7 +253,7 @@ class Stream:
 
     def say(self, text: str) -> None:
         """Free text of the current state."""
-        if self.calls.owed and not text.isspace() and self._misses(TEXT):
+        if self.calls.markers.owed and not text.isspace() and self._misses(TEXT):
             self.note_unclosed()
         self.events.say(self.state.meaning or "content", text)
 
@@ -302,13 +277,13 @@ class Stream:
 
     def _misses(self, trigger: str) -> bool:
         """Whether a marker that closes the last call does not come before this transition."""
-        calls, state = self.calls, self.state
-        if calls.unclosed and trigger in state.unclosed:
-            return True
+        markers, state = self.calls.markers, self.state
+        missed = markers.is_missed(trigger, state)
         closers = state.instead.get(trigger, NOTHING_OWED)
-        if calls.enclosed:
-            calls.enclosed -= closers  # whether a call stood there or not
-        return not calls.owed.isdisjoint(closers)
+        if markers.enclosed and closers and not (markers.unclosed and trigger in state.unclosed):
+            # whether a call stood there or not
+            self.calls.markers = markers._replace(enclosed=markers.enclosed - closers)
+        return missed
 
     # --- what does not fit ----------------------------------------------------------------------------------------
 
@@ -478,14 +453,19 @@ class Stream:
 
     # --- special tokens by id -------------------------------------------------------------------------------------
 
+    @property
+    def unmatched_ids(self) -> dict[str, int] | None:
+        """How often each special token was emitted by id and not yet seen as text; None where no ids are known."""
+        return None if self.ids is None else self.ids.unmatched
+
     def was_emitted(self, symbol: Symbol) -> bool:
-        """Whether the text of a special token is the token: always where no id is known, else once per emitted id."""
-        left = None if self.unmatched_ids is None else self.unmatched_ids.get(symbol.trigger)
-        if left is None or self.unmatched_ids is None:
-            return True
-        if left:
-            self.unmatched_ids[symbol.trigger] = left - 1
-        return left > 0
+        """Whether the text of a special token is the token."""
+        return self.ids is None or self.ids.was_emitted(symbol.trigger)
+
+    def note_ids(self, token_ids: Sequence[int]) -> None:
+        """Note the special tokens among the ids of a delta, before it is read."""
+        if self.ids is not None and self.ids.triggers:
+            self.ids.note(token_ids, self.buffer[: self.source.prefix_characters], self.program.special)
 
     def marker_at(self, text: str, pos: int, final: bool) -> int:
         """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
@@ -498,19 +478,6 @@ class Stream:
             missing = {text for trigger, text in self.program.special.items() if ids.get(trigger) == 0}
             markers = markers - missing
         return _stands_at([marker for marker in markers if marker in self.program.markers], text, pos, final)
-
-    def note_ids(self, token_ids: Sequence[int], triggers: Mapping[int, str]) -> None:
-        """Note the special tokens among the ids of a delta. Those of a prompt are not told: what its end has in the
-        buffer, because it may go on, are tokens."""
-        if self.unmatched_ids is None:
-            begun, texts = self.buffer[: self.source.prefix_characters], self.program.special
-            self.unmatched_ids = dict.fromkeys(triggers.values(), 0)
-            if begun:
-                self.unmatched_ids = {trigger: begun.count(texts[trigger]) for trigger in self.unmatched_ids}
-        for token_id in token_ids:
-            trigger = triggers.get(token_id)
-            if trigger is not None:
-                self.unmatched_ids[trigger] = self.unmatched_ids.get(trigger, 0) + 1
 
 
 def reader_of(state: StateProgram) -> str:

@@ -135,7 +135,7 @@ def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) ->
     """A member behind the arguments, or another call of a list without brackets: the position behind what was taken,
     or WAIT. None where the comma is text."""
     events, state = stream.events, stream.state
-    notated = stream.program.notation and stream.calls.unclosed
+    notated = stream.program.notation and stream.calls.markers.unclosed
     if (_notated_member if notated else _member)(text, begin):
         return _read_member(stream, text, pos, begin)
     begun = not final and bool((_notated_begun if notated else _member_begun)(text, begin))
@@ -203,8 +203,8 @@ def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
 def is_open_in_text(stream: Stream, closer: str) -> bool:
     """Whether the text before the call has opened what `closer` closes. Not before the call's own closing marker:
     what stands there is of the call."""
-    calls = stream.calls
-    if calls.owed or (calls.unclosed and stream.state.unclosed):
+    markers = stream.calls.markers
+    if markers.owed or (markers.unclosed and stream.state.unclosed):
         return False
     found = _OPEN_AT_END.search(stream.events.tail)
     opened = found.group().rstrip() if found is not None else ""

@@ -26,7 +26,7 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         if behind is not None:
             return behind
     state = stream.state
-    find = state.find_final if final else stream.find
+    find = state.find_final if final else state.find
     start = pos
     while True:
         match = find(text, pos)
@@ -59,7 +59,7 @@ _LEAST_OF_STOP = 4  # characters: less of a token that ends the turn may be pros
 def _half_a_closer(stream: Stream, text: str) -> int:
     """How much of the end of `text` is a marker that is cut off: one that closes the reasoning, or what was opened in
     the content, or the turn. Never a single character."""
-    state, program, sections = stream.state, stream.program, stream.calls.sections
+    state, program, sections = stream.state, stream.program, stream.calls.markers.sections
     if program.strict and state.meaning != "reasoning":
         return 0
     sizes = [0]
@@ -119,7 +119,8 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         if fence is not None and (fence.end() < len(text) or final):
             stream.events.drop(stream.source.take(text, pos, fence.end()), SYNTAX)
             stream.events.note("repaired_json", FENCE)
-            stream.calls.sections |= stream.program.fences
+            markers = stream.calls.markers
+            stream.calls.markers = markers._replace(sections=markers.sections | stream.program.fences)
             return fence.end()
         if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
             stream.buffer = text[pos:]
@@ -211,7 +212,6 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
         stream.island = Envelope(in_list=text[begin] == "[", repairs=stream.may_repair)
         stream.reader = "envelope"
         return begin
-    stream.source.unconfirmed = True
     stream.source.opening = stream.source.take(text, begin, end)
     if stream.state.row["object_start"].dest.python:
         stream.island = _python_arguments(stream)
@@ -243,7 +243,7 @@ def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
     behind = events.behind_call
     surplus = False
     if closes and behind is not None and trigger not in program.stop and not program.strict:
-        opened = trigger in stream.calls.sections
+        opened = trigger in stream.calls.markers.sections
         surplus = (
             trigger in behind or not program.stop.isdisjoint(behind) or (trigger in program.sections and not opened)
         )

@@ -40,15 +40,8 @@ def fresh_stream(program: Program, state: StateProgram) -> Stream:
 def is_clean(stream: Stream) -> bool:
     """Whether nothing is held, buffered or half read."""
     source, events, calls = stream.source, stream.events, stream.calls
-    waits: tuple[object, ...] = (
-        source.unconfirmed,
-        source.opening,
-        source.pieces,
-        source.json,
-        source.transcoding is not None,
-    )
-    waits += (events.blanks, events.held, stream.buffer, stream.unfinished, calls.id, calls.name, calls.keys)
-    return not any(waits)
+    waits = (events.blanks, events.held, stream.buffer, stream.unfinished, calls.id, calls.name, calls.keys)
+    return source.is_empty and not any(waits)
 
 
 def found_examples(program: Program) -> list[str]:
