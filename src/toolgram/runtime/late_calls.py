@@ -13,7 +13,8 @@ from functools import lru_cache
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.program.state import Program
-from toolgram.runtime.stream import LATE_CALL, WAIT, RejectedValue, Stream
+from toolgram.runtime.position import RejectedValue
+from toolgram.runtime.stream import LATE_CALL, WAIT, Stream
 
 _MOST_BLANKS = 64
 _BLANK = r"[ \t\r\n]{0,64}+"

@@ -18,10 +18,11 @@ from toolgram.islands.json_values import MEMBER_STRING, START, JsonScanner
 from toolgram.program.state import StateProgram
 from toolgram.runtime.calls import Argument, Calls, OpenMarkers
 from toolgram.runtime.event_buffer import EventBuffer, HeldRegion
+from toolgram.runtime.position import RejectedValue
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.source import Converted, Source, Transcoding
 from toolgram.runtime.special_tokens import EmittedIds
-from toolgram.runtime.stream import RejectedValue, Stream, reader_of
+from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
 VERSION = 11

@@ -17,7 +17,8 @@ from toolgram.program.missed_markers import FENCE
 from toolgram.program.state import INNER, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.late_calls import read_late_call
-from toolgram.runtime.stream import WAIT, RejectedValue, Stream, symbol_why
+from toolgram.runtime.position import RejectedValue
+from toolgram.runtime.stream import WAIT, Stream, symbol_why
 from toolgram.spec.data import UNCLOSED
 
 _BLANKS = re.compile(r"\s*+").match
