@@ -80,63 +80,100 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     """One token of the envelope, or as much of it as there is."""
     envelope = stream.island
     assert isinstance(envelope, Envelope)
-    scanner = envelope.scanner
     if stream.source.unconfirmed:
         return _confirm(stream, envelope, text, pos)
-    if scanner.between:
-        if text[pos] in " \t\r\n":
-            blank = JSON_BLANKS(text, pos)
-            assert blank is not None
-            envelope.source += stream.source.take(text, pos, blank.end())
-            pos = blank.end()
-            if pos == len(text):
-                return pos
-        if scanner.state in _QUOTED and text[pos] == "'" and may_transcode(stream, envelope, "'"):
-            transcode(stream, envelope, scanner.state, text[pos])
+    if envelope.scanner.between:
+        pos = _take_blanks(stream, envelope, text, pos)
+        if pos == len(text):
             return pos
-        if scanner.state == AFTER_ITEM and scanner.stack == ["["] and text[pos] == "{":
-            if not envelope.pushed(","):
-                stream.unexpected_input()
-                return pos
-            scanner.state = ITEM
-            stream.events.note("repaired_json", text[pos])
-        if (
-            scanner.state == AFTER_ITEM
-            and scanner.stack == ["["]
-            and text[pos] in stream.program.closers
-            and text[pos] != "]"
-        ):
-            _drop_surplus(stream, envelope, text, pos)
-            return pos + 1
-        between_calls = scanner.state == ITEM and scanner.stack == ["["] and not stream.state.held
-        if between_calls and text[pos] == '"' and "malformed" in stream.state.row:
-            stream.fail_between_calls(_MEMBER_WHY)
+        behind = _read_between(stream, envelope, text, pos, final)
+        if behind is not None:
+            return behind
+    return _read_piece(stream, envelope, text, pos)
+
+
+def _take_blanks(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
+    """Blanks between tokens."""
+    blank = JSON_BLANKS(text, pos)
+    assert blank is not None
+    if blank.end() > pos:
+        envelope.source += stream.source.take(text, pos, blank.end())
+    return blank.end()
+
+
+def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
+    """Between two tokens, what needs a look at the character: the position behind it, or WAIT. None for a token."""
+    scanner, behind = envelope.scanner, None
+    if text[pos] == "'" and scanner.state in _QUOTED and may_transcode(stream, envelope, "'"):
+        transcode(stream, envelope, scanner.state, text[pos])
+        return pos
+    if scanner.stack == ["["]:
+        behind = _read_in_list(stream, envelope, text, pos)
+    if behind is None and scanner.repairs:
+        behind = _repair_between(stream, envelope, text, pos, final)
+    if behind is not None:
+        return behind
+    if scanner.state <= MEMBER_VALUE and not _may_stand(stream, envelope, text[pos]):
+        return pos
+    return pos + 1 if stream.reader == "encoded" else None
+
+
+def _read_in_list(stream: Stream, envelope: Envelope, text: str, pos: int) -> int | None:
+    """The same between the calls of a list: a comma is missing, a bracket closes nothing, or no call follows."""
+    scanner, character = envelope.scanner, text[pos]
+    if scanner.state == AFTER_ITEM and character == "{":
+        if not envelope.pushed(","):
+            stream.unexpected_input()
             return pos
-        if scanner.state == AFTER_MEMBER and text[pos] == "]" and scanner.repairs and "unclosed" in stream.state.row:
-            behind = _read_surplus_bracket(stream, envelope, text, pos, final)
-            if behind != pos:
-                return behind
-        if scanner.repairs:
-            if text[pos] == "," and scanner.state in (AFTER_ITEM, AFTER_MEMBER):
-                behind = JSON_BLANKS(text, pos + 1).end()  # type: ignore[union-attr]
-                if behind == len(text) and not final and behind - pos <= MOST_BLANKS + 1:
-                    stream.buffer = text[pos:]
-                    return WAIT
-                if text[behind : behind + 1] not in '"{' and behind - pos <= MOST_BLANKS + 1:
-                    begin_repair(stream, scanner)
-                    return pos
-            elif text[pos] not in _EXPECTED[scanner.state]:
-                if text[pos] == "/" and pos + 1 == len(text) and not final:
-                    stream.buffer = text[pos:]
-                    return WAIT
-                # where the envelope may be unclosed, anything else is no JSON any more
-                if "unclosed" not in stream.state.row or text[pos] in _QUOTES or text.startswith(_COMMENTS, pos):
-                    begin_repair(stream, scanner)
-                    return pos
-        if scanner.state <= MEMBER_VALUE and not _may_stand(stream, envelope, text[pos]):
-            return pos
-        if stream.reader == "encoded":
-            return pos + 1
+        scanner.state = ITEM
+        stream.events.note("repaired_json", character)
+    elif scanner.state == AFTER_ITEM and character != "]" and character in stream.program.closers:
+        _drop_surplus(stream, envelope, text, pos)
+        return pos + 1
+    elif scanner.state == ITEM and character == '"' and not stream.state.held and "malformed" in stream.state.row:
+        stream.fail_between_calls(_MEMBER_WHY)
+        return pos
+    return None
+
+
+def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
+    """The same where JSON is repaired."""
+    scanner, character = envelope.scanner, text[pos]
+    if character == "]" and scanner.state == AFTER_MEMBER and "unclosed" in stream.state.row:
+        behind = _read_surplus_bracket(stream, envelope, text, pos, final)
+        if behind != pos:
+            return behind
+    if character == "," and scanner.state in (AFTER_ITEM, AFTER_MEMBER):
+        return _repair_comma(stream, envelope, text, pos, final)
+    if character in _EXPECTED[scanner.state]:
+        return None
+    if character == "/" and pos + 1 == len(text) and not final:
+        stream.buffer = text[pos:]
+        return WAIT
+    # where the envelope may be unclosed, anything else is no JSON any more
+    if "unclosed" in stream.state.row and character not in _QUOTES and not text.startswith(_COMMENTS, pos):
+        return None
+    begin_repair(stream, scanner)
+    return pos
+
+
+def _repair_comma(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
+    """A comma is one too many if neither a key nor an object follows it."""
+    behind = JSON_BLANKS(text, pos + 1).end()  # type: ignore[union-attr]
+    if behind - pos > MOST_BLANKS + 1:
+        return None
+    if behind == len(text) and not final:
+        stream.buffer = text[pos:]
+        return WAIT
+    if text[behind : behind + 1] in '"{':
+        return None
+    begin_repair(stream, envelope.scanner)
+    return pos
+
+
+def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
+    """A token, or a piece of one, as far as it may be what it begins as."""
+    scanner = envelope.scanner
     limit, fits = _prescribed(stream, envelope, text, pos)
     if not fits:
         if limit > pos:
@@ -224,21 +261,12 @@ def _prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tupl
     A key, and a string whose values are known, is read no further than its first character that no known one has
     there. An escape is read character by character, so that it is rejected where it is whole, however the text is cut.
     """
-    scanner, state, end = envelope.scanner, stream.state, len(text)
+    scanner, end = envelope.scanner, len(text)
     inside = scanner.in_string
-    if not inside and text[pos] != '"':
+    prescribed = _prescribed_strings(stream, envelope) if inside or text[pos] == '"' else None
+    if prescribed is None:
         return end, True
-    if scanner.in_key if inside else scanner.state in (FIRST_KEY, KEY):
-        if state.any_key:
-            return end, True
-        known, beginnings = f"{envelope.parents[-1]}.", state.key_prefixes
-    elif not inside and scanner.state > MEMBER_VALUE:
-        return end, True
-    else:
-        path = stream.same(envelope.path)
-        if path not in state.values or f"string {path}" in state.row:
-            return end, True
-        known, beginnings = "", state.values[path]
+    known, beginnings = prescribed
     if inside and (not scanner.in_plain_string or text[pos] == "\\"):
         return pos + 1, True
     if inside:
@@ -252,6 +280,17 @@ def _prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tupl
             if known not in beginnings:
                 return at, False
     return (plain_end if special and special.group() == "\\" else end), True
+
+
+def _prescribed_strings(stream: Stream, envelope: Envelope) -> tuple[str, frozenset[str]] | None:
+    """What stands before the string that is read or begins, and what may stand so far; None for any string."""
+    scanner, state = envelope.scanner, stream.state
+    inside = scanner.in_string
+    if scanner.in_key if inside else scanner.state in (FIRST_KEY, KEY):
+        return None if state.any_key else (f"{envelope.parents[-1]}.", state.key_prefixes)
+    path = stream.same(envelope.path)
+    anything = path not in state.values or f"string {path}" in state.row
+    return None if anything or (not inside and scanner.state > MEMBER_VALUE) else ("", state.values[path])
 
 
 def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:

@@ -94,11 +94,15 @@ class Run:
                 self._tailed = self._stream.events.remember(body)
             self._say(body)
             return [self._event(body, body)]
+        return self._argument(self._index, body)
+
+    def _argument(self, index: int, body: str) -> list[Event]:
+        """The event of a part of a string in the arguments."""
         out = encode_basestring(body)[1:-1]
         if out != body:
             self._builder.written_as(body)
         self._say(out)
-        return [ToolCallDelta(self._index, out, body)]
+        return [ToolCallDelta(index, out, body)]
 
     def _cut(self, delta: str) -> str | None:
         """Text up to what may become a symbol, which is kept; "" where that is all of it, None for the readers."""

@@ -95,8 +95,11 @@ def _read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos
         return SEVERAL
     if closer:
         return _close_at_marker(stream, python, text, pos, final)
-    if stream.source.unconfirmed:
-        return SEVERAL
+    return SEVERAL if stream.source.unconfirmed else _read_run(stream, python, text, pos, len(inside), final)
+
+
+def _read_run(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, inside: int, final: bool) -> int:
+    """The same for a run of closing brackets, where so many are open."""
     run = _run(text, pos)
     if run is None or text[pos] not in "]})":
         return SEVERAL
@@ -109,7 +112,7 @@ def _read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos
     if follows == _END and not stream.stopped:
         stream.source.hold(text, pos, at)  # what follows is cut off
         return at
-    taken = _taken(run.group(), len(inside), follows)
+    taken = _taken(run.group(), inside, follows)
     if taken is None:
         return SEVERAL
     if follows == _ARGUMENT:

@@ -8,6 +8,7 @@ the innermost bracket, and what ends a string whose quote may be part of it.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from toolgram.islands import Island
 from toolgram.islands.held_text import add_piece, take_pieces
@@ -30,6 +31,9 @@ from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import WAIT, Stream
 from toolgram.spec.data import UNCLOSED
+
+if TYPE_CHECKING:
+    from toolgram.islands.json_repairs import JsonRepairer
 
 _opening_fence = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{\"'])").match
 _opening_begun = re.compile(r"(?:`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64})\Z").match
@@ -97,14 +101,9 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     assert repairer is not None
     reader = island.inner if isinstance(island, Envelope) else "arguments"
     transcoding = source.transcoding = source.transcoding or Transcoding()
-    if text[pos] == "`" and repairer.idle:
-        behind = _read_fence(stream, scanner, text, pos, final)
-        if behind != pos:
-            return behind
-    if text[pos] in "}]" and reader == "arguments" and repairer.idle:
-        behind = _read_crossed_closers(stream, scanner, text, pos, final)
-        if behind != pos:
-            return behind
+    behind = _read_ahead(stream, scanner, reader, text, pos, final) if repairer.idle else None
+    if behind is not None:
+        return behind
     follows = 0
     if repairer.at_quote:
         follows = _fence_follows(text, pos, final) if reader == "encoded" else stream.marker_at(text, pos, final)
@@ -113,10 +112,6 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
         return WAIT
     if follows:
         repairer.end_string()
-    elif reader == "arguments" and repairer.idle and scanner.is_behind_value:
-        closes = closer_of_arguments(stream, scanner, text, pos, final)
-        if closes:
-            return closes if closes == WAIT else pos
     taken = not follows and repairer.read(text[pos], scanner)
     if taken and reader == "envelope" and not _may_be_key(stream, repairer.bare_key(scanner)):
         taken, repairer.broken = False, True
@@ -124,6 +119,32 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     skipped = source.skip_prefix(pos, pos + 1) - pos if taken and source.prefix_characters else 0
     if taken and not skipped:
         add_piece(transcoding.pieces, text[pos])
+    if _pass_on(stream, scanner, repairer, reader, taken):
+        taken = transcoding.reading
+    transcoding.reading = True
+    end = pos + taken if not transcoding.read_again else pos
+    if end == pos:
+        source.prefix_characters += skipped  # it is still to be read
+    return end
+
+
+def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, pos: int, final: bool) -> int | None:
+    """Between tokens, what needs a look at what follows: the position behind it, or WAIT. None for anything else."""
+    behind = pos
+    if text[pos] == "`":
+        behind = _read_fence(stream, scanner, text, pos, final)
+    elif text[pos] in "}]" and reader == "arguments":
+        behind = _read_crossed_closers(stream, scanner, text, pos, final)
+    if behind != pos:
+        return behind
+    if reader != "arguments" or not scanner.is_behind_value:
+        return None
+    closes = closer_of_arguments(stream, scanner, text, pos, final)
+    return None if not closes else WAIT if closes == WAIT else pos
+
+
+def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reader: str, taken: bool) -> bool:
+    """Hand what the repairer has written to the readers. Whether the value goes on."""
     if repairer.note:
         stream.events.note("repaired_json", repairer.note)
     if reader == "envelope" and repairer.idle and repairer.out:
@@ -131,14 +152,10 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     if repairer.broken:
         stream.reader, scanner.repairer = reader, None
         stream.unexpected_input()
-    elif _read_written(stream, island, reader, _confirmed(stream, repairer.out)):
+    elif _read_written(stream, stream.island, reader, _confirmed(stream, repairer.out)):
         stream.reader = "repaired"
-        taken = transcoding.reading
-    transcoding.reading = True
-    end = pos + taken if not transcoding.read_again else pos
-    if end == pos:
-        source.prefix_characters += skipped  # it is still to be read
-    return end
+        return True
+    return False
 
 
 def _drop_left_out(stream: Stream, taken: bool) -> None:

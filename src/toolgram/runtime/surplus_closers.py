@@ -44,48 +44,52 @@ _OPEN_AT_END = re.compile(r"(?:[({\[]|```\w{0,16}|\s)*+\Z")  # no groups: in suc
 
 def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int | None:
     """Drop a surplus closer that stands at `pos`: the position behind it, or WAIT. None where something else does."""
-    events, state, closers = stream.events, stream.state, stream.program.surplus
-    if state.held or not closers or stream.source.prefix_characters:
+    events, state = stream.events, stream.state
+    if state.held or not stream.program.surplus or stream.source.prefix_characters:
         return None
     blank = _BLANKS(text, pos)
     assert blank is not None
     begin = blank.end() if state.is_text else pos
     window = text[begin : begin + stream.program.longest_closer + 1]
-    if not window or (not final and state.may_become(text, begin)):
-        return None
-    if window[0].isspace():
+    if not window or window[0].isspace() or (not final and state.may_become(text, begin)):
         return None  # between markers, the state reads blanks itself
-    if window[0] == "," and state.is_text and state.meaning == "content" and not state.closed:
-        behind = _read_comma(stream, text, pos, begin, final)
-        if behind is not None:
-            return behind
     own = max((len(marker) for marker in state.literals if text.startswith(marker, begin)), default=0)
-    if (
-        window[0] in ",;{"
-        and state.meaning == "content"
-        and state.announces
-        and not own
-        and not (state.closed or events.behind_call)
-    ):
-        behind = _read_unmarked_call(stream, text, pos, begin, final)
-        if behind is not None:
-            return behind
-    late = read_late_call(stream, text, pos, begin, final) if not own else None
-    if late is not None:
-        return late
+    behind = _read_another(stream, text, pos, begin, bool(own), final)
+    if behind is not None:
+        return behind
     closer, cut = _find_closer(stream, text, begin)
     longer = cut and window[:3] != FENCE and (not final or len(window) > own)
-    if own and own >= len(closer) and not longer:
-        if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
-            stream.unexpected_input()  # the fence around the call is text, its end as its beginning
-            events.behind_call = None
-            return pos
-        return None
+    if not own or own < len(closer) or longer:
+        return _read_closer(stream, text, pos, begin, closer, cut, final)
+    if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
+        stream.unexpected_input()  # the fence around the call is text, its end as its beginning
+        events.behind_call = None
+        return pos
+    return None
+
+
+def _read_another(stream: Stream, text: str, pos: int, begin: int, marked: bool, final: bool) -> int | None:
+    """What another call begins with, or a member that comes too late. `marked`: a marker of the state stands there."""
+    state, behind = stream.state, None
+    is_content = state.meaning == "content" and not state.closed
+    if text[begin] == "," and is_content and state.is_text:
+        behind = _read_comma(stream, text, pos, begin, final)
+    unmarked = is_content and state.announces and not stream.events.behind_call
+    if behind is None and not marked and unmarked and text[begin] in ",;{":
+        behind = _read_unmarked_call(stream, text, pos, begin, final)
+    if behind is None and not marked:
+        behind = read_late_call(stream, text, pos, begin, final)
+    return behind
+
+
+def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, cut: bool, final: bool) -> int | None:
+    """Drop a closer ("" for none) after blanks from `pos` on. `cut`: the text may end in a part of a longer one."""
+    events, program = stream.events, stream.program
     if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
         events.behind_call = None
         return None
-    symbol = closers.get(closer, _ELEMENT)
-    if closer and symbol.trigger and symbol.kind == TERMINAL and UNCLOSED in state.row:
+    symbol = program.surplus.get(closer, _ELEMENT)
+    if closer and symbol.trigger and symbol.kind == TERMINAL and UNCLOSED in stream.state.row:
         return None  # a marker that closes what is not closed yet
     if cut and not final:
         events.say("content", text[pos:begin])
@@ -95,16 +99,21 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
         events.say("content", text[pos:begin])
         events.drop_and_tell(closer, symbol_why(symbol), "surplus_closer")
         return begin + len(closer)
-    if cut and final and not closer and len(window) > 1:
-        events.say("content", text[pos:begin])
-        events.drop_and_tell(text[begin:], "cut off", "unfinished_marker")
-        if any(each.startswith(window) for each in closers):
-            stream.calls.forget_owed()
-        return len(text)
-    if window.startswith(stream.program.thought_ends):
-        return None  # dropped, if nothing has opened it
-    events.behind_call = None
+    window = text[begin : begin + program.longest_closer + 1]
+    if cut and not closer and len(window) > 1:
+        return _read_half(stream, text, pos, begin, window)
+    if not window.startswith(program.thought_ends):  # dropped, if nothing has opened it
+        events.behind_call = None
     return None
+
+
+def _read_half(stream: Stream, text: str, pos: int, begin: int, window: str) -> int:
+    """The output ends in the beginning of a closer."""
+    stream.events.say("content", text[pos:begin])
+    stream.events.drop_and_tell(text[begin:], "cut off", "unfinished_marker")
+    if any(each.startswith(window) for each in stream.program.surplus):
+        stream.calls.forget_owed()
+    return len(text)
 
 
 def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:

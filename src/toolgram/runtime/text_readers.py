@@ -76,65 +76,91 @@ def _half_a_closer(stream: Stream, text: str) -> int:
 
 def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
     """One token; in a state that free text would leave, blanks before it."""
+    behind = None
     if stream.events.behind_call is not None:
         behind = read_surplus_closer(stream, text, pos, final)
         if behind is not None:
             return behind
-    state = stream.state
-    if state.is_text:
-        blank = _BLANKS(text, pos)
-        assert blank is not None
-        end = blank.end()
-        if stream.program.line_calls and end > pos and _line_begins(state, text, end - 1, final):
-            end -= 1
-        if end > pos:
-            pos = stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
-            add_piece(stream.events.blanks, text[pos:end])
-            pos = end
-            if pos == len(text):
-                return pos
-    match = state.match(text, pos) if state.match is not None else None
-    if match is not None:
-        assert match.lastindex is not None
-        symbol = state.symbols[match.lastindex - 1]
-        end = match.end()
-        if not final and _may_grow(state, symbol, text, pos, end):
-            stream.buffer = text[pos:]
-            return WAIT
-        run_on = final and symbol.most and end == len(text) and not stream.ended
-        if run_on and (_is_open(stream) or _is_key(state, symbol)):
-            return _cut_off(stream, text, pos)
-        if final and end < len(text) and _opens_argument(state, symbol) and state.may_become(text, pos):
-            return _cut_off(stream, text, pos)  # a longer marker, of which the rest is missing
-        if not symbol.special or stream.was_emitted(symbol):
-            return _found(stream, symbol, text, pos, end)
-    elif state.may_become(text, pos):
-        if not final:
-            stream.buffer = text[pos:]
-            return WAIT
-        if _is_open(stream):
-            return _cut_off(stream, text, pos)
-    if text[pos] == "`" and _may_be_fenced(stream):
-        fence = _fence(text, pos)
-        if fence is not None and (fence.end() < len(text) or final):
-            stream.events.drop(stream.source.take(text, pos, fence.end()), SYNTAX)
-            stream.events.note("repaired_json", FENCE)
-            markers = stream.calls.markers
-            stream.calls.markers = markers._replace(sections=markers.sections | stream.program.fences)
-            return fence.end()
-        if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
-            stream.buffer = text[pos:]
-            return WAIT
-    if state.entered_by:
+    if stream.state.is_text:
+        pos = _hold_blanks(stream, text, pos, final)
+        if pos == len(text):
+            return pos
+    behind = _read_symbol(stream, text, pos, final)
+    if behind is None and text[pos] == "`" and _may_be_fenced(stream):
+        behind = _read_fence(stream, text, pos, final)
+    if behind is None and stream.state.entered_by:
         behind = _read_marker_again(stream, text, pos, final)
-        if behind is not None:
-            return behind
-    if stream.source.prefix_characters:
-        if state is not stream.program.initial or not state.is_text:
-            stream.unexpected_input()
-        return stream.source.skip_prefix(pos, len(text))  # what the prompt says is no text of this turn
-    stream.unexpected_input()
-    return pos
+    return _refuse(stream, text, pos) if behind is None else behind
+
+
+def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Blanks before a token: the position behind them. A line end may be part of the token."""
+    blank = _BLANKS(text, pos)
+    assert blank is not None
+    end = blank.end()
+    if stream.program.line_calls and end > pos and _line_begins(stream.state, text, end - 1, final):
+        end -= 1
+    if end > pos:
+        pos = stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
+        add_piece(stream.events.blanks, text[pos:end])
+    return end
+
+
+def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None:
+    """A symbol of the state: the position behind it, or WAIT. None where something else stands."""
+    state = stream.state
+    match = state.match(text, pos) if state.match is not None else None
+    if match is None:
+        return _read_beginning(stream, text, pos, final) if state.may_become(text, pos) else None
+    symbol, end = state.symbols[(match.lastindex or 0) - 1], match.end()
+    if not final and _may_grow(state, symbol, text, pos, end):
+        stream.buffer = text[pos:]
+        return WAIT
+    if final and _is_cut_off(stream, symbol, text, pos, end):
+        return _cut_off(stream, text, pos)
+    return _found(stream, symbol, text, pos, end) if not symbol.special or stream.was_emitted(symbol) else None
+
+
+def _read_beginning(stream: Stream, text: str, pos: int, final: bool) -> int | None:
+    """The beginning of a symbol, and the end of the text."""
+    if not final:
+        stream.buffer = text[pos:]
+        return WAIT
+    return _cut_off(stream, text, pos) if _is_open(stream) else None
+
+
+def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -> bool:
+    """At the end of the output: whether a symbol may be a part of a longer one, whose rest is missing."""
+    state = stream.state
+    if end < len(text):
+        return _opens_argument(state, symbol) and state.may_become(text, pos)
+    return bool(symbol.most) and not stream.ended and (_is_open(stream) or _is_key(state, symbol))
+
+
+def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
+    """Leave out a code fence that opens: the position behind it, or WAIT. None where something else stands."""
+    fence = _fence(text, pos)
+    if fence is not None and (fence.end() < len(text) or final):
+        stream.events.drop(stream.source.take(text, pos, fence.end()), SYNTAX)
+        stream.events.note("repaired_json", FENCE)
+        markers = stream.calls.markers
+        stream.calls.markers = markers._replace(sections=markers.sections | stream.program.fences)
+        return fence.end()
+    if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
+        stream.buffer = text[pos:]
+        return WAIT
+    return None
+
+
+def _refuse(stream: Stream, text: str, pos: int) -> int:
+    """Anything else does not fit."""
+    state = stream.state
+    if not stream.source.prefix_characters:
+        stream.unexpected_input()
+        return pos
+    if state is not stream.program.initial or not state.is_text:
+        stream.unexpected_input()
+    return stream.source.skip_prefix(pos, len(text))  # what the prompt says is no text of this turn
 
 
 def _read_marker_again(stream: Stream, text: str, pos: int, final: bool) -> int | None:
