@@ -7,11 +7,12 @@ for.  What no action accounts for is dropped.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.program.state import Move
+from toolgram.runtime.calls import Calls
 from toolgram.runtime.event_buffer import UNCLOSED_ENVELOPE
 from toolgram.runtime.position import Position
 from toolgram.spec.data import UNCLOSED
@@ -19,15 +20,21 @@ from toolgram.spec.data import UNCLOSED
 _UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
 _ID_ACTIONS = frozenset({"call_id", "call_id_part"})
 
-# Of a position: the characters, what they are dropped as, their value, and whether nothing says that they were cut off.
-Action: TypeAlias = Callable[[Position, str, str, str, bool], str]
+# Of a position: the characters, their value, and whether nothing says that the output was cut off.
+Action: TypeAlias = Callable[[Position, str, str, bool], str]
 
 
 def perform(at: Position, move: Move, text: str, why: str, value: str) -> None:
     """Perform a transition's actions in order; what no action accounts for is dropped."""
     ended = at.ended or move.trigger == UNCLOSED or (at.stopped and not _UNCLOSED.isdisjoint(move.actions))
     for action in move.actions:
-        text = _ACTIONS[action](at, text, why, value, ended)
+        perform_now = _DROPPING.get(action)
+        if perform_now is None:
+            text = _ACTIONS[action](at, text, value, ended)
+            continue
+        at.events.drop(text, why)
+        perform_now(at.calls, ended)
+        text = ""
     if text:
         at.events.drop(text, why if _ID_ACTIONS.isdisjoint(move.actions) else "call id")
 
@@ -38,7 +45,7 @@ def _note_marker(at: Position, name: str) -> None:
         at.events.note("stray_marker", name)
 
 
-def _name(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _name(at: Position, text: str, value: str, ended: bool) -> str:
     _note_marker(at, value)
     at.calls.begin_name(_function(at, value.lstrip("\n")), text)
     return ""
@@ -56,49 +63,48 @@ def _function(at: Position, name: str) -> str:
     return last
 
 
-def _call_id(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _call_id(at: Position, text: str, value: str, ended: bool) -> str:
     at.calls.id = value or None
     return text
 
 
-def _call_id_part(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _call_id_part(at: Position, text: str, value: str, ended: bool) -> str:
     at.calls.id = (at.calls.id or "") + value
     return text
 
 
-def _late_call_id(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _late_call_id(at: Position, text: str, value: str, ended: bool) -> str:
     at.events.note("model_id", value)
     return text
 
 
-def _no_arguments(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _no_arguments(at: Position, text: str, value: str, ended: bool) -> str:
     at.calls.delta("{}", text)
     return ""
 
 
-def _argument_key(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _argument_key(at: Position, text: str, value: str, ended: bool) -> str:
     _note_marker(at, value)
     at.calls.begin_argument(value, text, at.program.wrapped)
     return ""
 
 
-def _unclosed_value(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _unclosed_value(at: Position, text: str, value: str, ended: bool) -> str:
     if ended and at.calls.index is not None:
         at.events.note("unclosed_value", at.calls.key)
     return text
 
 
-def _unclosed_envelope(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _unclosed_envelope(at: Position, text: str, value: str, ended: bool) -> str:
     if ended and (at.calls.index is not None or at.calls.markers.unclosed):
         at.note_unclosed()
     return text
 
 
-def _unclosed_arguments(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _unclosed_arguments(at: Position, text: str, value: str, ended: bool) -> str:
     """The closing marker of a call has come behind a whole value, and brackets of its arguments are open."""
     island = at.island
-    scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (island, 0)
-    assert isinstance(scanner, JsonScanner)
+    scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
     closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack[floor:]))
     at.events.note("unclosed_arguments", closers)
     at.calls.delta(closers, "")
@@ -106,49 +112,26 @@ def _unclosed_arguments(at: Position, text: str, why: str, value: str, ended: bo
     return text
 
 
-def _unopened_reasoning(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _unopened_reasoning(at: Position, text: str, value: str, ended: bool) -> str:
     at.events.note("unopened_reasoning", value)
     at.assumed = False
     return text
 
 
-def _unusual_form(at: Position, text: str, why: str, value: str, ended: bool) -> str:
+def _unusual_form(at: Position, text: str, value: str, ended: bool) -> str:
     at.events.note("unusual_form", value)
     return text
 
 
-def _start_call(at: Position, text: str, why: str, value: str, ended: bool) -> str:
-    at.events.drop(text, why)
-    at.calls.begin()
-    return ""
-
-
-def _open_arguments(at: Position, text: str, why: str, value: str, ended: bool) -> str:
-    at.events.drop(text, why)
-    at.calls.open_arguments()
-    return ""
-
-
-def _close_arguments(at: Position, text: str, why: str, value: str, ended: bool) -> str:
-    at.events.drop(text, why)
-    if ended:
-        at.calls.close_arguments()
-    return ""
-
-
-def _end_call(at: Position, text: str, why: str, value: str, ended: bool) -> str:
-    """A call that only the end of the output ended is complete only if that says so."""
-    at.events.drop(text, why)
-    at.calls.end("complete" if ended else "truncated")
-    return ""
-
-
-def _fail_call(at: Position, text: str, why: str, value: str, ended: bool) -> str:
-    at.events.drop(text, why)
-    at.calls.end("malformed")
-    return ""
-
-
+# What is done once the characters are dropped. A call that only the end of the output ended is complete only if that
+# says so.
+_DROPPING: dict[str, Callable[[Calls, bool], None]] = {
+    "start_call": lambda calls, ended: calls.begin(),
+    "open_arguments": lambda calls, ended: calls.open_arguments(),
+    "close_arguments": lambda calls, ended: calls.close_arguments() if ended else None,
+    "end_call": lambda calls, ended: calls.end("complete" if ended else "truncated"),
+    "fail_call": lambda calls, ended: calls.end("malformed"),
+}
 _ACTIONS: dict[str, Action] = {
     "name": _name,
     "call_id": _call_id,
@@ -161,9 +144,4 @@ _ACTIONS: dict[str, Action] = {
     "unclosed_arguments": _unclosed_arguments,
     "unopened_reasoning": _unopened_reasoning,
     "unusual_form": _unusual_form,
-    "start_call": _start_call,
-    "open_arguments": _open_arguments,
-    "close_arguments": _close_arguments,
-    "end_call": _end_call,
-    "fail_call": _fail_call,
 }

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, cast
 
 from toolgram.islands import island_class
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
+from toolgram.runtime.blanks import behind_json_blanks
+from toolgram.runtime.position import WAIT
 from toolgram.runtime.source import Transcoding
-from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.runtime.stream import Stream, symbol_why
 
 if TYPE_CHECKING:
     from toolgram.islands.json_strings import JsonStringScanner
 
 REPAIRABLE = "{'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
-JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
 
 
 def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -49,11 +49,10 @@ def confirm_object(stream: Stream) -> None:
 
 def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
     """Blanks after a bracket that is not confirmed yet."""
-    blank = JSON_BLANKS(text, pos)
-    assert blank is not None
-    if blank.end() > pos:
-        stream.source.opening = (stream.source.opening or "") + stream.source.take(text, pos, blank.end())
-    return blank.end()
+    end = behind_json_blanks(text, pos)
+    if end > pos:
+        stream.source.opening = (stream.source.opening or "") + stream.source.take(text, pos, end)
+    return end
 
 
 def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -64,18 +63,14 @@ def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
     scanner.run(text, pos, floor)
     end = took_arguments(stream, scanner, floor, text, pos)
     if 0 <= end < len(text) and stream.reader == "arguments" and scanner.waits(floor):
-        stream.buffer = text[end:]
-        return WAIT
+        return stream.wait(text[end:])
     return end
 
 
 def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
     """The scanner that reads the arguments, and the depth at which they are closed."""
     island = stream.island
-    if isinstance(island, Envelope):
-        return island.scanner, island.depth
-    assert isinstance(island, JsonScanner)
-    return island, 0
+    return (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
 
 
 def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, pos: int) -> int:
@@ -166,8 +161,7 @@ def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: in
     if state.match(text, pos) is None:
         if final or not state.may_become(text, pos):
             return 0
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     if scanner.state >= SCALARS:
         scanner.state = scanner.after_value()
     scanner.repairer, stream.source.transcoding, stream.reader = None, None, "unclosed_arguments"
@@ -186,16 +180,14 @@ def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
 def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Where JSON does not fit, behind a whole value: the closing marker of the call, or nothing that can be read."""
     state = stream.state
-    assert state.match is not None
-    match = state.match(text, pos)
+    match = state.match(text, pos) if state.match is not None else None
     if match is not None and match.lastindex is not None:
         symbol = state.symbols[match.lastindex - 1]
         if not symbol.special or stream.was_emitted(symbol):
             stream.fire(symbol.trigger, match.group(), symbol_why(symbol))
             return match.end()
     elif state.may_become(text, pos) and not final:
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     stream.unexpected_input()
     return pos
 
@@ -237,10 +229,8 @@ def transcode(stream: Stream, envelope: Envelope, state: int, character: str) ->
 
 def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Arguments as a JSON string: decoded, and streamed as the object that they hold."""
-    envelope, source = stream.island, stream.source
-    assert isinstance(envelope, Envelope)
-    string = envelope.string
-    assert string is not None
+    envelope, source = cast(Envelope, stream.island), stream.source
+    string = cast("JsonStringScanner", envelope.string)
     end = string.read(text, pos, final or source.transcoding is not None)
     source.hold_converted(string.out, text, pos, string.mark, end)
     if source.unconfirmed and string.started:
@@ -253,8 +243,7 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     if string.note:
         stream.events.note("repaired_json", string.note)
     if string.waits:
-        stream.buffer = text[end:]
-        return WAIT
+        return stream.wait(text[end:])
     if string.broken:
         stream.unexpected_input()
     elif string.done:
@@ -284,8 +273,7 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
     if string.note:
         stream.events.note("repaired_json", string.note)
     if string.waits:
-        stream.buffer = text[end:]
-        return WAIT
+        return stream.wait(text[end:])
     if string.broken:
         stream.unexpected_input()
     elif string.done:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import cast
 
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope, NoEvent
@@ -35,7 +36,6 @@ from toolgram.islands.json_values import (
     leaves_string,
 )
 from toolgram.runtime.argument_readers import (
-    JSON_BLANKS,
     REPAIRABLE,
     begin_repair,
     may_transcode,
@@ -44,8 +44,9 @@ from toolgram.runtime.argument_readers import (
     skip_blanks_after_opening,
     transcode,
 )
+from toolgram.runtime.blanks import behind_json_blanks
 from toolgram.runtime.event_buffer import SYNTAX
-from toolgram.runtime.stream import WAIT, Stream
+from toolgram.runtime.stream import Stream
 
 _EXPECTED = {
     ITEM: '{[]"',
@@ -78,8 +79,7 @@ _KINDS = {
 
 def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     """One token of the envelope, or as much of it as there is."""
-    envelope = stream.island
-    assert isinstance(envelope, Envelope)
+    envelope = cast(Envelope, stream.island)
     if stream.source.unconfirmed:
         return _confirm(stream, envelope, text, pos)
     if envelope.scanner.between:
@@ -94,11 +94,10 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 def _take_blanks(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
     """Blanks between tokens."""
-    blank = JSON_BLANKS(text, pos)
-    assert blank is not None
-    if blank.end() > pos:
-        envelope.source += stream.source.take(text, pos, blank.end())
-    return blank.end()
+    end = behind_json_blanks(text, pos)
+    if end > pos:
+        envelope.source += stream.source.take(text, pos, end)
+    return end
 
 
 def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
@@ -148,8 +147,7 @@ def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, fin
     if character in _EXPECTED[scanner.state]:
         return None
     if character == "/" and pos + 1 == len(text) and not final:
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     # where the envelope may be unclosed, anything else is no JSON any more
     if "unclosed" in stream.state.row and character not in _QUOTES and not text.startswith(_COMMENTS, pos):
         return None
@@ -159,12 +157,11 @@ def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, fin
 
 def _repair_comma(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
     """A comma is one too many if neither a key nor an object follows it."""
-    behind = JSON_BLANKS(text, pos + 1).end()  # type: ignore[union-attr]
+    behind = behind_json_blanks(text, pos + 1)
     if behind - pos > MOST_BLANKS + 1:
         return None
     if behind == len(text) and not final:
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     if text[behind : behind + 1] in '"{':
         return None
     begin_repair(stream, envelope.scanner)
@@ -200,8 +197,7 @@ def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
 def _read_surplus_bracket(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int:
     """Behind a member, a bracket that closes no list, since the object goes on: the position behind it, or WAIT."""
     if not final and _object_may_go_on(text, pos + 1):
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     if _object_goes_on(text, pos + 1) is None:
         return pos
     _drop_surplus(stream, envelope, text, pos)
@@ -472,16 +468,14 @@ def _decoded(token: str) -> str:
     """An unfinished JSON string as far as it can be decoded: without an escape that is not whole yet."""
     if "\\" not in token:
         return token[1:]
-    match = _WHOLE_ESCAPES(token)
-    assert match is not None
+    match = cast("re.Match[str]", _WHOLE_ESCAPES(token))
     decoded: str = json.loads(match.group() + '"')
     return decoded
 
 
 def read_ignored(stream: Stream, text: str, pos: int, final: bool) -> int:
     """The value of a member that belongs to no call: dropped as one piece."""
-    envelope, source = stream.island, stream.source
-    assert isinstance(envelope, Envelope)
+    envelope, source = cast(Envelope, stream.island), stream.source
     scanner, start = envelope.scanner, pos
     while pos < len(text):
         pos = envelope.read(text, pos, False)

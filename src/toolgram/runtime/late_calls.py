@@ -14,7 +14,7 @@ from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.program.state import Program
 from toolgram.runtime.position import RejectedValue
-from toolgram.runtime.stream import LATE_CALL, WAIT, Stream
+from toolgram.runtime.stream import LATE_CALL, Stream
 
 _MOST_BLANKS = 64
 _BLANK = r"[ \t\r\n]{0,64}+"
@@ -55,8 +55,7 @@ def read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool)
     if found is None:
         if final or begun.match(text, begin) is None:
             return None
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     opened = found.group()
     if opened.rstrip("(").strip(", \t\r\n") in stream.calls.names:
         return None  # it may be read, at the beginning of a line

@@ -15,6 +15,8 @@ from toolgram.runtime.source import Source
 from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.tools.reading import Tools
 
+WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
+
 
 class RejectedValue(NamedTuple):
     """The value of a rejected candidate, whose rest is text: what that text means, and why it is no call."""
@@ -46,6 +48,11 @@ class Position:
         self.rejected: RejectedValue | None = None  # what the island belongs to, where it is text
         self.unfinished = ""  # of a marker in which the output has ended
         self.ids: EmittedIds | None = None  # special tokens by id, where they were given
+
+    def wait(self, text: str) -> int:
+        """Keep the rest of a text until more of it has come. Returns what a reader returns then."""
+        self.buffer = text
+        return WAIT
 
     @property
     def ended(self) -> bool:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, cast
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_values import MOST_BLANKS
 from toolgram.runtime.argument_readers import say_converted
-from toolgram.runtime.stream import WAIT, Stream
+from toolgram.runtime.position import WAIT
+from toolgram.runtime.stream import Stream
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
@@ -123,8 +124,7 @@ def _read_run(stream: Stream, python: RepairingPythonScanner, text: str, pos: in
 
 def _wait(stream: Stream, python: RepairingPythonScanner, text: str, pos: int) -> int:
     python.broken = python.at_stop = False
-    stream.buffer = text[pos:]
-    return WAIT
+    return stream.wait(text[pos:])
 
 
 def _follows(stream: Stream, text: str, at: int, final: bool) -> str | None:

@@ -28,8 +28,9 @@ from toolgram.program.missed_markers import FENCE
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.position import WAIT
 from toolgram.runtime.source import Transcoding
-from toolgram.runtime.stream import WAIT, Stream
+from toolgram.runtime.stream import Stream
 from toolgram.spec.data import UNCLOSED
 
 if TYPE_CHECKING:
@@ -108,8 +109,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     if repairer.at_quote:
         follows = _fence_follows(text, pos, final) if reader == "encoded" else stream.marker_at(text, pos, final)
     if follows == WAIT:
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     if follows:
         repairer.end_string()
     taken = not follows and repairer.read(text[pos], scanner)
@@ -186,8 +186,7 @@ def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final
         begun = (_closing_begun if closes else _opening_begun)(text, pos)
         if begun is None or final:
             return pos
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     source, end = stream.source, fence.end()
     assert source.transcoding is not None
     add_piece(source.transcoding.pieces, text[_own(stream, pos, end) : end])
@@ -206,14 +205,12 @@ def _read_crossed_closers(stream: Stream, scanner: JsonScanner, text: str, pos: 
     assert run is not None and source.transcoding is not None
     if run.end() == len(text) and len(run.group()) < MOST_BLANKS and not (final and stream.stopped):
         if not final:
-            stream.buffer = text[pos:]
-            return WAIT
+            return stream.wait(text[pos:])
         add_piece(source.transcoding.pieces, text[_own(stream, pos, len(text)) :])  # what follows is cut off
         return len(text)
     first = _first_closed(stream, stack, depth, text, run, final)
     if first == WAIT:
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     if first is None:
         return pos
     end, closed = pos, stack[first:]

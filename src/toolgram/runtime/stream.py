@@ -20,7 +20,7 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 from toolgram.call_ids import CallIds
 from toolgram.islands import Island, value_island, value_kind
@@ -31,15 +31,19 @@ from toolgram.program.state import Move, Program, StateProgram, Symbol
 from toolgram.runtime.actions import perform
 from toolgram.runtime.calls import NO_MARKERS, NOTHING_OWED, Argument
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, HeldRegion
-from toolgram.runtime.position import Position, RejectedValue
+from toolgram.runtime.position import WAIT, Position, RejectedValue
 from toolgram.spec.data import TEXT, UNCLOSED
 from toolgram.tools.reading import NO_TOOLS, Tools
+
+if TYPE_CHECKING:
+    import re
+
+    from toolgram.program.expressions import FindMatch
 
 PROMPT: Final = "prompt"  # what a trace gives where a prompt ends whose text is none of the turn's
 REJECTED: Final = "rejected"  # the trigger that a trace gives where a held region turns out to be text
 _READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # what has a reader of its own
 LATE_CALL: Final = "a call behind the end of what calls stand in"  # why one is malformed
-WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
 
 class TraceStep(NamedTuple):
@@ -343,6 +347,16 @@ def _stands_at(markers: Collection[str], text: str, pos: int, final: bool) -> in
     rest = text[pos : pos + max(map(len, markers), default=0)]
     may_begin = not final and pos + len(rest) == len(text) and any(marker.startswith(rest) for marker in markers)
     return WAIT if may_begin else 0
+
+
+def next_symbol(
+    state: StateProgram, find: FindMatch, text: str, pos: int, *last: int
+) -> tuple[int, int, Symbol | None]:
+    """What a search of the state finds: where a symbol, or what may become one, begins and ends. The symbol only of a
+    whole one; the end of the text for nothing."""
+    match = cast("re.Match[str]", find(text, pos, *last))
+    group, end = match.lastindex or 0, match.end()
+    return match.start(group) if group else end, end, state.symbols[group - 2] if group > 1 else None
 
 
 def symbol_why(symbol: Symbol) -> str:

@@ -15,13 +15,13 @@ from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.program.look_ahead import partial_pattern
 from toolgram.program.missed_markers import FENCE
 from toolgram.program.state import INNER, TERMINAL, StateProgram, Symbol
+from toolgram.runtime.blanks import behind_blanks
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.late_calls import read_late_call
 from toolgram.runtime.position import RejectedValue
-from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.runtime.stream import Stream, symbol_why
 from toolgram.spec.data import UNCLOSED
 
-_BLANKS = re.compile(r"\s*+").match
 _MOST_BLANKS = 64  # between a call and a closer
 # A member, where the arguments are closed already.
 _KEY = r"""(?:"[^"\\\n]{1,64}"|'[^'\\\n]{1,64}')"""
@@ -47,9 +47,7 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     events, state = stream.events, stream.state
     if state.held or not stream.program.surplus or stream.source.prefix_characters:
         return None
-    blank = _BLANKS(text, pos)
-    assert blank is not None
-    begin = blank.end() if state.is_text else pos
+    begin = behind_blanks(text, pos) if state.is_text else pos
     window = text[begin : begin + stream.program.longest_closer + 1]
     if not window or window[0].isspace() or (not final and state.may_become(text, begin)):
         return None  # between markers, the state reads blanks itself
@@ -93,8 +91,7 @@ def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, c
         return None  # a marker that closes what is not closed yet
     if cut and not final:
         events.say("content", text[pos:begin])
-        stream.buffer = text[begin:]
-        return WAIT
+        return stream.wait(text[begin:])
     if closer and (not symbol.special or stream.was_emitted(symbol)):
         events.say("content", text[pos:begin])
         events.drop_and_tell(closer, symbol_why(symbol), "surplus_closer")
@@ -124,8 +121,7 @@ def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: 
         if final or not _unmarked_begun(text, begin):
             return None
         events.say("content", text[pos:begin])
-        stream.buffer = text[begin:]
-        return WAIT
+        return stream.wait(text[begin:])
     if not _is_key_of_call(state.row[state.announces].dest, found[2][1:-1]):
         return None
     events.say("content", text[pos:begin])
@@ -160,8 +156,7 @@ def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) ->
     if not begun:
         return None
     events.say("content", text[pos:begin])
-    stream.buffer = text[begin:]
-    return WAIT
+    return stream.wait(text[begin:])
 
 
 def _find_closer(stream: Stream, text: str, begin: int) -> tuple[str, bool]:

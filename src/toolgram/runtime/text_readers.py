@@ -9,12 +9,12 @@ from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
 from toolgram.program.missed_markers import FENCE
 from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
+from toolgram.runtime.blanks import behind_blanks
 from toolgram.runtime.calls import NOTHING_OWED
 from toolgram.runtime.event_buffer import SYNTAX
-from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
-_BLANKS = re.compile(r"\s*+").match
 _FENCES = ("```json", "```")
 _fence = re.compile(r"```(?:json)?+[ \t\r\n]{0,64}+(?!j)").match
 
@@ -29,28 +29,23 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     find = state.find_final if final else state.find
     start = pos
     while True:
-        match = find(text, pos)
-        assert match is not None
-        group, end = match.lastindex, match.end()
-        begin = match.start(group) if group else end
-        symbol = state.symbols[group - 2] if group and group > 1 else None
+        begin, end, symbol = next_symbol(state, find, text, pos)
         if symbol is None or not symbol.special or stream.was_emitted(symbol):
             break
         pos = end
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
         stream.events.behind_call = None  # it was text
-    cut = _half_a_closer(stream, text[start:begin]) if final and not group else 0
+    cut = _half_a_closer(stream, text[start:begin]) if final and begin == end else 0
     if begin - cut > start:
         stream.say(text[start : begin - cut])
     if cut:
         stream.events.drop_and_tell(text[begin - cut : begin], "cut off", "unfinished_marker")
     if symbol is not None:
         return _found(stream, symbol, text, begin, end)
-    if not group:
+    if begin == end:
         return end
-    stream.buffer = text[begin:]
-    return WAIT
+    return stream.wait(text[begin:])
 
 
 _LEAST_OF_STOP = 4  # characters: less of a token that ends the turn may be prose
@@ -95,9 +90,7 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Blanks before a token: the position behind them. A line end may be part of the token."""
-    blank = _BLANKS(text, pos)
-    assert blank is not None
-    end = blank.end()
+    end = behind_blanks(text, pos)
     if stream.program.line_calls and end > pos and _line_begins(stream.state, text, end - 1, final):
         end -= 1
     if end > pos:
@@ -114,8 +107,7 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
         return _read_beginning(stream, text, pos, final) if state.may_become(text, pos) else None
     symbol, end = state.symbols[(match.lastindex or 0) - 1], match.end()
     if not final and _may_grow(state, symbol, text, pos, end):
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     if final and _is_cut_off(stream, symbol, text, pos, end):
         return _cut_off(stream, text, pos)
     return _found(stream, symbol, text, pos, end) if not symbol.special or stream.was_emitted(symbol) else None
@@ -124,8 +116,7 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
 def _read_beginning(stream: Stream, text: str, pos: int, final: bool) -> int | None:
     """The beginning of a symbol, and the end of the text."""
     if not final:
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     return _cut_off(stream, text, pos) if _is_open(stream) else None
 
 
@@ -147,8 +138,7 @@ def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
         stream.calls.markers = markers._replace(sections=markers.sections | stream.program.fences)
         return fence.end()
     if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     return None
 
 
@@ -169,8 +159,7 @@ def _read_marker_again(stream: Stream, text: str, pos: int, final: bool) -> int 
     again = max((marker for marker in markers if text.startswith(marker, pos)), key=len, default="")
     rest = text[pos:] if len(text) - pos < max(map(len, markers)) else ""
     if rest and not final and any(marker.startswith(rest) and marker != rest for marker in markers):
-        stream.buffer = rest
-        return WAIT
+        return stream.wait(rest)
     if not again or (markers[again].special and not stream.was_emitted(markers[again])):
         return None
     end = pos + len(again)

@@ -14,7 +14,8 @@ from toolgram.program.expressions import Expression, FindMatch, may_begin
 from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
 from toolgram.runtime.event_buffer import SYNTAX
-from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.runtime.position import WAIT
+from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.spec.data import END
 
 if TYPE_CHECKING:
@@ -74,9 +75,7 @@ def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _argument(stream: Stream) -> Argument:
-    argument = stream.calls.argument
-    assert argument is not None
-    return argument
+    return cast(Argument, stream.calls.argument)
 
 
 def _may_open_again(stream: Stream, text: str, pos: int, final: bool) -> bool:
@@ -158,8 +157,7 @@ def _wait_for_marker(stream: Stream, text: str, begin: int, final: bool) -> int:
     if final:
         stream.unfinished += stream.source.take(text, begin, len(text))
         return len(text)
-    stream.buffer = text[begin:]
-    return WAIT
+    return stream.wait(text[begin:])
 
 
 def _is_argument(stream: Stream, symbol: Symbol) -> bool:
@@ -239,15 +237,10 @@ def _ends_call(stream: Stream, look: Expression, text: str, end: int) -> bool:
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
     """Where the next marker, or what may become one, begins and ends; the symbol only of a whole one."""
     state = stream.state
-    match = state.find_final(text, pos) if final and stream.stopped else state.find(text, pos)
-    assert match is not None
-    group, end = match.lastindex, match.end()
-    if final and not group:
-        match = state.find(text, pos)  # whose end may be the beginning of a marker
-        assert match is not None
-        group, end = match.lastindex, match.end()
-    begin = match.start(group) if group else end
-    return begin, end, state.symbols[group - 2] if group and group > 1 else None
+    found = next_symbol(state, state.find_final if final and stream.stopped else state.find, text, pos)
+    if final and found[0] == found[1]:
+        found = next_symbol(state, state.find, text, pos)  # whose end may be the beginning of a marker
+    return found
 
 
 _ECHOED_OPENER = Symbol("", STRAY)
@@ -415,8 +408,7 @@ def _read_behind(stream: Stream, value: Value, text: str, at: int, final: bool) 
         stream.source.hold(text, at, len(text))
         return len(text)
     elif at < len(text):
-        stream.buffer = text[at:]
-        return WAIT
+        return stream.wait(text[at:])
     return at
 
 
@@ -449,13 +441,8 @@ def _closer_in_string(
     if quote >= 0 and not any(text.find(marker, pos, last) >= 0 for marker in state.literals):
         return len(text), len(text), None
     find = state.find_final if final and stream.stopped else state.find
-    match = find(text, pos, min(len(text), last + _MOST_AHEAD))
-    assert match is not None
-    group, end = match.lastindex, match.end()
-    begin = match.start(group) if group else end
-    if begin >= last:
-        return len(text), len(text), None
-    return begin, end, state.symbols[group - 2] if group and group > 1 else None
+    found = next_symbol(state, find, text, pos, min(len(text), last + _MOST_AHEAD))
+    return (len(text), len(text), None) if found[0] >= last else found
 
 
 def _end_string(
@@ -506,8 +493,7 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
     end = run.end() if run is not None else pos
     if not final and (end == len(text) or state.may_become(text, end)):
         value.resume()
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     closes_call = text.startswith(tuple(state.literals), end) or (end == len(text) and stream.stopped)
     count = len("".join(run.group().split())) if run is not None else 0
     if not closes_call or count < len(value.stack):

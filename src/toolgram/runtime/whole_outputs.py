@@ -24,6 +24,7 @@ from toolgram.message import Message, Part, ToolCall
 from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol
 from toolgram.runtime.event_buffer import may_open
 from toolgram.runtime.parser import Parser
+from toolgram.runtime.stream import next_symbol
 from toolgram.runtime.whole_examples import is_clean
 from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, entry_key, recorded_pieces, symbol_at
 from toolgram.tools.parameters import DeclaredParameters, Parameters, Types, declared_parameters
@@ -316,11 +317,9 @@ class _Reading:
             types = declared.types_for(key)
         if alone:
             return self._value_alone(state, value_island(kind, typed, types, program.notation, key), pos)
-        marker = state.find(self.text, pos)
-        group = 0 if marker is None else marker.lastindex or 0
-        if marker is None or group < 2 or not self._closes(state, state.symbols[group - 2], marker.end()):
+        begin, end, symbol = next_symbol(state, state.find, self.text, pos)
+        if symbol is None or not self._closes(state, symbol, end):
             return None, pos
-        begin = marker.start(group)
         written = plain_value(kind, typed, types, self.text[pos:begin])
         if written is None:
             written = self._marked_value(kind, typed, types, key, pos, begin)

@@ -23,7 +23,7 @@ from toolgram.message import Message, ToolCall
 from toolgram.program.state import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.readers import READERS
-from toolgram.runtime.stream import Stream
+from toolgram.runtime.stream import Stream, next_symbol
 from toolgram.runtime.whole_examples import MADE_UP_ID, examples, fresh_stream, is_clean
 
 JSON, PYTHON, VALUE, TEXT = "json", "python", "value", "text"  # what follows a piece
@@ -159,9 +159,7 @@ def _is_outside(stream: Stream) -> bool:
 
 def _value_end(state: StateProgram, text: str, begin: int) -> int:
     """Where the next marker is, or the end."""
-    found = state.find(text, begin)
-    assert found is not None
-    return found.start(found.lastindex) if found.lastindex else found.end()
+    return next_symbol(state, state.find, text, begin)[0]
 
 
 def symbol_at(state: StateProgram, text: str, pos: int) -> tuple[int, Symbol | None]:
@@ -170,10 +168,8 @@ def symbol_at(state: StateProgram, text: str, pos: int) -> tuple[int, Symbol | N
         found = state.match(text, pos) if state.match is not None else None
         whole = found is not None and found.lastindex is not None and not state.may_become(text, pos)
         return pos, state.symbols[(found.lastindex or 0) - 1] if whole and found is not None else None
-    found = state.find(text, pos)
-    assert found is not None
-    group = found.lastindex or 0
-    return found.start(group) if group else len(text), state.symbols[group - 2] if group > 1 else None
+    begin, _, symbol = next_symbol(state, state.find, text, pos)
+    return begin, symbol
 
 
 def _note_symbol(example: _Example, state: StateProgram, pos: int) -> None:
