@@ -9,7 +9,6 @@ from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
 from toolgram.runtime.blanks import behind_json_blanks
-from toolgram.runtime.position import WAIT
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import Stream, symbol_why
 
@@ -109,11 +108,7 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
         transcode(stream, envelope, scanner.was, text[end])
     elif behind and _may_close_call(stream, text, end):
         scanner.state = scanner.was
-        if stream.closing is None:
-            stream.buffer = text[scanner.end :]
-            return WAIT
-        stream.source.hold(text, scanner.end, len(text))  # half a marker ends the output
-        return len(text)
+        return _wait_for_closer(stream, text, scanner.end)
     elif behind and _closes_call(stream, text, end):
         _settle(stream, scanner, floor, text, end)
         if scanner.behind_value:
@@ -127,6 +122,13 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
     else:
         stream.unexpected_input()
     return end
+
+
+def _wait_for_closer(stream: Stream, text: str, pos: int) -> int:
+    if stream.closing is None:
+        return stream.wait(text[pos:])
+    stream.source.hold(text, pos, len(text))  # half a marker ends the output
+    return len(text)
 
 
 def _settle(stream: Stream, scanner: JsonScanner, floor: int, text: str, end: int) -> None:

@@ -9,7 +9,7 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolgram.call_ids import CallIds
-from toolgram.events import Dropped, Status, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.events import Status, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.runtime.event_buffer import SYNTAX, EventBuffer
 
 if TYPE_CHECKING:
@@ -149,13 +149,7 @@ class Calls:
             return
         start.id = (self.id and self.id.strip()) or self.ids()
         if self._events.held is not None:
-            held = self._events.held.events
-            first = next((at for at, event in enumerate(held) if isinstance(event, ToolCallDelta)), None)
-            place = next((at for at, event in enumerate(held) if event is start), None)
-            if first is not None and place is not None and first < place:
-                held[place] = Dropped(start.source, "name", start.source)
-                start.source = ""
-                held.insert(first, start)
+            self._events.held.put_first(start)
         self.index = self.count
         self.start = start
         self.count += 1

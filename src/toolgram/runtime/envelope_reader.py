@@ -222,23 +222,25 @@ def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:
         return True
     if stream.state.meaning == "ignored":
         return True
-    row = stream.state.row
-    path = stream.same(envelope.path)
-    if kind == "start_array":
-        list_begins = f"start_array {path}" if envelope.path else "start_array"
-        fits = list_begins in row and not envelope.member
-    else:
-        fits = f"{kind} {path}" in row or (kind == "string" and path in stream.state.values)
-    if not fits:
+    if not _takes(stream, envelope, kind):
         if not _ignores_member(stream, envelope):
             stream.unexpected_input(envelope.scanner)
         return False
-    if kind == "string" and f"string {path}" in row and row[f"string {path}"].dest.meaning == "arguments":
+    move = stream.state.row.get(f"string {stream.same(envelope.path)}") if kind == "string" else None
+    if move is not None and move.dest.meaning == "arguments":
         envelope.string = JsonStringScanner(envelope.repairs)
         envelope.scanner.state = MEMBER_STRING
         stream.source.opening = stream.source.take(character, 0, 1)
         stream.reader = "encoded"
     return True
+
+
+def _takes(stream: Stream, envelope: Envelope, kind: str) -> bool:
+    """Whether a value of this kind may stand here."""
+    row, path = stream.state.row, stream.same(envelope.path)
+    if kind == "start_array":
+        return not envelope.member and (f"start_array {path}" if envelope.path else "start_array") in row
+    return f"{kind} {path}" in row or (kind == "string" and path in stream.state.values)
 
 
 def _ignores_member(stream: Stream, envelope: Envelope) -> bool:
@@ -359,12 +361,7 @@ def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> 
 def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
     """A closing bracket of the envelope: of the list, of the call's object, or of an object in it."""
     envelope.source += source
-    if piece == "}" and envelope.member and len(envelope.parents) == 1:
-        trigger = f"end_map {envelope.member}.item"
-    elif piece == "}":
-        trigger = f"end_map {stream.same(envelope.parents[-1])}"
-    else:
-        trigger = f"end_array {envelope.member}" if envelope.member else "end_array"
+    trigger = _closing_trigger(stream, envelope, piece)
     if trigger not in stream.state.row:
         stream.unexpected_input(envelope.scanner)
         return
@@ -383,6 +380,14 @@ def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
     stream.fire(trigger, text)
     if over and piece == "}" and "end_array" in stream.state.row:
         stream.fire("end_array", "")
+
+
+def _closing_trigger(stream: Stream, envelope: Envelope, piece: str) -> str:
+    """What a closing bracket triggers."""
+    if piece == "}":
+        outermost = envelope.member and len(envelope.parents) == 1
+        return f"end_map {envelope.member}.item" if outermost else f"end_map {stream.same(envelope.parents[-1])}"
+    return f"end_array {envelope.member}" if envelope.member else "end_array"
 
 
 def _take_string(stream: Stream, envelope: Envelope, source: str, whole: bool) -> None:

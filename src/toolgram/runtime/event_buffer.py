@@ -10,7 +10,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, ToolCallDelta, ToolCallEnd
+from toolgram.events import (
+    BufferedEvent,
+    Content,
+    Dropped,
+    Malformed,
+    Note,
+    Reasoning,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from toolgram.islands.held_text import add_piece, take_pieces
 
 if TYPE_CHECKING:
@@ -59,6 +69,16 @@ class HeldRegion:
             self._events.append(event)
             return
         add_piece(self._source, event.source)
+
+    def put_first(self, start: ToolCallStart) -> None:
+        """Move the start of a call before its arguments."""
+        events = self.events
+        first = next((at for at, event in enumerate(events) if isinstance(event, ToolCallDelta)), len(events))
+        place = next((at for at, event in enumerate(events) if event is start), 0)
+        if first < place:
+            events[place] = Dropped(start.source, "name", start.source)
+            start.source = ""
+            events.insert(first, start)
 
     @property
     def marked(self) -> bool:

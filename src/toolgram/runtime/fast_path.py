@@ -130,12 +130,13 @@ class Run:
 class Arguments:
     """Arguments that a scanner reads."""
 
-    __slots__ = ("_builder", "_index", "_say", "_stopped", "_stream", "taken")
+    __slots__ = ("_builder", "_index", "_say", "_stopped", "_stream", "rest", "taken")
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         self._stream, self._builder, self._index = stream, builder, index
         self._say = builder.fragments.append  # keeps the arguments for the message
         self._stopped: str | None = None  # a text in which the scanner has stopped
+        self.rest, stream.buffer = stream.buffer, ""  # what is not decided
         self.taken = 0  # how many characters the events account for
 
     def _passed_on(self, out: str, source: str) -> list[Event]:
@@ -146,16 +147,24 @@ class Arguments:
         self.taken += len(source)
         return [ToolCallDelta(self._index, out, source)]
 
+    def leave(self, delta: str) -> tuple[str, int]:
+        """The text that the readers are to read, and from where on: what the scanner has read is passed on."""
+        text = self._stopped
+        return (self.rest + delta, 0) if text is None else (text, self._read_on(text))
+
+    def _read_on(self, text: str) -> int:
+        """Pass on what the scanner has read of a text: the position where it has stopped."""
+        raise NotImplementedError
+
 
 class Json(Arguments):
     """JSON arguments, as the model wrote them."""
 
-    __slots__ = ("_floor", "_scanner", "rest")
+    __slots__ = ("_floor", "_scanner")
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
         self._scanner, self._floor = arguments_scanner(stream)  # where they are, and the depth at which they end
-        self.rest, stream.buffer = stream.buffer, ""  # what is not decided
 
     def take(self, delta: str) -> list[Event] | None:
         """The events of a delta; None where the readers have to read on."""
@@ -176,12 +185,8 @@ class Json(Arguments):
         self.rest = delta[scanner.end :]
         return self._passed_on(scanner.out, delta[: scanner.end]) if scanner.end else []
 
-    def leave(self, delta: str) -> tuple[str, int]:
-        """The text that the readers are to read, and from where on: what the scanner has read is passed on."""
-        text = self._stopped
-        if text is None:
-            return self.rest + delta, 0
-        return text, took_arguments(self._stream, self._scanner, self._floor, text, 0)
+    def _read_on(self, text: str) -> int:
+        return took_arguments(self._stream, self._scanner, self._floor, text, 0)
 
 
 class Python(Arguments):
@@ -215,12 +220,8 @@ class Python(Arguments):
             pieces.append(delta[mark:])
         return self._passed_on(scanner.out, source)
 
-    def leave(self, delta: str) -> tuple[str, int]:
-        """The text that the readers are to read, and from where on: what the scanner has read is passed on."""
-        text = self._stopped
-        if text is None:
-            return delta, 0
-        return text, took_python(self._stream, self._scanner, text, 0, self._scanner.end)
+    def _read_on(self, text: str) -> int:
+        return took_python(self._stream, self._scanner, text, 0, self._scanner.end)
 
 
 def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:

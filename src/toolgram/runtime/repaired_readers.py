@@ -105,9 +105,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     behind = _read_ahead(stream, scanner, reader, text, pos, final) if repairer.idle else None
     if behind is not None:
         return behind
-    follows = 0
-    if repairer.at_quote:
-        follows = _fence_follows(text, pos, final) if reader == "encoded" else stream.marker_at(text, pos, final)
+    follows = _follows_quote(stream, reader, text, pos, final) if repairer.at_quote else 0
     if follows == WAIT:
         return stream.wait(text[pos:])
     if follows:
@@ -213,12 +211,18 @@ def _read_crossed_closers(stream: Stream, scanner: JsonScanner, text: str, pos: 
         return stream.wait(text[pos:])
     if first is None:
         return pos
-    end, closed = pos, stack[first:]
-    for _ in range(min(_count(run), len(closed))):
+    return _close_crossed(stream, source.transcoding, stack[first:], _count(run), text, pos, final)
+
+
+def _close_crossed(
+    stream: Stream, transcoding: Transcoding, closed: list[str], count: int, text: str, pos: int, final: bool
+) -> int:
+    """Close these brackets with so many of the text: the position behind them."""
+    end = pos
+    for _ in range(min(count, len(closed))):
         end = _closer(text, end).end()  # type: ignore[union-attr]
     stream.events.note("repaired_json", text[pos])
-    add_piece(source.transcoding.pieces, text[_own(stream, pos, end) : end])
-    transcoding = source.transcoding
+    add_piece(transcoding.pieces, text[_own(stream, pos, end) : end])
     transcoding.reading = False
     reason, stream.closing = stream.closing, "stop" if final else stream.closing  # the model has closed the call
     closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(closed))
@@ -239,15 +243,20 @@ def _first_closed(
     if text.startswith("{", at) and depth and not inside_list and count >= len(stack) - 1:
         return 0  # the next object, without a list
     if text.startswith(",", at) and isinstance(island, Envelope) and island.in_list and not inside_list:
-        if _next_item(text, at) is None:  # what may not stand in the arguments
-            return WAIT if _next_item_begun(text, at) is not None and not final else None
-        return 1 if len(stack) - 2 <= count < len(stack) else None
+        return _first_closed_in_list(stack, count, text, at, final)
     follows = stream.marker_at(text, at, final) if at < len(text) else 1
     if follows == WAIT:
         return WAIT
     if not (follows or text[at] not in _GOES_ON) or count < len(stack) - depth - 1:
         return None
     return depth if count < len(stack) - 1 else 0
+
+
+def _first_closed_in_list(stack: list[str], count: int, text: str, at: int, final: bool) -> int | None:
+    """The same where a comma follows in a list of calls."""
+    if _next_item(text, at) is None:  # what may not stand in the arguments
+        return WAIT if _next_item_begun(text, at) is not None and not final else None
+    return 1 if len(stack) - 2 <= count < len(stack) else None
 
 
 def _count(run: re.Match[str]) -> int:
@@ -268,8 +277,11 @@ def _may_be_key(stream: Stream, begun: str) -> bool:
     return f"{island.parents[-1]}.{begun}" in state.key_prefixes
 
 
-def _fence_follows(text: str, pos: int, final: bool) -> int:
-    """Whether a code fence is closed at `pos`: 1, or 0, or WAIT where it may be."""
+def _follows_quote(stream: Stream, reader: str, text: str, pos: int, final: bool) -> int:
+    """Whether a marker, or behind an encoded string the end of a code fence, is at `pos`: 1, or 0, or WAIT where it may
+    be."""
+    if reader != "encoded":
+        return stream.marker_at(text, pos, final)
     if text[pos] != "`" or _closing_fence(text, pos) is not None:
         return int(text[pos] == "`")
     return WAIT if _closing_begun(text, pos) is not None and not final else 0

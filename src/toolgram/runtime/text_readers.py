@@ -36,16 +36,22 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
         stream.events.behind_call = None  # it was text
-    cut = _half_a_closer(stream, text[start:begin]) if final and begin == end else 0
-    if begin - cut > start:
-        stream.say(text[start : begin - cut])
-    if cut:
-        stream.events.drop_and_tell(text[begin - cut : begin], "cut off", "unfinished_marker")
+    if final and begin == end:
+        _say_last(stream, text[start:])
+    elif begin > start:
+        stream.say(text[start:begin])
     if symbol is not None:
         return _found(stream, symbol, text, begin, end)
-    if begin == end:
-        return end
-    return stream.wait(text[begin:])
+    return end if begin == end else stream.wait(text[begin:])
+
+
+def _say_last(stream: Stream, text: str) -> None:
+    """The end of the output, which may be that of a marker."""
+    whole = len(text) - _half_a_closer(stream, text)
+    if whole:
+        stream.say(text[:whole])
+    if whole < len(text):
+        stream.events.drop_and_tell(text[whole:], "cut off", "unfinished_marker")
 
 
 _LEAST_OF_STOP = 4  # characters: less of a token that ends the turn may be prose
@@ -59,13 +65,12 @@ def _half_a_closer(stream: Stream, text: str) -> int:
         return 0
     sizes = [0]
     for symbol, literal in zip(state.symbols, state.literals, strict=False):
+        closes, least = symbol.trigger in sections, len(literal)
         if state.meaning == "reasoning":
-            least = 2 if state.row[symbol.trigger].dest.meaning == "content" else len(literal)
-        else:
-            least = (
-                2 if symbol.trigger in sections else _LEAST_OF_STOP if symbol.trigger in program.stop else len(literal)
-            )
-        sizes += (size for size in range(least, len(literal)) if text.endswith(literal[:size]))
+            closes = state.row[symbol.trigger].dest.meaning == "content"
+        elif symbol.trigger in program.stop:
+            least = _LEAST_OF_STOP
+        sizes += (size for size in range(2 if closes else least, len(literal)) if text.endswith(literal[:size]))
     return max(sizes)
 
 
@@ -211,15 +216,7 @@ def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int
 
 def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> int:
     if symbol.kind == TERMINAL:
-        if text[begin:end] in stream.program.closers or (
-            stream.events.behind_call is not None
-            and (symbol.trigger in stream.program.sections or symbol.trigger in stream.program.stop)
-        ):
-            _close(stream, symbol, text[begin:end])
-            return end
-        if not symbol.most and stream.events.behind_call is not None and not _stays_behind(stream, symbol):
-            stream.events.behind_call = None
-        stream.fire(symbol.trigger, text[begin:end], symbol_why(symbol))
+        _fire(stream, symbol, text[begin:end])
         return end
     if stream.events.held is None:
         stream.hold()
@@ -239,6 +236,18 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
     return end
 
 
+def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
+    """Follow the transition of a symbol that is a terminal."""
+    events, program, trigger = stream.events, stream.program, symbol.trigger
+    after_call = events.behind_call is not None
+    if text in program.closers or (after_call and (trigger in program.sections or trigger in program.stop)):
+        _close(stream, symbol, text)
+        return
+    if after_call and not symbol.most and not _stays_behind(stream, symbol):
+        events.behind_call = None
+    stream.fire(trigger, text, symbol_why(symbol))
+
+
 def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
     """Whether what stands behind a marker still stands behind the call: the marker is one of several that close it, or
     closes reasoning that nothing has opened."""
@@ -252,21 +261,24 @@ def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
 def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
     """A marker that may close a call, what stands around it, or the turn. One closes nothing that has come behind the
     same call already, that comes behind the end of the turn, or that nothing has opened."""
-    events, row, trigger, program = stream.events, stream.state.row, symbol.trigger, stream.program
+    events, row, trigger = stream.events, stream.state.row, symbol.trigger
     dest = row[trigger].dest if trigger in row and not stream.state.held else None
     closes = dest is not None and (dest.meaning == "content" or (dest.meaning is None and not dest.held))
-    behind = events.behind_call
-    surplus = False
-    if closes and behind is not None and trigger not in program.stop and not program.strict:
-        opened = trigger in stream.calls.markers.sections
-        surplus = (
-            trigger in behind or not program.stop.isdisjoint(behind) or (trigger in program.sections and not opened)
-        )
+    surplus = closes and not stream.program.strict and _is_surplus(stream, trigger)
     stream.fire(trigger, closer, symbol_why(symbol))
     if events.behind_call is not None:
         events.behind_call = events.behind_call | {trigger} if closes else NOTHING_OWED
         if surplus:
             events.note("surplus_closer", closer, -len(closer))
+
+
+def _is_surplus(stream: Stream, trigger: str) -> bool:
+    """Whether a marker behind a call closes nothing."""
+    behind, program = stream.events.behind_call, stream.program
+    if behind is None or trigger in program.stop:
+        return False
+    unopened = trigger in program.sections and trigger not in stream.calls.markers.sections
+    return unopened or trigger in behind or not program.stop.isdisjoint(behind)
 
 
 def _python_arguments(stream: Stream) -> Island:
