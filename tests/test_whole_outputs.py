@@ -10,8 +10,8 @@ import toolgram
 from toolgram import formats
 from toolgram.call_ids import random_call_ids
 from toolgram.runtime import whole_outputs
-from toolgram.runtime.whole_examples import examples
 from toolgram.runtime.whole_outputs import whole_message
+from toolgram.runtime.whole_recording import examples
 
 IDS = random_call_ids()
 # A format of each way in which calls are written.
@@ -62,7 +62,7 @@ def test_names_and_blanks_may_be_others(name: str) -> None:
 
 
 def test_derived_formats_are_recorded() -> None:
-    """From examples that are found by trying."""
+    """From the examples that derivation writes."""
     template = (
         "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content or '' }}"
         "{% for call in message.tool_calls or [] %}<tool_call>\n"

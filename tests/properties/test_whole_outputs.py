@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import toolgram
 from tests.properties.selection import every_format
 from tests.strategies import outputs
-from toolgram.runtime.whole_examples import examples
+from toolgram.runtime.whole_recording import examples
 
 DECLARED: list[dict[str, Any]] = [
     {

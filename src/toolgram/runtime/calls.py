@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Set
 from itertools import islice
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from toolgram.call_ids import CallIds
 from toolgram.events import Status, ToolCallDelta, ToolCallEnd, ToolCallStart
@@ -121,13 +121,13 @@ class Calls:
     def find_declared(self) -> bool:
         """Whether the name is that of a declared function; one that ends in a dot and a number, without them. Where
         nothing is declared, it is as it stands: no grammar knows more."""
-        assert self.name is not None
-        name, declared = self.name.name, self.names
+        start, declared = cast(ToolCallStart, self.name), self.names
+        name = start.name
         stem, _, number = name.rpartition(".")
         if name in declared or not declared:
             return True
         if number.isdecimal() and stem in declared:
-            self.name.name = stem
+            start.name = stem
             return True
         return False
 

@@ -28,6 +28,8 @@ from toolgram.runtime.stream import Stream
 from toolgram.runtime.value_readers import plain_stops, trimmed_text
 
 if TYPE_CHECKING:
+    import re
+
     from toolgram.islands import MarkedValue
     from toolgram.islands.python_literals import PythonScanner
     from toolgram.islands.tagged_values import TaggedValue
@@ -69,12 +71,12 @@ class Run:
 
     def take(self, delta: str) -> list[Event] | None:
         """The events of a delta; None where the readers have to read it."""
-        text: str | None = delta
+        text = delta
         if self.rest or self._start(delta):
-            text = self._cut(delta)
-            if not text:
-                return None if text is None else []
-        assert text is not None
+            cut = self._cut(delta)
+            if not cut:
+                return None if cut is None else []
+            text = cut
         body = text.rstrip(self._blanks)
         held = self.held
         if not body:
@@ -107,8 +109,7 @@ class Run:
     def _cut(self, delta: str) -> str | None:
         """Text up to what may become a symbol, which is kept; "" where that is all of it, None for the readers."""
         text = self.rest + delta
-        match = self._find(text)
-        assert match is not None
+        match = cast("re.Match[str]", self._find(text))
         group = match.lastindex or 0
         end = match.start(1) if group == 1 else match.end()
         if group > 1 or (len(self.held) >= _MOST_BLANKS and end and not text[:end].strip()):

@@ -8,7 +8,7 @@ the innermost bracket, and what ends a string whose quote may be part of it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from toolgram.islands import Island
 from toolgram.islands.held_text import add_piece, take_pieces
@@ -35,6 +35,7 @@ from toolgram.spec.data import UNCLOSED
 
 if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
+    from toolgram.islands.python_literals import PythonScanner
 
 _opening_fence = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{\"'])").match
 _opening_begun = re.compile(r"(?:`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64})\Z").match
@@ -50,16 +51,16 @@ _GOES_ON = frozenset(",:\"'{[#/0123456789-")  # what may follow a value in JSON,
 
 def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     """An envelope in Python's spelling: one character at a time through the transcoder, its JSON to the readers."""
-    envelope, source = stream.island, stream.source
-    assert isinstance(envelope, Envelope) and envelope.python is not None
+    envelope, source = cast(Envelope, stream.island), stream.source
+    python = cast("PythonScanner", envelope.python)
     character = text[pos]
     transcoding = source.transcoding = source.transcoding or Transcoding()
     transcoding.read_again = False
     skipped = source.skip_prefix(pos, pos + 1) - pos if source.prefix_characters else 0
     if not skipped:
         add_piece(transcoding.pieces, character)
-    if envelope.python.read(character, 0) == 0:
-        place = envelope.python.place() if isinstance(envelope.python, LiteralScanner) else None
+    if python.read(character, 0) == 0:
+        place = python.place() if isinstance(python, LiteralScanner) else None
         if place is None or skipped:
             stream.reader = envelope.inner
             stream.unexpected_input()
@@ -67,7 +68,7 @@ def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
         transcoding.pieces[-1] = transcoding.pieces[-1][:-1]
         _repair_transcoded(stream, envelope, place[2])
         return pos
-    written = _unskipped(envelope, envelope.python.out)
+    written = _unskipped(envelope, python.out)
     if _read_written(stream, envelope, envelope.inner, written):
         stream.reader = "transcoded"
         return pos + 1
@@ -83,8 +84,7 @@ def _unskipped(envelope: Envelope, written: str) -> str:
 
 def _repair_transcoded(stream: Stream, envelope: Envelope, held: str) -> None:
     """Where Python's spelling does not fit, JSON is repaired from there on; `held` is what was not decided."""
-    python, inner, scanner = envelope.python, envelope.inner, envelope.scanner
-    assert isinstance(python, LiteralScanner)
+    python, inner, scanner = cast(LiteralScanner, envelope.python), envelope.inner, envelope.scanner
     stream.reader = inner
     written = _unskipped(envelope, python.out)
     if _read_written(stream, envelope, inner, written):
@@ -98,8 +98,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     """JSON that is repaired: one character at a time through the repairer, what it writes to the readers."""
     island, source = stream.island, stream.source
     scanner, _ = arguments_scanner(stream)
-    repairer = scanner.repairer
-    assert repairer is not None
+    repairer = cast("JsonRepairer", scanner.repairer)
     reader = island.inner if isinstance(island, Envelope) else "arguments"
     transcoding = source.transcoding = source.transcoding or Transcoding()
     behind = _read_ahead(stream, scanner, reader, text, pos, final) if repairer.idle else None
@@ -186,8 +185,7 @@ def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final
             return pos
         return stream.wait(text[pos:])
     source, end = stream.source, fence.end()
-    assert source.transcoding is not None
-    add_piece(source.transcoding.pieces, text[_own(stream, pos, end) : end])
+    add_piece(cast(Transcoding, source.transcoding).pieces, text[_own(stream, pos, end) : end])
     stream.events.note("repaired_json", FENCE)
     return end
 
@@ -199,19 +197,18 @@ def _read_crossed_closers(stream: Stream, scanner: JsonScanner, text: str, pos: 
     stack, depth = scanner.stack, arguments_scanner(stream)[1]
     if not scanner.is_behind_value or len(stack) <= depth or stack[-1] == _OPENERS[text[pos]]:
         return pos
-    run, source = _closers(text, pos), stream.source
-    assert run is not None and source.transcoding is not None
+    run, transcoding = cast("re.Match[str]", _closers(text, pos)), cast(Transcoding, stream.source.transcoding)
     if run.end() == len(text) and len(run.group()) < MOST_BLANKS and not (final and stream.stopped):
         if not final:
             return stream.wait(text[pos:])
-        add_piece(source.transcoding.pieces, text[_own(stream, pos, len(text)) :])  # what follows is cut off
+        add_piece(transcoding.pieces, text[_own(stream, pos, len(text)) :])  # what follows is cut off
         return len(text)
     first = _first_closed(stream, stack, depth, text, run, final)
     if first == WAIT:
         return stream.wait(text[pos:])
     if first is None:
         return pos
-    return _close_crossed(stream, source.transcoding, stack[first:], _count(run), text, pos, final)
+    return _close_crossed(stream, transcoding, stack[first:], _count(run), text, pos, final)
 
 
 def _close_crossed(

@@ -137,8 +137,9 @@ class Stream(Position):
     def _tell(self, trigger: str, dest: StateProgram, why: str = "", rest: str = "") -> None:
         events = self.events
         before = sum(len(event.source) for event in events.out) + sum(map(len, events.blanks))
-        assert self.trace is not None
-        self.trace(TraceStep(trigger, self.state.name, dest.name, events.held is not None, before, why, rest))
+        cast(Trace, self.trace)(
+            TraceStep(trigger, self.state.name, dest.name, events.held is not None, before, why, rest)
+        )
 
     def hold(self, unclosed: int | None = None) -> None:
         """From here on, nothing is certain."""
@@ -229,11 +230,9 @@ class Stream(Position):
 
     def reject_candidate(self, json: JsonScanner | None = None, why: str = "") -> None:
         """Release the held region as text of its origin, and go on there."""
-        held, region = self.state, self.events.held
-        assert region is not None
+        held, region = self.state, cast(HeldRegion, self.events.held)
         origin = region.origin
-        move = held.row.get(TEXT)
-        dest = move.dest if move is not None and move.dest.meaning == origin.meaning else origin
+        dest = self._goes_on_in(origin)
         rest, rest_reader = self._rest_of_candidate(json)
         if self.trace:
             self._tell(
@@ -255,6 +254,11 @@ class Stream(Position):
         else:
             self._release(text, dest, rejected, rest)
             self._read_rest(rest, rejected, rest_reader)
+
+    def _goes_on_in(self, origin: StateProgram) -> StateProgram:
+        """The state in which a candidate is text."""
+        move = self.state.row.get(TEXT)
+        return move.dest if move is not None and move.dest.meaning == origin.meaning else origin
 
     def _release(self, text: str, dest: StateProgram, rejected: RejectedValue, rest: Island | None) -> None:
         """Say the text of a candidate that is rejected, in the state that it leads to."""

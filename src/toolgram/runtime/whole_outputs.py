@@ -25,8 +25,7 @@ from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol
 from toolgram.runtime.event_buffer import may_open
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.stream import next_symbol
-from toolgram.runtime.whole_examples import is_clean
-from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, entry_key, recorded_pieces, symbol_at
+from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, entry_key, is_clean, recorded_pieces, symbol_at
 from toolgram.tools.parameters import DeclaredParameters, Parameters, Types, declared_parameters
 from toolgram.tools.reading import Tools, read_tools
 

@@ -11,9 +11,8 @@ A piece is a guess from an example, and no more: `runtime.whole_outputs` compare
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -23,10 +22,11 @@ from toolgram.message import Message, ToolCall
 from toolgram.program.state import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.readers import READERS
-from toolgram.runtime.stream import Stream, next_symbol
-from toolgram.runtime.whole_examples import MADE_UP_ID, examples, fresh_stream, is_clean
+from toolgram.runtime.stream import Stream, next_symbol, reader_of
 
 JSON, PYTHON, VALUE, TEXT = "json", "python", "value", "text"  # what follows a piece
+MADE_UP_ID = "made-up"  # what no example has for an id
+_MOST_EXAMPLES = 8
 _LONGEST_PIECE = 400
 _BLANKS = " \n\t\r" * 4  # as many as may stand where some may
 # What a name, an id or a key may be: an example, and an expression, tried in order. The first of the names stands
@@ -86,6 +86,30 @@ def recorded_pieces(program: Program) -> Pieces:
     return pieces
 
 
+def examples(program: Program) -> list[str]:
+    """The examples of a format, or none."""
+    if program.spec is None:
+        return []
+    said = program.spec.machine_dict.get("format", {}).get("canonical") or ()
+    texts = [text.get("output", "") if isinstance(text, dict) else text for text in (program.spec.example, *said)]
+    kept = dict.fromkeys(text for text in texts if isinstance(text, str) and text)
+    return list(kept)[:_MOST_EXAMPLES]
+
+
+def fresh_stream(program: Program, state: StateProgram) -> Stream:
+    stream = Stream(program, lambda: MADE_UP_ID, None)
+    stream.state, stream.reader = state, reader_of(state)
+    stream.events.out = []
+    return stream
+
+
+def is_clean(stream: Stream) -> bool:
+    """Whether nothing is held, buffered or half read."""
+    source, events, calls = stream.source, stream.events, stream.calls
+    waits = (events.blanks, events.held, stream.buffer, stream.unfinished, calls.id, calls.name, calls.keys)
+    return source.is_empty and not any(waits)
+
+
 # --- reading an example -----------------------------------------------------------------------------------------------
 
 
@@ -130,7 +154,7 @@ def _read(program: Program, text: str) -> _Example | None:
         if stream.source.unconfirmed and not unconfirmed:
             opened = pos - 1
         if was == "value":
-            end = pos if "value_end" in state.row else _value_end(state, text, begin)
+            end = pos if "value_end" in state.row else next_symbol(state, state.find, text, begin)[0]
             example.spans.append(_Span(begin, end, VALUE, state, key))
         elif was == "python":
             example.spans.append(_Span(begin, pos, PYTHON, stream.state))
@@ -155,11 +179,6 @@ def _message(program: Program, text: str) -> Message:
 
 def _is_outside(stream: Stream) -> bool:
     return stream.island is None and stream.calls.index is None
-
-
-def _value_end(state: StateProgram, text: str, begin: int) -> int:
-    """Where the next marker is, or the end."""
-    return next_symbol(state, state.find, text, begin)[0]
 
 
 def symbol_at(state: StateProgram, text: str, pos: int) -> tuple[int, Symbol | None]:
@@ -336,42 +355,50 @@ class _Recorder:
         """What may stand for a name or an id: the first of two expressions whose characters the readers take there."""
         words = "|".join(re.escape(word) for word in self._program.literals.values() if _WORD(word))
         other = f"(?!{words})" if words else ""  # a word of the format's own may mean something else there
-        for changed, expression in _VARIANTS["name" if kind == "name" else "id"]:
-            if at >= 0 and self._reads(at, said, changed, partial(_changed, kind=kind, said=said, new=changed), call):
+        for changed, expression in _VARIANTS["name" if kind == "name" else "id"] if at >= 0 else ():
+            calls = [*self._example.message.tool_calls]
+            calls[call:] = [_changed(each, kind, said, changed) for each in calls[call : call + 1]] + calls[call + 1 :]
+            if self._reads(at, said, changed, calls):
                 return other + expression
         return re.escape(said)
 
-    def _reads(self, at: int, said: str, changed: str, change: Callable[[ToolCall], ToolCall], call: int) -> bool:
-        """Whether a parser reads the example with `changed` for what stands at `at`, and only that is changed."""
+    def _reads(self, at: int, said: str, changed: str, calls: list[ToolCall] | None = None) -> bool:
+        """Whether a parser reads the example with `changed` for what stands at `at`, and then has these calls, or those
+        of the example, and all else is the same."""
         wanted = replace(self._example.message, parts=[])
-        calls = wanted.tool_calls
-        wanted.tool_calls = [change(each) if number == call else each for number, each in enumerate(calls)]
+        wanted.tool_calls = wanted.tool_calls if calls is None else calls
         text = self._example.text
         return replace(_message(self._program, text[:at] + changed + text[at + len(said) :]), parts=[]) == wanted
 
     def _with_blanks(self, varying: list[_Part], begin: int, span: _Span, behind: bool) -> list[_Part]:
         """All parts of a piece; those between what varies with the blanks that may stand there."""
-        plain, spaced, at = list[_Part](), list[_Part](), begin
-        for part in [*varying, _Part("", span.begin, "", "")]:
-            text = self._example.text[at : part.begin]
-            plain += [_Part("text", at, text, re.escape(text), text), part]
-            for place, fixed, blank in _cut(text, at):
-                possible = blank and (place > begin or behind) and (place < span.begin or span.follows == JSON)
-                again = bool(spaced) and spaced[-1].kind == "blank"
-                spaced.append(self._maybe_blank(place, fixed) if possible and not again else _fixed(place, fixed))
-            spaced.append(part)
-            at = part.begin + len(part.text)
+        spaced: list[_Part] = []
+        for part in self._gaps(varying, begin, span):
+            for at, text, blank in _cut(part.text, part.begin) if part.kind == "text" else ():
+                possible = blank and (at > begin or behind) and (at < span.begin or span.follows == JSON)
+                again = spaced[-1:] != [] and spaced[-1].kind == "blank"
+                spaced.append(self._maybe_blank(at, text) if possible and not again else _fixed(at, text))
+            if part.kind != "text":
+                spaced.append(part)
         body = self._example.text[begin : span.begin]
         many = "".join(_BLANKS if part.kind == "blank" else part.text for part in spaced)
         least = "".join(part.least for part in spaced)
-        same = all(self._reads(begin, body, each, lambda call: call, -1) for each in (many, least))
-        return spaced if same else plain
+        same = self._reads(begin, body, many) and self._reads(begin, body, least)
+        return spaced if same else self._gaps(varying, begin, span)
+
+    def _gaps(self, varying: list[_Part], begin: int, span: _Span) -> list[_Part]:
+        """What varies in a piece, and the fixed text between."""
+        parts: list[_Part] = []
+        for part in [*varying, _fixed(span.begin, "")]:
+            parts += [_fixed(begin, self._example.text[begin : part.begin]), part]
+            begin = part.begin + len(part.text)
+        return parts
 
     def _maybe_blank(self, at: int, text: str) -> _Part:
         """Blanks, where a parser takes any number of them; else what stands there."""
-        if not self._reads(at, text, _BLANKS, lambda call: call, -1):
+        if not self._reads(at, text, _BLANKS):
             return _fixed(at, text)
-        least = int(not self._reads(at, text, "", lambda call: call, -1))
+        least = int(not self._reads(at, text, ""))
         return _Part("blank", at, text, rf"[ \t\r\n]{{{least},{len(_BLANKS)}}}+", " " * least)
 
     def _goes_on(self, text: str) -> str:
