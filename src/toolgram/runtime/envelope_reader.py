@@ -395,34 +395,39 @@ def _take_string(stream: Stream, envelope: Envelope, source: str, whole: bool) -
     if envelope.scanner.in_key or envelope.scanner.state == COLON:
         _take_key(stream, envelope, whole)
         return
-    path = stream.same(envelope.path)
-    plain = f"string {path}"
     if whole:
-        token, envelope.token = envelope.token, ""
-        value = envelope.value_of(token)
-        trigger = f"string {path} {value}"
-        if trigger not in stream.state.row:
-            trigger = plain
-        move = stream.state.row.get(trigger)
-        if move is None and _ignores_member(stream, envelope):
-            envelope.settle()
-            text, envelope.source = envelope.source, ""
-            stream.fire("value_end", text)
-            return
-        if move is None or (not value and "name" in move.actions):
-            stream.unexpected_input(envelope.scanner)
-            return
-        envelope.settle()
-        before, text, envelope.source = envelope.source[: envelope.token_at], envelope.source[envelope.token_at :], ""
-        stream.events.drop(before, SYNTAX)
-        stream.fire(trigger, text, value=value)
-    elif (
-        plain not in stream.state.row
-        and "\\" in envelope.token
-        and _decoded(envelope.token) not in stream.state.values.get(path, ())
-        and not _ignores_member(stream, envelope)
-    ):
+        _take_value(stream, envelope)
+        return
+    path = stream.same(envelope.path)
+    open_value = f"string {path}" in stream.state.row or "\\" not in envelope.token
+    if open_value or _decoded(envelope.token) in stream.state.values.get(path, ()):
+        return
+    if not _ignores_member(stream, envelope):
         stream.unexpected_input(envelope.scanner)
+
+
+def _take_value(stream: Stream, envelope: Envelope) -> None:
+    """A string is whole that is the value of a member."""
+    row, path = stream.state.row, stream.same(envelope.path)
+    token, envelope.token = envelope.token, ""
+    value = envelope.value_of(token)
+    trigger = f"string {path} {value}" if f"string {path} {value}" in row else f"string {path}"
+    move = row.get(trigger)
+    if move is None and _ignores_member(stream, envelope):
+        stream.fire("value_end", _settled(envelope))
+    elif move is None or (not value and "name" in move.actions):
+        stream.unexpected_input(envelope.scanner)
+    else:
+        text = _settled(envelope)
+        stream.events.drop(text[: envelope.token_at], SYNTAX)
+        stream.fire(trigger, text[envelope.token_at :], value=value)
+
+
+def _settled(envelope: Envelope) -> str:
+    """Settle an envelope whose value is over, and take its source."""
+    envelope.settle()
+    text, envelope.source = envelope.source, ""
+    return text
 
 
 def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
@@ -464,9 +469,7 @@ def _take_scalar(stream: Stream, envelope: Envelope) -> None:
     token, envelope.token = envelope.token, ""
     trigger = f"{_KINDS[token[0]]} {stream.same(envelope.path)}"
     envelope.push(token)
-    envelope.settle()
-    text, envelope.source = envelope.source, ""
-    stream.fire(trigger, text, value=token)
+    stream.fire(trigger, _settled(envelope), value=token)
 
 
 def _decoded(token: str) -> str:

@@ -127,6 +127,10 @@ class Stream(Position):
             if events.held.call is not None:
                 calls.markers = calls.markers._replace(owed=NOTHING_OWED)  # that it is unclosed is told now
             events.commit()
+        self._choose_reader(trigger, dest)
+
+    def _choose_reader(self, trigger: str, dest: StateProgram) -> None:
+        """See what reads in a state that was just entered."""
         if dest.meaning == "value":
             self._begin_value(trigger)
         elif isinstance(self.island, Envelope) and dest.meaning not in _READ_ALONE:

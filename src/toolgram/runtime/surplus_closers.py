@@ -90,8 +90,7 @@ def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, c
     if closer and symbol.trigger and symbol.kind == TERMINAL and UNCLOSED in stream.state.row:
         return None  # a marker that closes what is not closed yet
     if cut and not final:
-        events.say("content", text[pos:begin])
-        return stream.wait(text[begin:])
+        return _wait_behind_blanks(stream, text, pos, begin)
     if closer and (not symbol.special or stream.was_emitted(symbol)):
         events.say("content", text[pos:begin])
         events.drop_and_tell(closer, symbol_why(symbol), "surplus_closer")
@@ -120,8 +119,7 @@ def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: 
     if found is None:
         if final or not _unmarked_begun(text, begin):
             return None
-        events.say("content", text[pos:begin])
-        return stream.wait(text[begin:])
+        return _wait_behind_blanks(stream, text, pos, begin)
     if not _is_key_of_call(state.row[state.announces].dest, found[2][1:-1]):
         return None
     events.say("content", text[pos:begin])
@@ -140,22 +138,27 @@ def _is_key_of_call(state: StateProgram, key: str) -> bool:
 def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
     """A member behind the arguments, or another call of a list without brackets: the position behind what was taken,
     or WAIT. None where the comma is text."""
-    events, state = stream.events, stream.state
+    state = stream.state
     notated = stream.program.notation and stream.calls.markers.unclosed
     if (_notated_member if notated else _member)(text, begin):
         return _read_member(stream, text, pos, begin)
-    begun = not final and bool((_notated_begun if notated else _member_begun)(text, begin))
-    if not begun and "start_map item" in state.row and "," not in state.literals:
-        found = _object(text, begin)
-        if found is not None and _is_key_of_call(state, found[1][1:-1]):
-            events.say("content", text[pos:begin])
-            events.drop(",", SYNTAX)
-            events.note("repaired_json", ",")
-            return begin + 1
-        begun = found is None and not final and bool(_object_begun(text, begin))
-    if not begun:
+    if not final and (_notated_begun if notated else _member_begun)(text, begin):
+        return _wait_behind_blanks(stream, text, pos, begin)
+    if "start_map item" not in state.row or "," in state.literals:
         return None
-    events.say("content", text[pos:begin])
+    found = _object(text, begin)
+    if found is not None and _is_key_of_call(state, found[1][1:-1]):
+        stream.events.say("content", text[pos:begin])
+        stream.events.drop(",", SYNTAX)
+        stream.events.note("repaired_json", ",")
+        return begin + 1
+    begun = found is None and not final and _object_begun(text, begin)
+    return _wait_behind_blanks(stream, text, pos, begin) if begun else None
+
+
+def _wait_behind_blanks(stream: Stream, text: str, pos: int, begin: int) -> int:
+    """Hold the blanks between `pos` and `begin`, and what follows until more of it has come."""
+    stream.events.say("content", text[pos:begin])
     return stream.wait(text[begin:])
 
 

@@ -326,18 +326,20 @@ class _Recorder:
         if ends and 0 < number <= len(calls) and calls[number - 1].model_id:
             found.append(self._part("model_id", calls[number - 1].model_id or "", begin, span, number - 1))
         for start in starts:
-            made_id = start.id if start.id != MADE_UP_ID else ""
-            if start.name in made_id:
-                found.append(self._part("id with name", made_id, begin, span, number, start.name))
-                continue
-            found.append(self._part("name", start.name, begin, span, number))
-            if made_id:
-                found.append(self._part("id", made_id, begin, span, number))
+            found += self._names(start, begin, span, number)
         if span.key:
             found.append(self._part("key", span.key, begin, span, number))
         found.sort(key=lambda part: part.begin)
         apart = all(part.begin + len(part.text) <= next_.begin for part, next_ in pairwise(found))
         return found if apart and not any(part.begin < 0 for part in found) else None
+
+    def _names(self, start: ToolCallStart, begin: int, span: _Span, call: int) -> list[_Part]:
+        """The name of a call, and the id that the model wrote, which may hold the name."""
+        if start.id == MADE_UP_ID:
+            return [self._part("name", start.name, begin, span, call)]
+        if start.name in start.id:
+            return [self._part("id with name", start.id, begin, span, call, start.name)]
+        return [self._part(kind, said, begin, span, call) for kind, said in (("name", start.name), ("id", start.id))]
 
     def _part(self, kind: str, said: str, begin: int, span: _Span, call: int, name: str = "") -> _Part:
         """What varies, where it is first found in the piece."""
