@@ -8,7 +8,7 @@
 * `parser`: the public face, `feed` and `close`; `fast_path`: deltas inside text or arguments, which need no reader;
   `edges`: the prompt before an output, and its end,
 * `whole_outputs`: the message of a plain whole output without events, from what `whole_recording` has recorded,
-* `surplus_closers`: closers behind a call that close nothing; `late_calls`: calls behind the end of their list,
+* `surplus_closers`: closers after a call that close nothing; `late_calls`: calls after the end of their list,
 * `anomaly_log`: anomalies, with their places,
 * `snapshots`: a stream as JSON-able data, and back,
 * `special_tokens`: markers that count only if their token was emitted; `blanks`: where blanks end,

@@ -102,7 +102,7 @@ def _unclosed_envelope(at: Position, text: str, value: str, ended: bool) -> str:
 
 
 def _unclosed_arguments(at: Position, text: str, value: str, ended: bool) -> str:
-    """The closing marker of a call has come behind a whole value, and brackets of its arguments are open."""
+    """The closing marker of a call has come after a whole value, and brackets of its arguments are open."""
     island = at.island
     scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
     closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack[floor:]))

@@ -92,7 +92,7 @@ class AnomalyLog:
         self._rest_to, self._call = (self.offset if event.status == "malformed" else -1), None
 
     def add(self, kind: str, text: str, why: str = "", ahead: int = 0) -> None:
-        """An anomaly at the present place, or so many characters behind it."""
+        """An anomaly at the present place, or so many characters after it."""
         self._append(Anomaly(kind, self.offset + ahead, text, self._call, why or KINDS[kind]))
 
     def _add_repeated(self, index: int, repeated: Iterable[tuple[int, str]]) -> None:

@@ -8,7 +8,7 @@ from toolgram.islands import island_class
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
-from toolgram.runtime.blanks import behind_json_blanks
+from toolgram.runtime.blanks import end_of_json_blanks
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import Stream, symbol_why
 
@@ -48,7 +48,7 @@ def confirm_object(stream: Stream) -> None:
 
 def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
     """Blanks after a bracket that is not confirmed yet."""
-    end = behind_json_blanks(text, pos)
+    end = end_of_json_blanks(text, pos)
     if end > pos:
         stream.source.opening = (stream.source.opening or "") + stream.source.take(text, pos, end)
     return end
@@ -101,20 +101,20 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
     """The arguments are no JSON: in Python's spelling, or to be repaired, or broken."""
     repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
-    behind = end < len(text) and scanner.behind_value and "," not in text[scanner.end : end]
+    after = end < len(text) and scanner.behind_value and "," not in text[scanner.end : end]
     outside_string = scanner.was >= START  # inside, a quote ends it or belongs to an escape
     if envelope is not None and end < len(text) and outside_string and may_transcode(stream, envelope, text[end]):
         _settle(stream, scanner, floor, text, end)
         transcode(stream, envelope, scanner.was, text[end])
-    elif behind and _may_close_call(stream, text, end):
+    elif after and _may_close_call(stream, text, end):
         scanner.state = scanner.was
         return _wait_for_closer(stream, text, scanner.end)
-    elif behind and _closes_call(stream, text, end):
+    elif after and _closes_call(stream, text, end):
         _settle(stream, scanner, floor, text, end)
         if scanner.behind_value:
             scanner.resume_behind_value()
             stream.reader = "unclosed_arguments"
-        else:  # behind a comma, say
+        else:  # after a comma, say
             stream.unexpected_input()
     elif repairs:
         end = scanner.end
@@ -155,7 +155,7 @@ def _closes_call(stream: Stream, text: str, pos: int) -> bool:
 
 
 def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
-    """Behind a value of repaired arguments: whether the closing marker of the call stands at `pos`, and then the
+    """After a value of repaired arguments: whether the closing marker of the call stands at `pos`, and then the
     reader that closes them comes next. 1, or 0, or WAIT where the marker may have begun."""
     state = stream.state
     if state.match is None or not state.literals:
@@ -180,7 +180,7 @@ def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
 
 
 def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Where JSON does not fit, behind a whole value: the closing marker of the call, or nothing that can be read."""
+    """Where JSON does not fit, after a whole value: the closing marker of the call, or nothing that can be read."""
     state = stream.state
     match = state.match(text, pos) if state.match is not None else None
     if match is not None and match.lastindex is not None:
@@ -194,7 +194,7 @@ def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) ->
     return pos
 
 
-# By state: JSON that stands for what has been read, for a scanner of Python to go on behind it, and what that writes.
+# By state: JSON that stands for what has been read, for a scanner of Python to go on after it, and what that writes.
 _READ_SO_FAR = {
     FIRST_KEY: ("{", "{"),
     KEY: ('{"":0,', '{"": 0, '),

@@ -9,11 +9,11 @@ _JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
 _BLANKS = re.compile(r"\s*+").match
 
 
-def behind_json_blanks(text: str, pos: int) -> int:
-    """The position behind blanks of JSON."""
+def end_of_json_blanks(text: str, pos: int) -> int:
+    """The position after blanks of JSON."""
     return cast("re.Match[str]", _JSON_BLANKS(text, pos)).end()
 
 
-def behind_blanks(text: str, pos: int) -> int:
-    """The position behind blanks of any kind."""
+def end_of_blanks(text: str, pos: int) -> int:
+    """The position after blanks of any kind."""
     return cast("re.Match[str]", _BLANKS(text, pos)).end()

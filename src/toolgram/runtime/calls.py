@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolgram.tools.reading import Tools
 
 _MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
-# What a value was read on behind: the beginning of an argument, or what closes a call or begins one.
+# What a value was read on after: the beginning of an argument, or what closes a call or begins one.
 READ_ON_IN_CALL, READ_ON = 1, 2
 # What was seen of markers in a value: what opens a value stands in it; one that is text of it was noted.
 OPENED, TOLD = 1, 2
@@ -29,7 +29,7 @@ class OpenMarkers(NamedTuple):
     """Triggers of markers that are still to come: they close what other markers have opened."""
 
     unclosed: bool | None = False  # the last call is complete and not closed; None where no marker has opened it
-    owed: frozenset[str] = NOTHING_OWED  # of other markers behind the last call
+    owed: frozenset[str] = NOTHING_OWED  # of other markers after the last call
     enclosed: frozenset[str] = NOTHING_OWED  # of markers that every call owes from here on, as they were opened
     sections: frozenset[str] = NOTHING_OWED  # of markers that close what was opened in text
 
@@ -40,7 +40,7 @@ class OpenMarkers(NamedTuple):
         return not self.owed.isdisjoint(state.instead.get(trigger, NOTHING_OWED))
 
     def followed(self, trigger: str, move: Move, sections: Mapping[str, frozenset[str]]) -> OpenMarkers:
-        """The same behind a transition."""
+        """The same after a transition."""
         unclosed, owed, enclosed, opened = self
         if move.dest.owed and "end_call" in move.actions and unclosed is not None:
             owed |= move.dest.owed
@@ -66,10 +66,10 @@ class Argument:
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.read_on = 0  # the value goes on behind what may have been meant to close it
+        self.read_on = 0  # the value goes on after what may have been meant to close it
         self.seen = 0  # OPENED, TOLD, or both
         self.depth = 0  # how many times what opens a value stands in it, and is not closed in it
-        self.again = ""  # the marker behind which the value has just begun, which may come once more
+        self.again = ""  # the marker after which the value has just begun, which may come once more
         self.wrapper: list[str] | None = None  # its JSON, if it may be the object of all arguments
 
 
@@ -159,7 +159,7 @@ class Calls:
         """The open call has ended, if one is open."""
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
-            self._events.behind_call = NOTHING_OWED if status == "complete" else None
+            self._events.after_call = NOTHING_OWED if status == "complete" else None
             unclosed, owed, enclosed, sections = self.markers
             whole = None if unclosed is None else status == "complete"
             if status == "complete":
@@ -168,7 +168,7 @@ class Calls:
             self.index = self.keys = self.argument = None
 
     def forget_owed(self) -> None:
-        """No marker is missing any more: it was told, or what was open is malformed."""
+        """No marker is missing any more: it was reported, or what was open is malformed."""
         unclosed = None if self.markers.unclosed is None else False
         self.markers = OpenMarkers(unclosed, sections=self.markers.sections)
 
@@ -184,7 +184,7 @@ class Calls:
         self.delta("{", "")
 
     def begin_argument(self, key: str, source: str, wrapped: Set[str]) -> None:
-        """The key of a tagged argument, whole. Blanks behind it are no part of it. Under one of the keys `wrapped`, all
+        """The key of a tagged argument, whole. Blanks after it are no part of it. Under one of the keys `wrapped`, all
         arguments may stand as one object."""
         key = key.rstrip()
         self.argument = Argument(key)

@@ -44,7 +44,7 @@ from toolgram.runtime.argument_readers import (
     skip_blanks_after_opening,
     transcode,
 )
-from toolgram.runtime.blanks import behind_json_blanks
+from toolgram.runtime.blanks import end_of_json_blanks
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import Stream
 
@@ -86,32 +86,32 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
         pos = _take_blanks(stream, envelope, text, pos)
         if pos == len(text):
             return pos
-        behind = _read_between(stream, envelope, text, pos, final)
-        if behind is not None:
-            return behind
+        after = _read_between(stream, envelope, text, pos, final)
+        if after is not None:
+            return after
     return _read_piece(stream, envelope, text, pos)
 
 
 def _take_blanks(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
     """Blanks between tokens."""
-    end = behind_json_blanks(text, pos)
+    end = end_of_json_blanks(text, pos)
     if end > pos:
         envelope.source += stream.source.take(text, pos, end)
     return end
 
 
 def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
-    """Between two tokens, what needs a look at the character: the position behind it, or WAIT. None for a token."""
-    scanner, behind = envelope.scanner, None
+    """Between two tokens, what needs a look at the character: the position after it, or WAIT. None for a token."""
+    scanner, after = envelope.scanner, None
     if text[pos] == "'" and scanner.state in _QUOTED and may_transcode(stream, envelope, "'"):
         transcode(stream, envelope, scanner.state, text[pos])
         return pos
     if scanner.stack == ["["]:
-        behind = _read_in_list(stream, envelope, text, pos)
-    if behind is None and scanner.repairs:
-        behind = _repair_between(stream, envelope, text, pos, final)
-    if behind is not None:
-        return behind
+        after = _read_in_list(stream, envelope, text, pos)
+    if after is None and scanner.repairs:
+        after = _repair_between(stream, envelope, text, pos, final)
+    if after is not None:
+        return after
     if scanner.state <= MEMBER_VALUE and not _may_stand(stream, envelope, text[pos]):
         return pos
     return pos + 1 if stream.reader == "encoded" else None
@@ -139,9 +139,9 @@ def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, fin
     """The same where JSON is repaired."""
     scanner, character = envelope.scanner, text[pos]
     if character == "]" and scanner.state == AFTER_MEMBER and "unclosed" in stream.state.row:
-        behind = _read_surplus_bracket(stream, envelope, text, pos, final)
-        if behind != pos:
-            return behind
+        after = _read_surplus_bracket(stream, envelope, text, pos, final)
+        if after != pos:
+            return after
     if character == "," and scanner.state in (AFTER_ITEM, AFTER_MEMBER):
         return _repair_comma(stream, envelope, text, pos, final)
     if character in _EXPECTED[scanner.state]:
@@ -157,12 +157,12 @@ def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, fin
 
 def _repair_comma(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
     """A comma is one too many if neither a key nor an object follows it."""
-    behind = behind_json_blanks(text, pos + 1)
-    if behind - pos > MOST_BLANKS + 1:
+    after = end_of_json_blanks(text, pos + 1)
+    if after - pos > MOST_BLANKS + 1:
         return None
-    if behind == len(text) and not final:
+    if after == len(text) and not final:
         return stream.wait(text[pos:])
-    if text[behind : behind + 1] in '"{':
+    if text[after : after + 1] in '"{':
         return None
     begin_repair(stream, envelope.scanner)
     return pos
@@ -195,7 +195,7 @@ def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
 
 
 def _read_surplus_bracket(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int:
-    """Behind a member, a bracket that closes no list, since the object goes on: the position behind it, or WAIT."""
+    """After a member, a bracket that closes no list, since the object goes on: the position after it, or WAIT."""
     if not final and _object_may_go_on(text, pos + 1):
         return stream.wait(text[pos:])
     if _object_goes_on(text, pos + 1) is None:

@@ -112,7 +112,7 @@ class HeldRegion:
 class EventBuffer:
     """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
 
-    __slots__ = ("behind_call", "blanks", "gap", "has", "held", "lead", "out", "place", "tail")
+    __slots__ = ("after_call", "blanks", "gap", "has", "held", "lead", "out", "place", "tail")
 
     def __init__(self) -> None:
         self.out: list[BufferedEvent] = _NOWHERE
@@ -123,7 +123,7 @@ class EventBuffer:
         self.lead = ""  # blanks that are dropped where the text of the turn begins with them
         self.gap = 0  # some was sent, then a marker: a blank joins what follows
         # A complete call was last, and perhaps closers, of which these are the triggers, and blanks; None for no.
-        self.behind_call: frozenset[str] | None = None
+        self.after_call: frozenset[str] | None = None
         self.tail = ""  # the end of the last content, where it may open what a call stands in
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
@@ -146,7 +146,7 @@ class EventBuffer:
         shown = " " + body if self.gap & channel else body
         self.gap &= ~channel
         self.has |= channel
-        self.behind_call = None
+        self.after_call = None
         self.remember(body)
         self.place = INSIDE
         if meaning == "content":
@@ -198,7 +198,7 @@ class EventBuffer:
         self.note(kind, text, -len(text))
 
     def note(self, kind: str, text: str, ahead: int = 0) -> None:
-        """An anomaly of this kind (see `anomalies.KINDS`), at this place, or so many characters behind it. In a held
+        """An anomaly of this kind (see `anomalies.KINDS`), at this place, or so many characters after it. In a held
         region it is held as well."""
         note = Note(kind, text, ahead=ahead)
         if self.held is not None:

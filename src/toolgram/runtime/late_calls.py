@@ -1,8 +1,8 @@
-"""Calls behind the end of what calls stand in: `<tool_calls>{...}</tool_calls>{...}</tool_calls>`, `[{...}], {...}]`.
+"""Calls after the end of what calls stand in: `<tool_calls>{...}</tool_calls>{...}</tool_calls>`, `[{...}], {...}]`.
 
 Nothing says that such an object is a call and not an example of one, so it is none.  But the model has closed too
-early, or too often, and that is told: the object, with a comma before it, is malformed text.  What closes it once more
-is a surplus closer, as behind any call.  In a format whose calls are Python, the same goes for `f(a=1)`.
+early, or too often, and that is reported: the object, with a comma before it, is malformed text.  What closes it once
+more is a surplus closer, as after any call.  In a format whose calls are Python, the same goes for `f(a=1)`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _patterns(program: Program) -> _Patterns | None:
 
 
 def read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """Behind a call, a call at `begin`, with blanks from `pos`: the position behind its bracket, or WAIT. None where
+    """After a call, a call at `begin`, with blanks from `pos`: the position after its bracket, or WAIT. None where
     there is none."""
     state, patterns = stream.state, _patterns(stream.program)
     if patterns is None or not state.is_text or state.meaning != "content" or "start_map item" in state.row:

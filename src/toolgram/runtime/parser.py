@@ -79,7 +79,7 @@ class Parser:
     def feed(self, delta: str, token_ids: Sequence[int] | None = None) -> list[Event]:
         """The events that `delta`, the next characters of the output, makes certain.
 
-        With `token_ids`, the ids behind `delta`, and `special_tokens` given to `Format.parser`, the text of a special
+        With `token_ids`, the ids of `delta`, and `special_tokens` given to `Format.parser`, the text of a special
         token counts as a marker only where its id was emitted; without ids, the text decides. Raises ToolgramError
         after `close`, and nothing on any text.
         """
@@ -184,7 +184,7 @@ class Parser:
             self._builder.add([start], self._offset)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickled parser goes on exactly, message and all. `trace` stays behind; `call_ids` must pickle."""
+        """A pickled parser goes on exactly, message and all. `trace` is left out; `call_ids` must pickle."""
         stream = self._stream
         calls = stream.calls
         return _resumed, (

@@ -3,9 +3,9 @@
 Strategy: the island reads.  Here is what needs a look at what follows: closing brackets that do not fit, and markers
 where such brackets are missing.
 
-Where the scanner breaks behind a whole value, the closing brackets that stand there are looked at together
+Where the scanner breaks after a whole value, the closing brackets that stand there are looked at together
 with what follows them.  Where nothing but such brackets follows in the arguments (`f(a=[1, {"b": 2])`), all readings
-give the same arguments.  What follows shows that: behind the parenthesis, text; a marker or the end; the next call; or
+give the same arguments.  What follows shows that: after the parenthesis, text; a marker or the end; the next call; or
 the name of the next argument, which cannot stand inside a list or a dict.  Where another item or an operator follows
 there are several readings, and the call is malformed.
 """
@@ -60,9 +60,9 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
         say_converted(stream)
     _note_repairs(stream, python)
     if python.broken and hasattr(python, "close_inside"):
-        behind = _read_closers(stream, cast("RepairingPythonScanner", python), text, end, final)
-        if behind != SEVERAL:
-            return behind
+        after = _read_closers(stream, cast("RepairingPythonScanner", python), text, end, final)
+        if after != SEVERAL:
+            return after
     if python.broken:
         stream.unexpected_input()
     elif python.done:
@@ -79,7 +79,7 @@ def _note_repairs(stream: Stream, python: PythonScanner) -> None:
 
 
 def _read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, final: bool) -> int:
-    """Behind a value, where the character at `pos` does not fit: read on behind the closing brackets that stand there,
+    """After a value, where the character at `pos` does not fit: read on after the closing brackets that stand there,
     or where a marker closes the call. The new position, or WAIT. SEVERAL where there is no single reading."""
     if pos == len(text):
         return SEVERAL

@@ -47,7 +47,7 @@ def read_rejected_rest(stream: Stream, text: str, pos: int, final: bool) -> int:
     if recovery.reason != MORE:
         stream.island, stream.reader = None, reader_of(stream.state)
         if recovery.reason == OVER and rejected.why == LATE_CALL:
-            stream.events.behind_call = NOTHING_OWED
+            stream.events.after_call = NOTHING_OWED
             stream.events.begin_segment()
         return end
     return _wait(stream, text, end)

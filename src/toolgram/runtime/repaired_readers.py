@@ -101,9 +101,9 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     repairer = cast("JsonRepairer", scanner.repairer)
     reader = island.inner if isinstance(island, Envelope) else "arguments"
     transcoding = source.transcoding = source.transcoding or Transcoding()
-    behind = _read_ahead(stream, scanner, reader, text, pos, final) if repairer.idle else None
-    if behind is not None:
-        return behind
+    after = _read_ahead(stream, scanner, reader, text, pos, final) if repairer.idle else None
+    if after is not None:
+        return after
     follows = _follows_quote(stream, reader, text, pos, final) if repairer.at_quote else 0
     if follows == WAIT:
         return stream.wait(text[pos:])
@@ -126,14 +126,14 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, pos: int, final: bool) -> int | None:
-    """Between tokens, what needs a look at what follows: the position behind it, or WAIT. None for anything else."""
-    behind = pos
+    """Between tokens, what needs a look at what follows: the position after it, or WAIT. None for anything else."""
+    after = pos
     if text[pos] == "`":
-        behind = _read_fence(stream, scanner, text, pos, final)
+        after = _read_fence(stream, scanner, text, pos, final)
     elif text[pos] in "}]" and reader == "arguments":
-        behind = _read_crossed_closers(stream, scanner, text, pos, final)
-    if behind != pos:
-        return behind
+        after = _read_crossed_closers(stream, scanner, text, pos, final)
+    if after != pos:
+        return after
     if reader != "arguments" or not scanner.is_behind_value:
         return None
     closes = closer_of_arguments(stream, scanner, text, pos, final)
@@ -156,7 +156,7 @@ def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reade
 
 
 def _drop_left_out(stream: Stream, taken: bool) -> None:
-    """Behind the arguments: what the repairer has left out before the present character belongs to the call, whatever
+    """After the arguments: what the repairer has left out before the present character belongs to the call, whatever
     follows it."""
     envelope, source = stream.island, stream.source
     certain = stream.events.held is None and not source.unconfirmed and not source.prefix_characters
@@ -173,7 +173,7 @@ def _drop_left_out(stream: Stream, taken: bool) -> None:
 
 
 def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
-    """A code fence around a value is left out: the position behind it, or WAIT. `pos` where something else stands."""
+    """A code fence around a value is left out: the position after it, or WAIT. `pos` where something else stands."""
     state = scanner.state if scanner.state < SCALARS else scanner.after_value()
     closes = state in (AFTER_ITEM, AFTER_MEMBER)
     if not closes and state not in (MEMBER_VALUE, ITEM, FIRST_ITEM):
@@ -192,7 +192,7 @@ def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final
 
 def _read_crossed_closers(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
     """Closing brackets of which the first closes another bracket than the innermost one. Where nothing but such follows
-    in the value, all ways to read them give the same arguments, and at most one is missing: the position behind them,
+    in the value, all ways to read them give the same arguments, and at most one is missing: the position after them,
     or WAIT. `pos` where something else stands."""
     stack, depth = scanner.stack, arguments_scanner(stream)[1]
     if not scanner.is_behind_value or len(stack) <= depth or stack[-1] == _OPENERS[text[pos]]:
@@ -214,7 +214,7 @@ def _read_crossed_closers(stream: Stream, scanner: JsonScanner, text: str, pos: 
 def _close_crossed(
     stream: Stream, transcoding: Transcoding, closed: list[str], count: int, text: str, pos: int, final: bool
 ) -> int:
-    """Close these brackets with so many of the text: the position behind them."""
+    """Close these brackets with so many of the text: the position after them."""
     end = pos
     for _ in range(min(count, len(closed))):
         end = _closer(text, end).end()  # type: ignore[union-attr]
@@ -275,7 +275,7 @@ def _may_be_key(stream: Stream, begun: str) -> bool:
 
 
 def _follows_quote(stream: Stream, reader: str, text: str, pos: int, final: bool) -> int:
-    """Whether a marker, or behind an encoded string the end of a code fence, is at `pos`: 1, or 0, or WAIT where it may
+    """Whether a marker, or after an encoded string the end of a code fence, is at `pos`: 1, or 0, or WAIT where it may
     be."""
     if reader != "encoded":
         return stream.marker_at(text, pos, final)

@@ -92,7 +92,7 @@ def _dumped_events(events: EventBuffer) -> dict[str, Any]:
         "lead": events.lead,
         "has": events.has,
         "gap": events.gap,
-        "behind_call": None if events.behind_call is None else sorted(events.behind_call),
+        "after_call": None if events.after_call is None else sorted(events.after_call),
         "tail": events.tail,
     }
 
@@ -172,10 +172,10 @@ def _pieces(text: str) -> list[str]:
 
 
 def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: Mapping[str, Any]) -> None:
-    names = ("blanks", "place", "lead", "has", "gap", "behind_call", "tail")
+    names = ("blanks", "place", "lead", "has", "gap", "after_call", "tail")
     values = _fields(data, names, str, range(3), str, range(4), range(4), (list, None), str)
-    blanks, events.place, events.lead, events.has, events.gap, behind, events.tail = values
-    events.behind_call = None if behind is None else frozenset(checked(behind, *[str] * len(behind)))
+    blanks, events.place, events.lead, events.has, events.gap, after, events.tail = values
+    events.after_call = None if after is None else frozenset(checked(after, *[str] * len(after)))
     events.blanks = _pieces(blanks)
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
     (unclosed,) = _fields(data, ("unclosed_call",), (_COUNT, None))

@@ -47,7 +47,7 @@ LATE_CALL: Final = "a call behind the end of what calls stand in"  # why one is 
 
 
 class TraceStep(NamedTuple):
-    """One transition, as a trace is told of it.
+    """One transition, as a trace is reported of it.
 
     `held` says that a call was not certain before it. `before` counts the characters, since the last delta, that come
     before what is held. Where a candidate is rejected, `why` says what was expected, and `rest` how its rest is read.
@@ -125,7 +125,7 @@ class Stream(Position):
         self.state = dest
         if events.held is not None and not dest.held:
             if events.held.call is not None:
-                calls.markers = calls.markers._replace(owed=NOTHING_OWED)  # that it is unclosed is told now
+                calls.markers = calls.markers._replace(owed=NOTHING_OWED)  # that it is unclosed is reported now
             events.commit()
         self._choose_reader(trigger, dest)
 

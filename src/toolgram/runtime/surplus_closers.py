@@ -1,4 +1,4 @@
-"""Closers that close nothing: behind a complete call, a bracket, a fence or a closing marker too many.
+"""Closers that close nothing: after a complete call, a bracket, a fence or a closing marker too many.
 
 Strategy: a complete call sets a mark, and the next text takes it away.  While it stands, the next characters are looked
 up here first, in one table per format (`Program.closers`).  A closer whose opener is the end of the text before the
@@ -15,7 +15,7 @@ from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.program.look_ahead import partial_pattern
 from toolgram.program.missed_markers import FENCE
 from toolgram.program.state import INNER, TERMINAL, StateProgram, Symbol
-from toolgram.runtime.blanks import behind_blanks
+from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.late_calls import read_late_call
 from toolgram.runtime.position import RejectedValue
@@ -43,48 +43,48 @@ _OPEN_AT_END = re.compile(r"(?:[({\[]|```\w{0,16}|\s)*+\Z")  # no groups: in suc
 
 
 def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """Drop a surplus closer that stands at `pos`: the position behind it, or WAIT. None where something else does."""
+    """Drop a surplus closer that stands at `pos`: the position after it, or WAIT. None where something else does."""
     events, state = stream.events, stream.state
     if state.held or not stream.program.surplus or stream.source.prefix_characters:
         return None
-    begin = behind_blanks(text, pos) if state.is_text else pos
+    begin = end_of_blanks(text, pos) if state.is_text else pos
     window = text[begin : begin + stream.program.longest_closer + 1]
     if not window or window[0].isspace() or (not final and state.may_become(text, begin)):
         return None  # between markers, the state reads blanks itself
     own = max((len(marker) for marker in state.literals if text.startswith(marker, begin)), default=0)
-    behind = _read_another(stream, text, pos, begin, bool(own), final)
-    if behind is not None:
-        return behind
+    after = _read_another(stream, text, pos, begin, bool(own), final)
+    if after is not None:
+        return after
     closer, cut = _find_closer(stream, text, begin)
     longer = cut and window[:3] != FENCE and (not final or len(window) > own)
     if not own or own < len(closer) or longer:
         return _read_closer(stream, text, pos, begin, closer, cut, final)
     if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
         stream.unexpected_input()  # the fence around the call is text, its end as its beginning
-        events.behind_call = None
+        events.after_call = None
         return pos
     return None
 
 
 def _read_another(stream: Stream, text: str, pos: int, begin: int, marked: bool, final: bool) -> int | None:
     """What another call begins with, or a member that comes too late. `marked`: a marker of the state stands there."""
-    state, behind = stream.state, None
+    state, after = stream.state, None
     is_content = state.meaning == "content" and not state.closed
     if text[begin] == "," and is_content and state.is_text:
-        behind = _read_comma(stream, text, pos, begin, final)
-    unmarked = is_content and state.announces and not stream.events.behind_call
-    if behind is None and not marked and unmarked and text[begin] in ",;{":
-        behind = _read_unmarked_call(stream, text, pos, begin, final)
-    if behind is None and not marked:
-        behind = read_late_call(stream, text, pos, begin, final)
-    return behind
+        after = _read_comma(stream, text, pos, begin, final)
+    unmarked = is_content and state.announces and not stream.events.after_call
+    if after is None and not marked and unmarked and text[begin] in ",;{":
+        after = _read_unmarked_call(stream, text, pos, begin, final)
+    if after is None and not marked:
+        after = read_late_call(stream, text, pos, begin, final)
+    return after
 
 
 def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, cut: bool, final: bool) -> int | None:
     """Drop a closer ("" for none) after blanks from `pos` on. `cut`: the text may end in a part of a longer one."""
     events, program = stream.events, stream.program
     if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
-        events.behind_call = None
+        events.after_call = None
         return None
     symbol = program.surplus.get(closer, _ELEMENT)
     if closer and symbol.trigger and symbol.kind == TERMINAL and UNCLOSED in stream.state.row:
@@ -99,7 +99,7 @@ def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, c
     if cut and not closer and len(window) > 1:
         return _read_half(stream, text, pos, begin, window)
     if not window.startswith(program.thought_ends):  # dropped, if nothing has opened it
-        events.behind_call = None
+        events.after_call = None
     return None
 
 
@@ -131,12 +131,12 @@ def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: 
 
 def _is_key_of_call(state: StateProgram, key: str) -> bool:
     """Whether an object that the state takes as a call may have this key."""
-    behind = state.row["start_map item"].dest
-    return behind.any_key or f"item.{key}" in behind.key_paths
+    after = state.row["start_map item"].dest
+    return after.any_key or f"item.{key}" in after.key_paths
 
 
 def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """A member behind the arguments, or another call of a list without brackets: the position behind what was taken,
+    """A member after the arguments, or another call of a list without brackets: the position after what was taken,
     or WAIT. None where the comma is text."""
     state = stream.state
     notated = stream.program.notation and stream.calls.markers.unclosed
@@ -202,7 +202,7 @@ def _end_of_element(ends: tuple[str, ...], text: str, begin: int) -> tuple[str, 
 def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
     """What was to be an argument, up to the bracket that closes the arguments once more, is malformed."""
     stream.events.say("content", text[pos:begin])
-    stream.events.behind_call = None
+    stream.events.after_call = None
     stream.island = ErrorRecovery(OpenBrackets("{"))
     stream.rejected, stream.reader = RejectedValue("malformed", _MEMBER_WHY, False), "rejected_rest"
     return begin

@@ -9,7 +9,7 @@ from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
 from toolgram.program.missed_markers import FENCE
 from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
-from toolgram.runtime.blanks import behind_blanks
+from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NOTHING_OWED
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import Stream, next_symbol, symbol_why
@@ -21,10 +21,10 @@ _fence = re.compile(r"```(?:json)?+[ \t\r\n]{0,64}+(?!j)").match
 
 def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Free text: everything up to the next symbol. One match per delta; a possible prefix of a marker waits."""
-    if stream.events.behind_call is not None:
-        behind = read_surplus_closer(stream, text, pos, final)
-        if behind is not None:
-            return behind
+    if stream.events.after_call is not None:
+        after = read_surplus_closer(stream, text, pos, final)
+        if after is not None:
+            return after
     state = stream.state
     find = state.find_final if final else state.find
     start = pos
@@ -35,7 +35,7 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         pos = end
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
-        stream.events.behind_call = None  # it was text
+        stream.events.after_call = None  # it was text
     if final and begin == end:
         _say_last(stream, text[start:])
     elif begin > start:
@@ -76,26 +76,26 @@ def _half_a_closer(stream: Stream, text: str) -> int:
 
 def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
     """One token; in a state that free text would leave, blanks before it."""
-    behind = None
-    if stream.events.behind_call is not None:
-        behind = read_surplus_closer(stream, text, pos, final)
-        if behind is not None:
-            return behind
+    after = None
+    if stream.events.after_call is not None:
+        after = read_surplus_closer(stream, text, pos, final)
+        if after is not None:
+            return after
     if stream.state.is_text:
         pos = _hold_blanks(stream, text, pos, final)
         if pos == len(text):
             return pos
-    behind = _read_symbol(stream, text, pos, final)
-    if behind is None and text[pos] == "`" and _may_be_fenced(stream):
-        behind = _read_fence(stream, text, pos, final)
-    if behind is None and stream.state.entered_by:
-        behind = _read_marker_again(stream, text, pos, final)
-    return _refuse(stream, text, pos) if behind is None else behind
+    after = _read_symbol(stream, text, pos, final)
+    if after is None and text[pos] == "`" and _may_be_fenced(stream):
+        after = _read_fence(stream, text, pos, final)
+    if after is None and stream.state.entered_by:
+        after = _read_marker_again(stream, text, pos, final)
+    return _refuse(stream, text, pos) if after is None else after
 
 
 def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Blanks before a token: the position behind them. A line end may be part of the token."""
-    end = behind_blanks(text, pos)
+    """Blanks before a token: the position after them. A line end may be part of the token."""
+    end = end_of_blanks(text, pos)
     if stream.program.line_calls and end > pos and _line_begins(stream.state, text, end - 1, final):
         end -= 1
     if end > pos:
@@ -105,7 +105,7 @@ def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """A symbol of the state: the position behind it, or WAIT. None where something else stands."""
+    """A symbol of the state: the position after it, or WAIT. None where something else stands."""
     state = stream.state
     match = state.match(text, pos) if state.match is not None else None
     if match is None:
@@ -134,7 +134,7 @@ def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -
 
 
 def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """Leave out a code fence that opens: the position behind it, or WAIT. None where something else stands."""
+    """Leave out a code fence that opens: the position after it, or WAIT. None where something else stands."""
     fence = _fence(text, pos)
     if fence is not None and (fence.end() < len(text) or final):
         stream.events.drop(stream.source.take(text, pos, fence.end()), SYNTAX)
@@ -159,7 +159,7 @@ def _refuse(stream: Stream, text: str, pos: int) -> int:
 
 
 def _read_marker_again(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """Drop a marker that stands behind itself: the position behind it, or WAIT. None where something else stands."""
+    """Drop a marker that stands after itself: the position after it, or WAIT. None where something else stands."""
     markers = stream.state.entered_by
     again = max((marker for marker in markers if text.startswith(marker, pos)), key=len, default="")
     rest = text[pos:] if len(text) - pos < max(map(len, markers)) else ""
@@ -181,7 +181,7 @@ def _line_begins(state: StateProgram, text: str, at: int, final: bool) -> bool:
 
 
 def _may_be_fenced(stream: Stream) -> bool:
-    """Whether only JSON is expected, behind a marker: a code fence around it is left out."""
+    """Whether only JSON is expected, after a marker: a code fence around it is left out."""
     row = stream.state.row
     begins = "object_start" in row or "start_map item" in row or "start_array" in row
     python = "object_start" in row and row["object_start"].dest.python
@@ -239,17 +239,17 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
 def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
     """Follow the transition of a symbol that is a terminal."""
     events, program, trigger = stream.events, stream.program, symbol.trigger
-    after_call = events.behind_call is not None
+    after_call = events.after_call is not None
     if text in program.closers or (after_call and (trigger in program.sections or trigger in program.stop)):
         _close(stream, symbol, text)
         return
     if after_call and not symbol.most and not _stays_behind(stream, symbol):
-        events.behind_call = None
+        events.after_call = None
     stream.fire(trigger, text, symbol_why(symbol))
 
 
 def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
-    """Whether what stands behind a marker still stands behind the call: the marker is one of several that close it, or
+    """Whether what stands after a marker still stands after the call: the marker is one of several that close it, or
     closes reasoning that nothing has opened."""
     move = stream.state.row.get(symbol.trigger)
     if move is None:
@@ -259,26 +259,26 @@ def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
 
 
 def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
-    """A marker that may close a call, what stands around it, or the turn. One closes nothing that has come behind the
-    same call already, that comes behind the end of the turn, or that nothing has opened."""
+    """A marker that may close a call, what stands around it, or the turn. One closes nothing that has come after the
+    same call already, that comes after the end of the turn, or that nothing has opened."""
     events, row, trigger = stream.events, stream.state.row, symbol.trigger
     dest = row[trigger].dest if trigger in row and not stream.state.held else None
     closes = dest is not None and (dest.meaning == "content" or (dest.meaning is None and not dest.held))
     surplus = closes and not stream.program.strict and _is_surplus(stream, trigger)
     stream.fire(trigger, closer, symbol_why(symbol))
-    if events.behind_call is not None:
-        events.behind_call = events.behind_call | {trigger} if closes else NOTHING_OWED
+    if events.after_call is not None:
+        events.after_call = events.after_call | {trigger} if closes else NOTHING_OWED
         if surplus:
             events.note("surplus_closer", closer, -len(closer))
 
 
 def _is_surplus(stream: Stream, trigger: str) -> bool:
-    """Whether a marker behind a call closes nothing."""
-    behind, program = stream.events.behind_call, stream.program
-    if behind is None or trigger in program.stop:
+    """Whether a marker after a call closes nothing."""
+    after, program = stream.events.after_call, stream.program
+    if after is None or trigger in program.stop:
         return False
     unopened = trigger in program.sections and trigger not in stream.calls.markers.sections
-    return unopened or trigger in behind or not program.stop.isdisjoint(behind)
+    return unopened or trigger in after or not program.stop.isdisjoint(after)
 
 
 def _python_arguments(stream: Stream) -> Island:

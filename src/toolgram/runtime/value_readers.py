@@ -101,9 +101,9 @@ def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
         if not value.broken and not value.in_string:
             if symbol is None:
                 return _read_half_marker(stream, value, text, begin, final)
-            behind = _read_marker(stream, value, symbol, text, begin, end)
-            if behind is not None:
-                return behind
+            after = _read_marker(stream, value, symbol, text, begin, end)
+            if after is not None:
+                return after
         if not value.broken and pos < len(text):
             pos = _take(stream, value, text, pos, pos + 1)  # a marker in a string, or what only looks like one
         elif not value.broken:
@@ -114,7 +114,7 @@ def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _read_marker(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int) -> int | None:
-    """A marker in a value: the position behind it if it closes the value, or where the value breaks. None where it is
+    """A marker in a value: the position after it if it closes the value, or where the value breaks. None where it is
     part of the value."""
     argument = _argument(stream)
     if not symbol.trigger:
@@ -167,8 +167,8 @@ def _is_argument(stream: Stream, symbol: Symbol) -> bool:
 
 
 def _keep_marker(stream: Stream, symbol: Symbol, text: str, end: int) -> None:
-    """A marker that begins an argument, or closes this one, is text of the value. It is told, unless the value holds
-    what it closes, or is to close it."""
+    """A marker that begins an argument, or closes this one, is text of the value. It is reported, unless the value
+    holds what it closes, or is to close it."""
     argument, look = _argument(stream), stream.state.looks.get(symbol.trigger)
     if symbol.special and stream.unmatched_ids is not None:
         return
@@ -200,7 +200,7 @@ def _closes(stream: Stream, symbol: Symbol, text: str, end: int) -> bool:
 
 
 def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
-    """Up to where the value is closed once more behind the marker that ends at `end`. -1 where the first of these
+    """Up to where the value is closed once more after the marker that ends at `end`. -1 where the first of these
     markers may belong to the value: what they close stands in it."""
     again, argument = stream.state.again, _argument(stream)
     if again is None or "unclosed_value" in stream.state.row[symbol.trigger].actions:
@@ -253,8 +253,8 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
     closed = again.row[again.symbols[0].trigger].dest
     wanted = opening + stream.calls.key + closed.literals[0]
     begin = text.find(wanted, pos)
-    before, behind = stream.state.around_key
-    opener = before + stream.calls.key + behind
+    before, after = stream.state.around_key
+    opener = before + stream.calls.key + after
     opened = text.find(opener, pos, begin if begin >= 0 else len(text))
     if opened >= 0:
         return opened, opened + len(opener), _ECHOED_OPENER
@@ -427,14 +427,14 @@ def _end_alone(stream: Stream, value: Value) -> None:
 
 _closing_run = re.compile(r"[})\] \t\r\n]{1,64}").match
 _closing_bracket = re.compile(r"[ \t\r\n]*[})\]]").match
-_MOST_AHEAD = 4096  # behind a string: closing brackets, a marker, and the opener of the next call with its name
+_MOST_AHEAD = 4096  # after a string: closing brackets, a marker, and the opener of the next call with its name
 
 
 def _closer_in_string(
     stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool
 ) -> tuple[int, int, Symbol | None]:
     """In a string: where what closes the call, or what may become that, begins and ends. Brackets may stand before the
-    marker. Nothing behind the quote of the string is looked for."""
+    marker. Nothing after the quote of the string is looked for."""
     state = stream.state
     quote = text.find(value.quote, pos)
     last = len(text) if quote < 0 else quote
@@ -482,7 +482,7 @@ def _lacks_brackets(value: Value) -> bool:
 
 
 def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool) -> int:
-    """Behind a whole value, with brackets open: where the closing marker of the call stands, it closes them."""
+    """After a whole value, with brackets open: where the closing marker of the call stands, it closes them."""
     state = stream.state
     if text.startswith(tuple(state.literals), pos):
         stream.events.note("unclosed_arguments", stream.calls.key)

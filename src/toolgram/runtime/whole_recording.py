@@ -44,7 +44,7 @@ Key: TypeAlias = tuple[object, ...]
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """What stands before, between and behind arguments.
+    """What stands before, between and after arguments.
 
     `name`, `id`, `key` and `model_id` are groups of the pattern, or 0. `begins`: a call begins in it. `ends`: one ends.
     """
@@ -206,14 +206,14 @@ def _note_symbol(example: _Example, state: StateProgram, pos: int) -> None:
 def _note_events(example: _Example, stream: Stream) -> None:
     at = 0
     for event in stream.events.out:
-        behind = at + len(event.source)
+        after = at + len(event.source)
         if isinstance(event, ToolCallStart):
             example.starts.append((at, event))
         elif isinstance(event, Content | Reasoning | Malformed):
-            example.said.append((at, behind))
+            example.said.append((at, after))
         elif isinstance(event, ToolCallEnd):
-            example.ends.append(behind)
-        at = behind
+            example.ends.append(after)
+        at = after
 
 
 # --- from examples to pieces ------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class _Part(NamedTuple):
 
 
 class _Recorder:
-    """Adds the pieces of one example. `following` are those behind arguments, by what stands around these."""
+    """Adds the pieces of one example. `following` are those after arguments, by what stands around these."""
 
     def __init__(self, program: Program, example: _Example, pieces: Pieces, following: dict[Key, list[Piece]]) -> None:
         self._program, self._example = program, example
@@ -240,18 +240,18 @@ class _Recorder:
         """Add them."""
         self._add_empty()
         example, last = self._example, 0
-        behind: list[Piece] | None = None
+        after: list[Piece] | None = None
         for span in example.spans:
             entry = next((each for each in example.symbols if last <= each[0] < span.begin), None)
-            begin, where = last, behind if entry is None else None
+            begin, where = last, after if entry is None else None
             if entry is not None and not example.has_text(entry[0], span.begin):
-                if behind is not None:
-                    self._add_ends(last, entry[0], behind)
-                begin, where, behind = entry[0], self._entries(*entry[1:]), None
-            piece = None if where is None else self._added(where, begin, span, behind is not None)
-            behind, last = None if piece is None else piece.next, span.end
-        if behind is not None:
-            self._add_ends(last, len(example.text) + 1, behind)
+                if after is not None:
+                    self._add_ends(last, entry[0], after)
+                begin, where, after = entry[0], self._entries(*entry[1:]), None
+            piece = None if where is None else self._added(where, begin, span, after is not None)
+            after, last = None if piece is None else piece.next, span.end
+        if after is not None:
+            self._add_ends(last, len(example.text) + 1, after)
 
     def _entries(self, state: StateProgram, symbol: Symbol) -> list[Piece]:
         return self._pieces.setdefault(entry_key(state, symbol.trigger), [])
@@ -279,32 +279,32 @@ class _Recorder:
         limit = min([limit, *(at for at, _ in example.starts if at >= begin)])
         places = [each for each in example.clean if begin <= each[0] < limit and not example.has_text(begin, each[0])]
         for pos, state in dict.fromkeys([places[-1], places[0]] if places else []):
-            self._added(where, begin, _Span(pos, pos, TEXT, state), behind=True)
+            self._added(where, begin, _Span(pos, pos, TEXT, state), after=True)
 
-    def _added(self, where: list[Piece], begin: int, span: _Span, behind: bool = False) -> Piece | None:
+    def _added(self, where: list[Piece], begin: int, span: _Span, after: bool = False) -> Piece | None:
         """The piece from `begin` to a span, which is added to `where` if it is not there; None where it is not as
-        simple. It may stand `behind` arguments."""
+        simple. It may stand `after` arguments."""
         for piece in where:
             found = piece.pattern.match(self._example.text, begin)
             if found is not None and found.end() == span.begin and (piece.follows, piece.state) == _follows(span):
                 return piece
-        made = self._piece(begin, span, behind) if span.begin - begin <= _LONGEST_PIECE else None
+        made = self._piece(begin, span, after) if span.begin - begin <= _LONGEST_PIECE else None
         if made is not None:
             made.next = self._following.setdefault((span.follows, span.state.name, span.inside), [])
             where.append(made)
             where.sort(key=lambda each: -len(each.pattern.pattern))
         return made
 
-    def _piece(self, begin: int, span: _Span, behind: bool) -> Piece | None:
+    def _piece(self, begin: int, span: _Span, after: bool) -> Piece | None:
         example = self._example
         starts = [start for at, start in example.starts if begin <= at < span.begin + (span.key == "")]
-        if span.follows == TEXT and behind:
+        if span.follows == TEXT and after:
             starts = []
-        ends = any(begin + (not behind) <= end <= span.begin for end in example.ends)
+        ends = any(begin + (not after) <= end <= span.begin for end in example.ends)
         varying = self._varying(begin, span, starts, ends) if len(starts) <= 1 else None
         if varying is None:
             return None
-        parts = self._with_blanks(varying, begin, span, behind)
+        parts = self._with_blanks(varying, begin, span, after)
         expression, groups = "", dict.fromkeys(_GROUPS, 0)
         number = 0
         for part in parts:
@@ -348,8 +348,8 @@ class _Recorder:
             return _Part(kind, at, said, f"({_KEY})", said)
         if not name:
             return _Part(kind, at, said, f"({self._variant(kind, at, said, call)})", said)
-        before, _, behind = said.partition(name)
-        numbered = re.sub(r"[0-9]+", "[0-9]{1,4}+", re.escape(behind))
+        before, _, after = said.partition(name)
+        numbered = re.sub(r"[0-9]+", "[0-9]{1,4}+", re.escape(after))
         named = self._variant("name", at + len(before), name, call)
         return _Part(kind, at, said, f"({re.escape(before)}({named}){numbered})", said)
 
@@ -372,12 +372,12 @@ class _Recorder:
         text = self._example.text
         return replace(_message(self._program, text[:at] + changed + text[at + len(said) :]), parts=[]) == wanted
 
-    def _with_blanks(self, varying: list[_Part], begin: int, span: _Span, behind: bool) -> list[_Part]:
+    def _with_blanks(self, varying: list[_Part], begin: int, span: _Span, after: bool) -> list[_Part]:
         """All parts of a piece; those between what varies with the blanks that may stand there."""
         spaced: list[_Part] = []
         for part in self._gaps(varying, begin, span):
             for at, text, blank in _cut(part.text, part.begin) if part.kind == "text" else ():
-                possible = blank and (at > begin or behind) and (at < span.begin or span.follows == JSON)
+                possible = blank and (at > begin or after) and (at < span.begin or span.follows == JSON)
                 again = spaced[-1:] != [] and spaced[-1].kind == "blank"
                 spaced.append(self._maybe_blank(at, text) if possible and not again else _fixed(at, text))
             if part.kind != "text":
