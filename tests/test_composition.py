@@ -45,18 +45,16 @@ def test_a_composed_machine_composed_again_is_the_same(name: str) -> None:
     assert again.data["format"] == data["format"]
 
 
-def test_machine_files_are_at_most_half_of_what_they_stand_for(root: Path) -> None:
-    """All files and all fragments, held against all composed machines; docs/decisions/0020 has the figures."""
+def test_machine_files_are_at_most_a_third_of_what_they_stand_for(root: Path) -> None:
+    """All files and all fragments in characters, compared with all composed machines."""
     machines = root / "machines"
-    written = sum(len(_lines(path)) for path in [*machines.glob("*.yaml"), *machines.glob("common/*.yaml")])
-    whole = sum(
-        len(machine_text(toolgram.get_format(name).machine_dict, "").splitlines()) for name in toolgram.format_names()
-    )
-    assert written <= whole / 2, f"{written} lines, composed {whole}"
+    written = sum(len(path.read_text(encoding="utf-8")) for path in machines.rglob("*.yaml"))
+    whole = sum(len(machine_text(toolgram.get_format(name).machine_dict, "")) for name in toolgram.format_names())
+    assert written <= whole / 3, f"{written} characters, composed {whole}"
 
 
 def test_json_in_tags_is_a_page(root: Path) -> None:
-    assert len(_lines(root / "machines/hermes.yaml")) <= 30
+    assert len(_lines(root / "machines/hermes.yaml")) <= 45  # eleven of them are an output
     assert len(_lines(root / "grammars/hermes.lark")) <= 25
 
 

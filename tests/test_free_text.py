@@ -1,34 +1,97 @@
-"""The terminals of free text in shipped grammars follow from their machines: what the generator writes stands there."""
+"""Grammars declare free text and values; what these are follows from the machine."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from lark import Lark
 
 import toolgram
-from tests.generators.free_text import written
+from tests.own_format import write_own_format
+from tests.properties.selection import every_format
+from toolgram.program.free_text import free_text
+from toolgram.spec.declarations import FREE_TEXT, short_name
+from toolgram.spec.grammar_file import load_lark, terminal_line
 
-# Grammars that say the same in another way, and why. That it is the same, `toolgram check` and the properties hold.
-IN_OTHER_WORDS = {
+# Grammars that define such a terminal in another way, and why. `toolgram check` compares it with the parser.
+WRITTEN = {
     "functionary_v3_2": "of several `>` in a row, the last three are the marker",
-    "granite_3": "a phrase that closes a thought is a marker only where the thought began with a phrase",
+    "granite_3": "a phrase that closes a thought is a marker only if the thought began with a phrase",
     "llama3_json": "a brace may begin a call",
     "llama4_pythonic": "a bracket may begin a call",
     "xlam": "a bracket may begin a call",
 }
 
 
-@pytest.mark.parametrize("name", [name for name in toolgram.format_names() if name not in IN_OTHER_WORDS])
-def test_free_text_is_what_no_marker_of_the_machine_begins(name: str) -> None:
-    spec = toolgram.get_format(name).spec
-    path = Path(spec.grammar_path)
-    wanted = written(path, spec)
-    assert path.read_text("utf-8") == wanted, f"run python -m tests.generators.free_text {name}"
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_free_text_is_declared_unless_there_is_a_reason(name: str) -> None:
+    text = toolgram.get_format(name).grammar_text
+    assert any(terminal_line(text, each) for each in FREE_TEXT) == (name in WRITTEN)
 
 
-@pytest.mark.parametrize("name", IN_OTHER_WORDS)
-def test_an_exception_is_one(name: str) -> None:
-    spec = toolgram.get_format(name).spec
-    path = Path(spec.grammar_path)
-    assert path.read_text("utf-8") != written(path, spec), f"{name} is no exception any more"
+@every_format
+def test_the_whole_grammar_has_a_definition_for_each_declaration(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    spec = fmt.spec
+    whole = load_lark(fmt.whole_grammar_text, spec.grammar_path, spec.import_paths)
+    assert whole.declared == ()
+    found = {short_name(each.name): each.pattern.to_regexp() for each in whole.terminals}
+    for declared in map(short_name, spec.declared):
+        assert re.compile(found[declared]).groups == 0
+    assert "TEXT" in found
+    assert whole.rules
+
+
+def test_the_definitions_exclude_the_markers_of_their_states() -> None:
+    found = {name: re.compile(each) for name, each in free_text(toolgram.get_format("hermes").spec).items()}
+    assert found["TEXT"].match("a <b> \n<tool_call>")[0] == "a <b> \n"  # type: ignore[index]
+    assert found["THOUGHT"].match("a <function=f> </think>")[0] == "a <function=f> "  # type: ignore[index]
+    gemma = free_text(toolgram.get_format("gemma4").spec)["NOTATED_STRING"]
+    assert re.fullmatch(gemma, '<|"|>a "b"<|"|>')
+
+
+def test_what_no_state_reads_never_matches() -> None:
+    spec = toolgram.get_format("mistral_v11").spec
+    assert not re.search(free_text(spec)["VALUE"], "any text")
+
+
+PIECE = "%declare TEXT\ntext: TEXT\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "definition"),
+    [
+        ("start: (TEXT | call)*\n%declare TEXT // free", "TEXT.-1: /"),
+        ("%import .piece (text)\nstart: (text | call)*", "%import .piece.TEXT -> TEXT\n%override TEXT.-1: /"),
+        ("%import .piece (text, TEXT)\nstart: (text | TEXT | call)*", "%override TEXT.-1: /"),
+        (
+            "%import .piece (text)\nstart: (text | TEXT | call)*\n%declare TEXT",
+            "TEXT.-1: /(?:(?!<<)[\\s\\S])+/\n%import .piece.TEXT -> PIECE__TEXT\n%override PIECE__TEXT.-1: /",
+        ),
+    ],
+)
+def test_a_declaration_may_come_from_an_imported_file(lines: str, definition: str, tmp_path: Path) -> None:
+    (tmp_path / "piece.lark").write_text(PIECE)
+    own, machine = write_own_format(tmp_path)
+    grammar = (
+        own.read_text()
+        .replace("start: (TEXT | call)*", lines)
+        .replace('OPEN: "<\\"a\\";b|c>&{d}%%:#1;`--\\\\n[e]"', 'OPEN: "<<"')
+    )
+    own.write_text("".join(line for line in grammar.splitlines(keepends=True) if not line.startswith("TEXT:")))
+    fmt = toolgram.load_format(own, machine)
+    whole = fmt.whole_grammar_text
+    assert definition in whole
+    assert "%declare" not in whole
+    Lark(whole, import_paths=[*fmt.spec.import_paths, str(tmp_path)], parser="earley").parse("a<b<<f:{}")
+
+
+def test_a_wrong_declaration_is_refused_with_its_line_and_the_names(tmp_path: Path) -> None:
+    own, machine = write_own_format(tmp_path)
+    own.write_text(own.read_text() + "%declare TEXTS\n")
+    with pytest.raises(toolgram.FormatError) as caught:
+        toolgram.load_format(own, machine)
+    assert caught.value.line == len(own.read_text().splitlines())
+    assert "TEXT, THOUGHT, VALUE, NOTATED_STRING" in caught.value.remedy

@@ -88,7 +88,7 @@ KEY: /[a-z]{1,64}/
 EQUALS: "="
 SQL_TEXT: /'(?:[^']|'')*'/
 CLOSE: ">>"
-TEXT: /(?:(?!<<call )[\s\S])+/
+%declare TEXT
 """
 ISLAND_MACHINE = """
 format:

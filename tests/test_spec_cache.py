@@ -174,5 +174,5 @@ def test_whatever_reads_a_specification_counts() -> None:
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = {name.removeprefix("toolgram.") for name in result.stdout.split()}
     read = {os.path.splitext(os.path.relpath(path, Path(toolgram.__file__).parent))[0] for path in spec_cache.readers()}
-    counted = {name for name in loaded if name.startswith("spec.")} | {"call_ids"}
+    counted = {name for name in loaded if name.startswith("spec.")} | {"call_ids", "limits"}
     assert counted <= {name.replace(os.sep, ".") for name in read}

@@ -29,7 +29,16 @@ from toolgram.spec import call_flow
 from toolgram.spec.faults import faults
 from toolgram.spec.files import spec_from_texts
 
-SOURCES = ("machine_file", "machine_checks", "grammar_file", "grammar_size", "building", "faults", "call_flow")
+SOURCES = (
+    "machine_file",
+    "machine_checks",
+    "grammar_file",
+    "grammar_size",
+    "declarations",
+    "building",
+    "faults",
+    "call_flow",
+)
 PACKAGE = Path(toolgram.__file__).parent / "spec"
 Machine = dict[str, Any]
 Texts = tuple[str, str]  # the grammar, the machine
@@ -179,6 +188,15 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "nested": (lambda: defined(MISTRAL, "NEW: /(?:[a-z]{1,32}){1,99}/"), "too complex"),
     "in a group": (lambda: defined(MISTRAL, "NEW: /(?:[a-z])[a-z]{0,63}/"), "too complex"),
     "long text": (lambda: defined(MISTRAL, f"NEW: /{'a' * 300}/"), "too complex"),
+    "an unknown declaration": (
+        lambda: defined(MISTRAL, "%declare TEXTS"),
+        "`%declare` names TEXTS, which does not follow",
+    ),
+    "a declared rule": (lambda: defined(MISTRAL, "x: y", "%declare y"), "`%declare` names y, which does not follow"),
+    "nothing reads it": (
+        lambda: defined(MISTRAL, 'NEW: "new"', "%declare VALUE"),
+        "no state of the machine has the tag `value`",
+    ),
     "a long grammar": (lambda: defined(MISTRAL, "//" + "x" * (1 << 15)), "longer than 32768 characters"),
     "many lines": (lambda: defined(MISTRAL, *(f"X{n}: /a/" for n in range(501))), "more than 500 lines"),
     "repetitions": (lambda: defined(MISTRAL, 'x: ("a"~0..999999)'), "larger than 100000 symbols"),
@@ -529,6 +547,18 @@ def test_many_imports_are_refused(tmp_path: Path) -> None:
         toolgram.load_format(tmp_path / "f0.lark", tmp_path / "own.yaml")
 
 
+def test_what_a_file_of_another_file_declares_has_no_name(tmp_path: Path) -> None:
+    """Lark gives it a name with two prefixes, which no grammar can write."""
+    grammar, machine = _base(MISTRAL)
+    (tmp_path / "inner.lark").write_text("text: TEXT\n%declare TEXT\n", encoding="utf-8")
+    (tmp_path / "outer.lark").write_text("%import .inner (text)\nbody: text\n", encoding="utf-8")
+    own = tmp_path / "own.lark", tmp_path / "own.yaml"
+    own[0].write_text(f"%import .outer (body)\n{grammar}", encoding="utf-8")
+    own[1].write_text(machine, encoding="utf-8")
+    with pytest.raises(FormatError, match="TEXT is declared in a file that another imported file imports"):
+        toolgram.load_format(*own)
+
+
 MAKERS = {"FormatError", "_Fault"}  # what makes an error; `machine.error` is the third
 
 
@@ -554,6 +584,7 @@ def test_every_place_that_makes_an_error_has_a_row(tmp_path: Path, monkeypatch: 
     for row, _ in SPEC_ROWS.values():
         without(*row)
     test_what_is_no_file_is_refused_at_once(tmp_path)
+    test_what_a_file_of_another_file_declares_has_no_name(tmp_path)
     assert _sites() - reached == set()
 
 

@@ -178,5 +178,5 @@ def test_embedding_needs_a_place_and_a_known_table() -> None:
     with pytest.raises(toolgram.ToolgramError, match="no place for a table"):
         refreshed("nothing here")
     for unknown in ("NOBODY", "Key", ""):
-        with pytest.raises(toolgram.ToolgramError, match=r"no table of toolgram\.vocabulary"):
+        with pytest.raises(toolgram.ToolgramError, match=r"no table of toolgram\.spec\.vocabulary"):
             refreshed(f"<!-- toolgram vocabulary {unknown} -->\n<!-- /toolgram vocabulary -->")

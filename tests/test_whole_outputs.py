@@ -143,7 +143,7 @@ def test_a_signature_that_differs_is_not_read_again(monkeypatch: pytest.MonkeyPa
 
 def test_no_more_signatures_are_compared_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """An output of any other is read once, by a parser."""
-    monkeypatch.setattr(whole_outputs, "_MOST_SIGNATURES", 1)
+    monkeypatch.setattr(whole_outputs, "MOST_SIGNATURES", 1)
     fmt = toolgram.Format(toolgram.get_format("hermes").spec)
     fmt.parse(HERMES_CALL)
     compared: list[str] = []

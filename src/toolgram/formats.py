@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from toolgram.check.reference import ReferenceMachine
     from toolgram.derive.report import DeriveReport
-    from toolgram.diagrams import Kind, Level
-    from toolgram.explain import Explanation
-    from toolgram.export import Export
+    from toolgram.diagrams.kinds import Kind, Level
+    from toolgram.explain.explanation import Explanation
+    from toolgram.export.expressions import Export
     from toolgram.message import Message
-    from toolgram.observing.paths import ObservedPaths
+    from toolgram.observing.observed import ObservedPaths
     from toolgram.program.state import Program
     from toolgram.runtime.parser import Parser
     from toolgram.runtime.stream import Trace
@@ -115,8 +115,15 @@ class Format:
 
     @property
     def grammar_text(self) -> str:
-        """The grammar file, as it stands."""
+        """The grammar file as it is written. Free text and values are declared in it."""
         return self.spec.grammar_text
+
+    @property
+    def whole_grammar_text(self) -> str:
+        """The grammar with definitions of all that it declares: what Lark parses complete outputs with."""
+        from toolgram.program.free_text import whole_grammar
+
+        return whole_grammar(self.spec)
 
     @property
     def machine_text(self) -> str:

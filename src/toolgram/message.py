@@ -231,10 +231,7 @@ class MessageBuilder:
             return
         for event in events:
             if isinstance(event, Dropped):
-                if self._call is not None:
-                    self._call.inside.append((len(self._call.fragments), event.source))
-                else:
-                    self._drop(event.source)
+                self._drop(event.source)
             elif isinstance(event, ToolCallDelta):
                 if event.arguments != event.source:
                     self.written_as(event.source)
@@ -244,15 +241,20 @@ class MessageBuilder:
             elif isinstance(event, Reasoning):
                 self.reasoning.append(event.text)
                 self._forget_dropped()
-            elif isinstance(event, Note):
-                self._note(event)
-            elif isinstance(event, ToolCallStart):
-                self._start(event, offset)
-            elif isinstance(event, ToolCallEnd):
-                self._end(event)
-            elif isinstance(event, Malformed):
-                self._malformed(event)
+            else:
+                self._add_once(event, offset)
             offset += len(event.source)
+
+    def _add_once(self, event: BufferedEvent, offset: int) -> None:
+        """Add an event that comes once for a call or less often, and not with every delta."""
+        if isinstance(event, Note):
+            self._note(event)
+        elif isinstance(event, ToolCallStart):
+            self._start(event, offset)
+        elif isinstance(event, ToolCallEnd):
+            self._end(event)
+        elif isinstance(event, Malformed):
+            self._malformed(event)
 
     def _watch(self, events: Iterable[BufferedEvent]) -> None:
         """Of what is not kept, only which keys of arguments come twice."""
@@ -288,7 +290,10 @@ class MessageBuilder:
         self._failed = self._opens = self._dropped = None
 
     def _drop(self, source: str) -> None:
-        """Characters without meaning of their own, outside a call."""
+        """Keep characters without meaning of their own, for a call that may fail."""
+        if self._call is not None:
+            self._call.inside.append((len(self._call.fragments), source))
+            return
         failed = self._failed if not self.content else None
         if failed is not None and self._opens is None:
             bare = source.strip()

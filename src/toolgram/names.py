@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from toolgram.errors import UnknownFormat
+from toolgram.limits import LONGEST_FORMAT_NAME
 
 DATA = Path(__file__).with_name("names.toml")
 SERVERS, KINDS = ("vllm", "sglang"), ("tool", "reasoning")
-_MOST = 256  # characters of a name that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def chosen(name: str, shipped: Sequence[str]) -> Choice:
     """
     if not isinstance(name, str):
         raise TypeError(f"a format's name is text, not {type(name).__name__}")
-    names, plain = known_names(), _plain(name[:_MOST])
+    names, plain = known_names(), _plain(name[:LONGEST_FORMAT_NAME])
     if plain in names.unread:
         raise UnknownFormat(name, shipped, names.unread[plain])
     if plain in names.ambiguous:
@@ -94,7 +94,7 @@ def chosen(name: str, shipped: Sequence[str]) -> Choice:
     found = for_model(name, shipped)
     if found is not None:
         return _shipped(name, found, shipped)
-    near = get_close_matches(name[:_MOST].lower(), sorted({*shipped, *_spellings(names)}), 3, 0.6)
+    near = get_close_matches(name[:LONGEST_FORMAT_NAME].lower(), sorted({*shipped, *_spellings(names)}), 3, 0.6)
     raise UnknownFormat(name, shipped, f"did you mean {' or '.join(near)}?" if near else "")
 
 
@@ -107,7 +107,7 @@ def for_model(model: str, shipped: Sequence[str]) -> Choice | None:
     if model.replace("_", "").isalnum():
         return None  # the name of a format, or meant as one
     patterns = _patterns(known_names(), shipped)
-    for name in reversed(re.split(r"[/\\]", model[-_MOST:].lower().replace("_", "-"))):
+    for name in reversed(re.split(r"[/\\]", model[-LONGEST_FORMAT_NAME:].lower().replace("_", "-"))):
         fitting = (text for text in patterns if re.search(rf"(?:^|[^a-z0-9]){re.escape(text)}", name))
         found = max(fitting, key=len, default="")
         if found:

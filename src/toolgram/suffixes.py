@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from toolgram.formats import Format, grammar_home
+from toolgram.limits import LONGEST_WORD
 from toolgram.spec.data import Literal
 from toolgram.spec.files import spec_from_texts
 
-_ANY = r"[A-Za-z0-9_-]{1,64}"
+_ANY = rf"[A-Za-z0-9_-]{{1,{LONGEST_WORD}}}"
 _MOST_KEPT = 16  # formats with other suffixes
 _SHORT = 2048  # characters: the special tokens of a server, which are the same for each request
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import toolgram
 from tests.strategies import chunkings
 from toolgram.adapters import CompletionTexts
-from toolgram.adapters.reading import MOST_CHARACTERS, SSEData
+from toolgram.adapters.reading import SSEData
 from toolgram.call_ids import random_call_ids
+from toolgram.limits import MAX_STREAM_LINE
 
 TEXT = 'Früh 🎈 <tool_call>\n{"name": "add", "arguments": {"a": "ü"}}\n</tool_call>'
 FMT = toolgram.get_format("hermes")
@@ -118,7 +119,7 @@ def test_what_is_no_completion_is_an_error(line: str, said: str) -> None:
 
 def test_a_line_without_end_is_bounded() -> None:
     data = SSEData()
-    data.feed(b"x" * MOST_CHARACTERS)
+    data.feed(b"x" * MAX_STREAM_LINE)
     with pytest.raises(toolgram.ToolgramError, match="more than"):
         data.feed(b"x")
 

@@ -15,6 +15,7 @@ from tests.bulk.logs import write_log
 from toolgram.bulk import inputs
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import LINES, TOO_LONG, expand, line_batches, read_batches
+from toolgram.limits import BATCH_BYTES
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -55,7 +56,7 @@ def test_memory_is_that_of_a_batch(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         assert sum(batch.data.count(b"\n") for batch in read_batches(str(path), ["out"])) == 4_001
-        assert tracemalloc.get_traced_memory()[1] < 8 * inputs.BATCH_BYTES
+        assert tracemalloc.get_traced_memory()[1] < 8 * BATCH_BYTES
     finally:
         tracemalloc.stop()
 

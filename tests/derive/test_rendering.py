@@ -6,7 +6,8 @@ import pytest
 
 from tests.work import at_most
 from toolgram.derive.errors import TemplateError
-from toolgram.derive.rendering import MAX_OUTPUT, MAX_TEMPLATE, ChatTemplate
+from toolgram.derive.rendering import ChatTemplate
+from toolgram.limits import MAX_RENDERING, MAX_TEMPLATE
 
 
 def render(source: str, **kwargs: object) -> str:
@@ -71,7 +72,7 @@ def test_says_what_is_wrong_and_where_and_soon(source: str, line: int, problem: 
 def test_bounds_are_bounds() -> None:
     with pytest.raises(TemplateError, match="characters"):
         ChatTemplate("x" * (MAX_TEMPLATE + 1), "", "")
-    assert len(render("{{ 'x' * " + str(MAX_OUTPUT) + " }}")) == MAX_OUTPUT
+    assert len(render("{{ 'x' * " + str(MAX_RENDERING) + " }}")) == MAX_RENDERING
 
 
 def test_a_template_that_changes_its_input_changes_a_copy() -> None:

@@ -11,7 +11,8 @@ import toolgram
 from tests.derive.test_shapes import calls_of, derived, report_of
 from toolgram.derive.conversation import CALLS, TOOLS
 from toolgram.derive.rebuilding import write_calls
-from toolgram.derive.told import MAX_TOLD, find_told, without_tools
+from toolgram.derive.told import find_told, without_tools
+from toolgram.limits import MAX_INSTRUCTIONS
 
 CITY = {"city": "Paris", "days": 2}
 WRITTEN: dict[str, str] = {
@@ -122,7 +123,7 @@ def test_examples(told: str, written: str | None) -> None:
     "piece", ["{", "<a ", "[", '{"name": ', "<tool_call>", "function(", "<call=name>", "`" * 3, "name "]
 )
 def test_hostile_instructions_cost_little(piece: str) -> None:
-    text = piece * (MAX_TOLD // len(piece))
+    text = piece * (MAX_INSTRUCTIONS // len(piece))
     find_told(text)
     find_told(text + text[::-1])
 

@@ -29,9 +29,10 @@ def missed(fmt: toolgram.Format) -> dict[str, frozenset[str]]:
     program = fmt.program
     found = {}
     for state in program.states.values():
-        texts = {program.literals[each] for each in state.row if each in program.literals}
-        if state.unclosed:
-            found[state.name] = frozenset(text for text in texts if text in program.closers)
+        leaving = [each for each, move in state.row.items() if move.dest is not state and each in program.literals]
+        texts = {program.literals[each] for each in leaving if state.row[each].closes}
+        if state.instead and texts and state.meaning == "content":
+            found[state.name] = frozenset(texts)
     return found
 
 

@@ -14,10 +14,10 @@ import openai
 import pytest
 
 from tests.gateway.servers import Script, gateway_to, get, open_stream, post
-from toolgram.adapters.reading import MOST_CHARACTERS
 from toolgram.errors import ToolgramError
 from toolgram.gateway.answering import Limits
 from toolgram.gateway.serving import Settings, application, is_loopback
+from toolgram.limits import MAX_STREAM_LINE
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 BODIES: dict[str, Any] = {
@@ -53,7 +53,7 @@ BROKEN: list[tuple[str, dict[str, Any], str]] = [
     ("no object", {"raw": b"data: [1]\n\n"}, "no JSON object"),
     ("deep", {"raw": b"data: " + b"[" * 100_000 + b"\n\n"}, "no JSON object"),
     ("page", {"raw": b"<html>not what you think</html>"}, "broke off"),
-    ("line without end", {"raw": b"data: " + b"x" * (MOST_CHARACTERS + 10)}, "more than"),
+    ("line without end", {"raw": b"data: " + b"x" * (MAX_STREAM_LINE + 10)}, "more than"),
 ]
 
 

@@ -22,8 +22,8 @@ from tests.integrations.test_vllm_plugin import GROUPS, hear
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.properties.selection import formats_of
 from toolgram.events import Reasoning
-from toolgram.integrations.observing import UNTOLD_END, start_line
 from toolgram.integrations.served import Served
+from toolgram.integrations.start_line import UNTOLD_END, start_line
 from toolgram.observing.paths import canonical_outputs
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"

@@ -21,6 +21,7 @@ from toolgram.events import Content, ToolCallDelta, ToolCallStart
 from toolgram.integrations import observing
 from toolgram.integrations.answers import PlainThought
 from toolgram.integrations.served import Served, Session
+from toolgram.integrations.start_line import start_line
 
 GOOD = '<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>'
 BROKEN = '<tool_call>\n{"name": "get_weather", "arguments": {"city": [1, 2}, "day": }}\n</tool_call>'
@@ -189,7 +190,7 @@ def test_outputs_that_failed_are_written_where_they_are_asked_for(
     folder = tmp_path / "failed"
     recorder = observing.Recorder(folder)
     monkeypatch.setattr(observing, "recorder", lambda: recorder)
-    monkeypatch.setattr(observing, "RECORDED", 2)
+    monkeypatch.setattr(observing, "MOST_RECORDED", 2)
     for text in (BROKEN, GOOD, BROKEN, BROKEN):
         session = Session(Served(Pieces(["<tool_call>"]), "hermes"))
         session.feed(text, None)
@@ -202,7 +203,7 @@ def test_outputs_that_failed_are_written_where_they_are_asked_for(
 
 
 def test_the_start_is_told_in_one_line() -> None:
-    line = observing.start_line(Served(Pieces(["<tool_call>"]), "hermes"))
+    line = start_line(Served(Pieces(["<tool_call>"]), "hermes"))
     assert "\n" not in line
     assert line.startswith("reads hermes (named by the flag); markers ")
     assert "toolgram explain --format hermes" in line

@@ -9,7 +9,8 @@ import pytest
 import toolgram
 from tests.streams import statuses
 from toolgram.islands import OpenBrackets
-from toolgram.islands.error_recovery import MAX_OPEN, MORE, OVER, ErrorRecovery
+from toolgram.islands.error_recovery import MORE, OVER, ErrorRecovery
+from toolgram.limits import MAX_OPEN_BRACKETS
 
 BRACKETS = re.compile(r"""(?P<bracket>["'{}\[\](),])""")
 
@@ -48,14 +49,14 @@ def test_a_list_resumes_before_its_own_separator() -> None:
 
 def test_open_brackets_are_bounded() -> None:
     recovery = recovering(OpenBrackets("{"))
-    recovery.read("[" * 3 * MAX_OPEN + ")" * 10, 0, True)
+    recovery.read("[" * 3 * MAX_OPEN_BRACKETS + ")" * 10, 0, True)
     assert recovery.reason == MORE
-    assert len(recovery.stack) == MAX_OPEN
+    assert len(recovery.stack) == MAX_OPEN_BRACKETS
 
 
 def test_long_keys_and_many_closers_are_read_one_character_at_a_time() -> None:
     long_key = '{"name": "f", "parameters": {}, "' + "k" * 50_000
-    closers = '{"name": "f", "parameters": {"a": x' + "{" * MAX_OPEN + "]" * 50_000
+    closers = '{"name": "f", "parameters": {"a": x' + "{" * MAX_OPEN_BRACKETS + "]" * 50_000
     for text in (long_key, closers):
         parser = toolgram.get_format("llama3_json").parser()
         events = [event for character in text for event in parser.feed(character)] + parser.close()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.strategies import chunkings
 from toolgram.islands import json_values
 from toolgram.islands.json_values import BROKEN, JsonScanner
+from toolgram.limits import MAX_DEPTH
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
@@ -109,10 +110,10 @@ def test_transitions_are_forgotten_when_there_are_many() -> None:
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_depth_is_bounded_with_and_without_skips(opening: str) -> None:
-    deep = opening * (json_values.MAX_DEPTH + 1)
+    deep = opening * (MAX_DEPTH + 1)
     assert read([deep]) == read(list(deep))
     assert read([deep])[2][0] == BROKEN
-    enough = opening * json_values.MAX_DEPTH + ("[1], " * 10 if opening == "[" else "1, " * 10)
+    enough = opening * MAX_DEPTH + ("[1], " * 10 if opening == "[" else "1, " * 10)
     assert read([enough]) == read(list(enough))
 
 
@@ -123,5 +124,5 @@ def test_a_skip_leaves_no_blanks_behind(text: str, state: int, blanks: int, data
     """Or every window of a long run of blanks would look at all that are left of it."""
     at = data.draw(st.integers(0, len(text)))
     text = text[:at] + " " * blanks + text[at:]
-    end = json_values._skip(state, text, at, json_values.MAX_DEPTH)
+    end = json_values._skip(state, text, at, MAX_DEPTH)
     assert text[end : end + 1] not in tuple(" \t\r\n")

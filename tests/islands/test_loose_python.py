@@ -14,7 +14,8 @@ from tests.derive.turns import TEMPLATES
 from tests.streams import assert_same_however_split, cut, merged, run
 from toolgram.call_ids import random_call_ids
 from toolgram.events import Event
-from toolgram.islands.loose_python import MAX_HELD, LoosePythonScanner
+from toolgram.islands.loose_python import LoosePythonScanner
+from toolgram.limits import MAX_LOOSE_VALUE
 
 
 def _derived(name: str) -> toolgram.Format:
@@ -112,7 +113,7 @@ def test_a_proper_python_template_is_not_loose() -> None:
     assert "loose_python" not in _derived("python_calls").machine_text
 
 
-@pytest.mark.parametrize("arguments", ["city", "city=New York", "city=='a'", "1=2", f"extra=1{'0' * MAX_HELD}"])
+@pytest.mark.parametrize("arguments", ["city", "city=New York", "city=='a'", "1=2", f"extra=1{'0' * MAX_LOOSE_VALUE}"])
 def test_what_does_not_fit_is_no_whole_call(arguments: str) -> None:
     text = f"[f({arguments}"
     assert_same_however_split(BARE, text, tools=TOOLS)

@@ -13,7 +13,7 @@ import toolgram
 from tests.json_prefix import is_json_prefix
 from tests.streams import assert_same_however_split
 from toolgram.events import ToolCallDelta
-from toolgram.islands.python_repairs import MAX_FIRST, MAX_SOURCE
+from toolgram.limits import LONGEST_FIRST_ITEM, MAX_HELD_VALUE
 
 LISTED = "<|tool_call_start|>[f(%s), g(b=2)]<|tool_call_end|>"
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
@@ -31,7 +31,7 @@ REPAIRED: list[tuple[str, dict[str, Any], int]] = [
     ("x={'a', 'b'}, y={1}, z=[{'c'}]", {"x": ["a", "b"], "y": [1], "z": [["c"]]}, 3),
     ("x={}, y={'a': {}}, z={1: 2}", {"x": {}, "y": {"a": {}}, "z": {"1": 2}}, 0),
     ("x={a: 1, 'b': c}", {"x": {"a": 1, "b": "c"}}, 2),
-    (f"x={{'{'a' * 2 * MAX_FIRST}': 1}}", {"x": {"a" * 2 * MAX_FIRST: 1}}, 0),
+    (f"x={{'{'a' * 2 * LONGEST_FIRST_ITEM}': 1}}", {"x": {"a" * 2 * LONGEST_FIRST_ITEM: 1}}, 0),
     ("c='sed -n '1,9p' f', y=2", {"c": "sed -n '1,9p' f", "y": 2}, 2),
     ('c=\'it\'s\', y="say "x" now"', {"c": "it's", "y": 'say "x" now'}, 3),
     ("x='a' y=2", {"x": "a", "y": 2}, 1),
@@ -53,7 +53,7 @@ REFUSED = [
     "x=a 'b'",
     "x=a y=2",
     f"x={'9' * 4301}",
-    f"x={'a' * (MAX_SOURCE + 1)}",
+    f"x={'a' * (MAX_HELD_VALUE + 1)}",
     f"x=g{'(' * 33}1{')' * 33}",
 ]
 

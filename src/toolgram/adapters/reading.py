@@ -13,8 +13,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from toolgram.errors import ToolgramError
-
-MOST_CHARACTERS = 4_000_000  # of one line
+from toolgram.limits import MAX_STREAM_LINE
 
 
 class SSEData:
@@ -54,8 +53,8 @@ class SSEData:
 
     def _hold(self, text: str) -> None:
         self._size += len(text)
-        if self._size > MOST_CHARACTERS:
-            raise ToolgramError(f"a line of the server's stream has more than {MOST_CHARACTERS} characters")
+        if self._size > MAX_STREAM_LINE:
+            raise ToolgramError(f"a line of the server's stream has more than {MAX_STREAM_LINE} characters")
         if text:
             self._rest.append(text)
 

@@ -13,6 +13,10 @@ class BadFile(ToolgramError):
     """A file cannot be read or written; the message says which and why, on one line."""
 
 
+class BadTarget(BadFile):
+    """A file that a run would write must not be written, since something would be lost. Nothing has been opened yet."""
+
+
 class MissingPackage(ToolgramError):
     """An optional package is needed for this; the message says how to install it."""
 

@@ -2,25 +2,24 @@
 
 Strategy: a batch is bytes, so that it can travel to another process: whole lines, or Arrow's own stream of columns.
 It has about a mebibyte, whatever the rows are, and only the columns that are asked for.  A line of more than
-`LONGEST_ROW` is never held; it is a row that cannot be read.
+`LONGEST_ROW` is never held; it is a row that cannot be read.  If a compressed file is damaged, all lines before the
+damage are read; a last line of which the end is missing is no row.
 """
 
 from __future__ import annotations
 
 import glob
-import gzip
 import os
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple
 
-from toolgram.bulk.errors import BadFile, missing
+from toolgram.bulk.compressed import DAMAGE, Decompressed, gzip_blocks, zstd_blocks
+from toolgram.bulk.errors import BadFile, BadRow, missing
+from toolgram.bulk.json_rows import read_row
+from toolgram.limits import BATCH_BYTES, LONGEST_ROW, MOST_BATCH_ROWS
 
-BATCH_BYTES = 1 << 20
-LONGEST_ROW = 64 << 20
-_MOST_ROWS = 20_000
 LINES, ARROW, TOO_LONG = "lines", "arrow", "too long"
 PLAIN, GZIP, ZSTD, PARQUET = "plain", "gzip", "zstd", "parquet"
 ENDINGS = {".gz": GZIP, ".zst": ZSTD, ".parquet": PARQUET}
@@ -73,41 +72,78 @@ def expand(inputs: Sequence[str]) -> list[str]:
 
 
 def read_batches(path: str, columns: Sequence[str]) -> Iterator[Batch]:
-    """The rows of a file. `columns` are the paths that will be looked up. Raises BadFile where it cannot be read."""
+    """The rows of a file. `columns` are the paths that will be looked up.
+
+    Raises BadFile if it cannot be read. If it is damaged, the rows before the damage come first.
+    """
+    last = None
     try:
-        if kind_of(path) == PARQUET:
-            yield from parquet_batches(path, columns)
-        else:
-            with open_lines(path) as stream:
-                yield from line_batches(stream, path)
+        for batch in _batches(path, columns):
+            last = batch
+            yield batch
     except BadFile:
         raise
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise BadFile(f"{named(path)}: cannot be read: {_reason(error)}") from error
+    except DAMAGE as error:
+        where = "" if last is None else f" from line {_next_line(last)} on"
+        raise BadFile(f"{named(path)}: cannot be read{where}: {_reason(error, path)}") from error
 
 
-def _reason(error: Exception) -> str:
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return said.strip().split("\n", 1)[0] or type(error).__name__
+def _batches(path: str, columns: Sequence[str]) -> Iterator[Batch]:
+    if kind_of(path) == PARQUET:
+        yield from parquet_batches(path, columns)
+    elif kind_of(path) == PLAIN:
+        with _plain_lines(path) as lines:
+            yield from line_batches(lines, path)
+    else:
+        stream = _decompressed(path)
+        for batch in line_batches(stream, path):
+            if stream.error is None or not _is_cut(batch):
+                yield batch
+        if stream.error is not None:
+            raise stream.error
 
 
-def open_lines(path: str) -> AbstractContextManager[IO[bytes]]:
-    """The bytes of a file of JSON lines, decompressed. Standard input stays open."""
+def _is_cut(batch: Batch) -> bool:
+    """Whether the batch is a line of which the end is missing."""
+    if batch.kind != LINES or batch.data.endswith(b"\n"):
+        return False
+    try:
+        return not isinstance(read_row(batch.data), dict)  # an object has its own end
+    except BadRow:
+        return True
+
+
+def _next_line(batch: Batch) -> int:
+    if batch.kind == ARROW:
+        return batch.first + int(from_stream(batch.data).num_rows)
+    return batch.first + batch.data.count(b"\n") + (not batch.data.endswith(b"\n"))
+
+
+def _reason(error: Exception, path: str) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if kind_of(path) in (GZIP, ZSTD):
+        return "the compressed data is damaged or cut off"
+    return str(error).strip().split("\n", 1)[0] or type(error).__name__
+
+
+def _decompressed(path: str) -> Decompressed:
+    if kind_of(path) == GZIP:
+        return Decompressed(gzip_blocks(path))
+    return Decompressed(zstd_blocks(path, import_arrow(f"reading {path}")))
+
+
+def _plain_lines(path: str) -> AbstractContextManager[IO[bytes]]:
+    """The bytes of a file of JSON lines. Standard input stays open."""
     if path == "-":
         if sys.stdin is None:
             raise OSError("it is closed")
         return nullcontext(sys.stdin.buffer)
-    kind = kind_of(path)
-    if kind == GZIP:
-        return closing(cast(IO[bytes], gzip.open(path, "rb")))
-    if kind == ZSTD:
-        stream: IO[bytes] = import_arrow(f"reading {path}").input_stream(path, compression="zstd")
-        return closing(stream)
     return open(path, "rb")
 
 
 def line_batches(
-    stream: IO[bytes], path: str, first: int = 1, end: int | None = None, batch: int = BATCH_BYTES
+    stream: IO[bytes] | Decompressed, path: str, first: int = 1, end: int | None = None, batch: int = BATCH_BYTES
 ) -> Iterator[Batch]:
     """Batches of whole lines, of about `batch` bytes; of no more than `end` bytes in all, where that is given."""
     pieces: list[bytes] = []
@@ -156,7 +192,7 @@ def open_parquet(path: str, columns: Sequence[str]) -> tuple[Any, list[str]]:
     try:
         file = parquet.ParquetFile(path, buffer_size=BATCH_BYTES, pre_buffer=False)
     except (OSError, ValueError) as error:
-        raise BadFile(f"{path}: not a Parquet file that can be read: {_reason(error)}") from error
+        raise BadFile(f"{path}: not a Parquet file that can be read: {_reason(error, path)}") from error
     names = file.schema_arrow.names
     wanted: list[str] = []
     for column in columns:
@@ -187,7 +223,7 @@ def _rows_per_batch(group: Any, wanted: Sequence[str]) -> int:
     """How many rows are about a batch."""
     chunks = [group.column(at) for at in range(group.num_columns)]
     size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".", 1)[0] in wanted)
-    return int(min(_MOST_ROWS, max(1, BATCH_BYTES * group.num_rows // max(1, size))))
+    return int(min(MOST_BATCH_ROWS, max(1, BATCH_BYTES * group.num_rows // max(1, size))))
 
 
 def to_stream(found: Any) -> bytes:

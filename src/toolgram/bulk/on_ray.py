@@ -26,8 +26,8 @@ from toolgram.bulk.inputs import (
 )
 from toolgram.bulk.outputs import BadRowAt, BatchAnswer
 from toolgram.bulk.running import BatchReader, Job
+from toolgram.limits import SLICE_BYTES
 
-SLICE_BYTES = 16 << 20
 END = "end"  # the number of the mark behind the batches of a slice
 
 

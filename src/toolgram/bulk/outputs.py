@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import shutil
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
-from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import GZIP, PARQUET, ZSTD, import_arrow
 from toolgram.bulk.json_rows import write_row
 from toolgram.bulk.rows import MESSAGE_COLUMNS, NO_MESSAGE, Answer, message_columns
+from toolgram.bulk.writing import new_file
 
 Row = tuple[str, int, Answer]  # file, line, and what became of it
 
@@ -162,26 +161,21 @@ def _as_text(value: Any) -> str:
 
 def join(parts: Sequence[str], kind: str, target: str) -> None:
     """Write the parts, one behind the other, as one file at `target`, which appears there whole."""
-    unfinished = f"{target}.joining"
-    try:
+    with new_file(target) as out:
         if kind == PARQUET:
-            _join_parquet(parts, unfinished)
-        else:
-            with open(unfinished, "wb") as out:
-                for part in parts:
-                    with open(part, "rb") as stream:
-                        shutil.copyfileobj(stream, out, 1 << 20)
-        os.replace(unfinished, target)
-    except OSError as error:
-        raise BadFile(f"{target}: cannot be written: {error.strerror or error}") from error
+            _join_parquet(parts, out)
+            return
+        for part in parts:
+            with open(part, "rb") as stream:
+                shutil.copyfileobj(stream, out, 1 << 20)
 
 
-def _join_parquet(parts: Sequence[str], target: str) -> None:
+def _join_parquet(parts: Sequence[str], out: IO[bytes]) -> None:
     arrow = import_arrow("writing Parquet")
     import pyarrow.parquet as parquet
 
     schema = _common_schema([parquet.read_schema(part) for part in parts])
-    with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
+    with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
         waiting: list[Any] = []
         size = 0
         for part in parts:

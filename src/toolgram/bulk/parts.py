@@ -13,14 +13,21 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import PARQUET
 from toolgram.bulk.outputs import BadRowAt, BatchAnswer, encode, join
 from toolgram.bulk.summary import Summary
+from toolgram.bulk.writing import NewFile, cannot_write
 
 _RUN = "run.json"
+
+
+def parts_of(output: str) -> str:
+    """The directory of the finished batches of an output."""
+    return f"{output}.parts"
 
 
 class Parts:
@@ -28,7 +35,7 @@ class Parts:
 
     def __init__(self, output: str, kind: str) -> None:
         self._output, self._kind = output, kind
-        self._folder = f"{output}.parts"
+        self._folder = parts_of(output)
 
     @classmethod
     def open(cls, output: str, kind: str, fingerprint: dict[str, Any], resume: bool) -> Parts:
@@ -91,7 +98,7 @@ class Parts:
             for note in self._notes(names):
                 summary.add(Summary.from_dict(note["summary"]))
                 file.write([BadRowAt(*row) for row in note["bad"]])
-        join(paths, self._kind, self._output)
+            join(paths, self._kind, self._output)
         shutil.rmtree(self._folder, ignore_errors=True)
         return summary
 
@@ -111,24 +118,47 @@ class Parts:
 
 
 class ErrorFile:
-    """The rows that could not be read, as JSON lines; nothing where there is no such file."""
+    """The rows that could not be read, as JSON lines; nothing if no such file is asked for.
+
+    It appears when the run is over. If the run ends early, the rows so far stay in `FILE.unfinished`.
+    """
 
     def __init__(self, path: str | None) -> None:
         self._path = path
+        self._file: NewFile | None = None
 
     def __enter__(self) -> ErrorFile:
-        try:
-            self._out = open(self._path, "wb") if self._path is not None else None
-        except OSError as error:
-            raise BadFile(f"{self._path}: cannot be written: {error.strerror or error}") from error
+        if self._path is not None:
+            try:
+                self._file = NewFile(self._path)
+            except OSError as error:
+                raise cannot_write(self._path, error) from error
         return self
 
     def write(self, bad: list[BadRowAt]) -> None:
         """Add rows."""
-        if self._out is not None:
-            for row in bad:
-                self._out.write(json.dumps(row._asdict(), ensure_ascii=True).encode() + b"\n")
+        if self._file is None or not bad:
+            return
+        lines = b"".join([json.dumps(row._asdict(), ensure_ascii=True).encode() + b"\n" for row in bad])
+        with self._said():
+            self._file.stream.write(lines)
+            self._file.stream.flush()
 
-    def __exit__(self, *failure: object) -> None:
-        if self._out is not None:
-            self._out.close()
+    def __exit__(self, kind: object, *failure: object) -> None:
+        if self._file is None:
+            return
+        with self._said():
+            if kind is None:
+                self._file.finish()
+            else:
+                self._file.give_up(keep=True)
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Name the file in the error if it cannot be written."""
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise cannot_write(str(self._path), error) from error

@@ -13,8 +13,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from toolgram.anomalies import KINDS
-from toolgram.bulk.errors import BadFile, missing
+from toolgram.bulk.errors import missing
 from toolgram.bulk.summary import MOST_SHOWN, Summary
+from toolgram.bulk.writing import new_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,11 +40,9 @@ def check_report() -> None:
 
 def write_report(summary: Summary, path: str, title: str) -> None:
     """Write the page. Raises BadFile where it cannot be written."""
-    try:
-        with open(path, "w", encoding="utf-8", errors="backslashreplace") as out:
-            out.write(report(summary, title))
-    except OSError as error:
-        raise BadFile(f"{path}: cannot be written: {error.strerror or error}") from error
+    page = report(summary, title).encode("utf-8", "backslashreplace")
+    with new_file(path) as out:
+        out.write(page)
 
 
 def report(summary: Summary, title: str) -> str:

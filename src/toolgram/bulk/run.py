@@ -17,16 +17,20 @@ from toolgram.bulk.inputs import PARQUET, Batch, expand, kind_of, named, read_ba
 from toolgram.bulk.on_ray import END, answer_on_ray, part_name, slices_of, start_ray
 from toolgram.bulk.options import RowOptions
 from toolgram.bulk.outputs import BatchAnswer, taken_names
-from toolgram.bulk.parts import ErrorFile, Parts
+from toolgram.bulk.parts import ErrorFile, Parts, parts_of
 from toolgram.bulk.running import Job, answer_here, answer_in_processes
 from toolgram.bulk.summary import Summary
+from toolgram.bulk.writing import Target, check_targets, is_direct, new_file
 
 Progress = Callable[[int, int], None]  # rows and bytes of input that were answered
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is read, how, and where the answers go. `output` None is a stream."""
+    """What is read, how, and where the answers go. `output` None is a stream.
+
+    `also_read` are files that were read already, such as that of the tools: the run must not overwrite them, either.
+    """
 
     inputs: Sequence[str]
     options: RowOptions
@@ -36,11 +40,19 @@ class Run:
     resume: bool = False
     ray: bool = False
     ray_address: str | None = None
+    report: str | None = None
+    also_read: Sequence[str] = ()
 
     @property
     def kind(self) -> str:
         """The kind of the output."""
         return "plain" if self.output is None else kind_of(self.output)
+
+    @property
+    def targets(self) -> list[Target]:
+        """The files that are written."""
+        named = (("--output", self.output), ("--errors", self.errors), ("--report", self.report))
+        return [Target(option, path) for option, path in named if path is not None]
 
 
 @dataclass
@@ -55,6 +67,11 @@ def check_run(run: Run) -> None:
     """Refuse a run whose options cannot be. Raises BadFile."""
     if run.resume and run.output is None:
         raise BadFile("--resume needs an output file: finished batches lie beside it")
+    if run.output is not None and is_direct(run.output):
+        if run.resume:
+            raise BadFile(f"--resume needs an output file, and {run.output} is a pipe or a device")
+        if run.kind == PARQUET:
+            raise BadFile(f"{run.output}: a pipe or a device takes JSON lines only; write Parquet to a file")
     if run.options.validate and run.kind == PARQUET:
         raise BadFile("--validate is for JSON lines: Parquet has no column for it")
     for name in run.options.keep:
@@ -72,10 +89,24 @@ def total_size(files: Sequence[str]) -> int | None:
         return None
 
 
+def input_files(run: Run, stream: IO[bytes] | None = None) -> list[str]:
+    """The files to read. `stream` is what the answers go to if there is no output file.
+
+    Raises BadTarget if the run would overwrite one of them, or write two things to one file, and BadFile as `expand`.
+    """
+    files = expand(run.inputs)
+    parts = None if run.output is None or is_direct(run.output) else parts_of(run.output)
+    check_targets(run.targets, [*files, *run.also_read], parts, stream)
+    return files
+
+
 def run_to_stream(run: Run, stream: IO[bytes], progress: Progress) -> Outcome:
     """Read everything and write the answers to a stream, in order. Raises BadFile where nothing can be done."""
+    return _to_stream(run, input_files(run, stream), stream, progress)
+
+
+def _to_stream(run: Run, files: Sequence[str], stream: IO[bytes], progress: Progress) -> Outcome:
     outcome = Outcome()
-    files = expand(run.inputs)
     with ErrorFile(run.errors) as errors:
         for answer in _answers(run, files, None, outcome):
             stream.write(answer.output)
@@ -86,10 +117,17 @@ def run_to_stream(run: Run, stream: IO[bytes], progress: Progress) -> Outcome:
 
 
 def run_to_file(run: Run, progress: Progress) -> Outcome:
-    """The same into a file, which is there when it is whole. What is finished is not done again by a resumed run."""
+    """The same into a file, which is there when it is whole. What is finished is not done again by a resumed run.
+
+    A pipe or a device gets the answers as they come.
+    """
     assert run.output is not None
+    files = input_files(run)
+    if is_direct(run.output):
+        check_run(run)
+        with new_file(run.output) as stream:
+            return _to_stream(run, files, stream, progress)
     outcome = Outcome()
-    files = expand(run.inputs)
     parts = Parts.open(run.output, run.kind, _fingerprint(run, files), run.resume)
     for answer in _answers(run, files, parts, outcome):
         _count(outcome, answer, progress)

@@ -17,12 +17,13 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
 from toolgram.bulk.errors import BadFile
-from toolgram.bulk.inputs import ARROW, LONGEST_ROW, TOO_LONG, Batch, from_stream
+from toolgram.bulk.inputs import ARROW, TOO_LONG, Batch, from_stream
 from toolgram.bulk.options import RowOptions
 from toolgram.bulk.outputs import BadRowAt, BatchAnswer, Row, encode
 from toolgram.bulk.parts import Parts
 from toolgram.bulk.rows import Answer, RowReader
 from toolgram.bulk.summary import Summary
+from toolgram.limits import LONGEST_ROW
 
 _AHEAD = 2  # batches per worker that wait or are under way
 _MOST_DEATHS = 3  # of workers, without any batch finished between them

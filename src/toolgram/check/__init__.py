@@ -1,6 +1,7 @@
 """`toolgram check`: what can be proved about a format.
 
 * `languages`: the machine accepts exactly the envelope language of the grammar (automata equivalence),
+* `free_text`: free text that a grammar defines by hand is what the parser reads as text,
 * `sanity`: each state, trigger, marker and terminal, one by one,
 * `drivers`: the compiled table does what the real `transitions` machine and Lark do, on all short symbol sequences.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from toolgram.check import drivers, languages, sanity
+from toolgram.check import drivers, free_text, languages, sanity
 from toolgram.errors import FormatError
 from toolgram.formats import Format
 from toolgram.spec.data import Spec
@@ -77,7 +78,7 @@ def check_format(fmt: Format, length: int = LENGTH) -> Report:
         problems = list(test(spec))
         findings.append(Finding(name, not problems, "\n".join(problems) or detail.format(**facts)))
     if all(finding.ok for finding in findings):
-        findings.append(_drivers(fmt, length))
+        findings += [_free_text(fmt), _drivers(fmt, length)]
     return Report(fmt.name, findings)
 
 
@@ -97,6 +98,17 @@ def _language(spec: Spec, name: str, difference: Callable[[Spec], languages.Diff
         f"{files} differ: the {unlike.accepted_by} accepts {' '.join(unlike.word) or 'nothing at all'}, the {other} "
         f"does not; for example {unlike.example!r}. Add it to the {other}, or take it from the {unlike.accepted_by}",
     )
+
+
+def _free_text(fmt: Format) -> Finding:
+    written = free_text.written_by_hand(fmt.spec)
+    problems = list(free_text.differences(fmt, written))
+    how = (
+        f"{', '.join(sorted(written))} as defined by hand: the same texts at the edges of all classes and markers"
+        if written
+        else ""
+    )
+    return Finding("free text is what the parser reads", not problems, "\n".join(problems) or how or "all declared")
 
 
 def _drivers(fmt: Format, length: int) -> Finding:

@@ -23,8 +23,10 @@ from automata.fa.nfa import NFA
 from lark.grammar import Rule, Terminal
 
 from toolgram.errors import FormatError
+from toolgram.limits import MAX_LANGUAGE_STATES
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, Transition, rows_of, without_repairs
-from toolgram.spec.grammar_file import load_lark, short_name, terminal_line
+from toolgram.spec.declarations import short_name
+from toolgram.spec.grammar_file import load_lark, terminal_line
 from toolgram.spec.vocabulary import UNTYPED, VALUE_TYPES, value_type
 
 ARGUMENTS, OBJECT, LIST, VALUE, WS = "arguments", "call object", "list of calls", "value", "WS"
@@ -38,7 +40,6 @@ _VALUES = {
     "text": TEXT,
     "THOUGHT": TEXT,
 }
-MAX_STATES = 20_000
 
 
 @dataclass(slots=True)
@@ -83,9 +84,8 @@ def repairs(rule: str) -> bool:
 
 
 def _rules(spec: Spec) -> dict[str, list[Rule]]:
-    _, rules = load_lark(spec.grammar_text, spec.grammar_path, spec.import_paths)
     by_name: dict[str, list[Rule]] = {}
-    for rule in rules:
+    for rule in load_lark(spec.grammar_text, spec.grammar_path, spec.import_paths).rules:
         by_name.setdefault(rule.origin.name, []).append(rule)
     return by_name
 
@@ -122,7 +122,7 @@ class _RuleAutomata:
         for rule in rules:
             if not (repeated and _begins_with_itself(rule, name)):
                 self._add_sequence(automaton, rule, begin, end, inside)
-        if automaton.size > MAX_STATES:
+        if automaton.size > MAX_LANGUAGE_STATES:
             raise FormatError(
                 self._spec.grammar_path, "the grammar is too large to check", "share rules less, or split the format"
             )
@@ -196,8 +196,7 @@ def machine_automaton(spec: Spec) -> Automaton:
     pending = [spec.initial]
     while pending:
         name = pending.pop()
-        edges = [(VALUE, name + READ)] if _reads_value(spec, name) else _edges(spec, rows, name.removesuffix(READ))
-        for symbol, dest in edges:
+        for symbol, dest in edges_of(spec, rows, name):
             if dest not in numbers:
                 numbers[dest] = automaton.state()
                 pending.append(dest)
@@ -207,6 +206,14 @@ def machine_automaton(spec: Spec) -> Automaton:
 
 
 READ = ", read"  # a state that reads a value, and has
+
+
+def edges_of(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Iterator[tuple[str, str]]:
+    """The symbols that lead on from a state, and where to; one that reads a value has a second state, after that."""
+    if _reads_value(spec, name):
+        yield VALUE, name + READ
+    else:
+        yield from _edges(spec, rows, name.removesuffix(READ))
 
 
 def _reads_value(spec: Spec, name: str) -> bool:
@@ -228,20 +235,26 @@ def _edges(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Ite
         elif trigger == TEXT:
             if not state.held:
                 yield TEXT, dest
-        elif trigger == "object_start":
-            yield from ((ARGUMENTS, end) for end in _ends(rows, dest, "object_end"))
-        elif trigger == "object_empty":
-            yield ARGUMENTS, dest
         elif trigger == "value_end" and state.meaning == "value":
             yield "", dest
-        elif trigger == "start_map item":
-            for end in _ends(rows, dest, "end_map item"):
-                closing = rows[end].get("end_array")  # a bare object is read as the one item of a list
-                yield OBJECT, closing.dest if closing else end
-        elif trigger == "start_array":
-            yield from ((LIST, end) for end in _ends(rows, dest, "end_array"))
+        else:
+            yield from _embedded(rows, trigger, dest)
     if _blanks_matter(spec, rows, name):
         yield WS, name
+
+
+def _embedded(rows: dict[str, dict[str, Transition]], trigger: str, dest: str) -> Iterator[tuple[str, str]]:
+    """The edges of an embedded value, as one symbol, from the trigger that begins it."""
+    if trigger == "object_start":
+        yield from ((ARGUMENTS, end) for end in _ends(rows, dest, "object_end"))
+    elif trigger == "object_empty":
+        yield ARGUMENTS, dest
+    elif trigger == "start_map item":
+        for end in _ends(rows, dest, "end_map item"):
+            closing = rows[end].get("end_array")  # a bare object is read as the one item of a list
+            yield OBJECT, closing.dest if closing else end
+    elif trigger == "start_array":
+        yield from ((LIST, end) for end in _ends(rows, dest, "end_array"))
 
 
 def _ends(rows: dict[str, dict[str, Transition]], start: str, closing: str) -> set[str]:

@@ -28,6 +28,7 @@ from toolgram.events import Status
 from toolgram.islands import read_whole, value_island, value_kind
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Message, ToolCall
+from toolgram.program.free_text import whole_grammar
 from toolgram.spec.data import ACTIONS, Spec, Transition
 from toolgram.spec.vocabulary import value_type
 
@@ -97,7 +98,7 @@ def reference_grammar(spec: Spec) -> Lark:
     options: dict[str, Any] = {"parser": spec.parser, "propagate_positions": True, "maybe_placeholders": False}
     path = Path(spec.grammar_path)
     return Lark(
-        spec.grammar_text, source_path=str(path), import_paths=[*spec.import_paths, str(path.parent)], **options
+        whole_grammar(spec), source_path=str(path), import_paths=[*spec.import_paths, str(path.parent)], **options
     )
 
 
@@ -208,20 +209,27 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
                 setattr(call, name.lower(), str(node))
             elif name in opening and not members:
                 call.arguments = "{"
-        elif name in ("name_field", "id_field"):
-            setattr(call, name.removesuffix("_field"), json.loads(_last(node)))
         elif name in ("argument", "open_argument"):
             members += _members(spec, node, text)
             call.arguments = f"{{{', '.join(members)}{'' if cut else '}'}"
         elif name in ("arguments", "bare_arguments"):
             call.arguments = _arguments(text[node.meta.start_pos : node.meta.end_pos])
-        elif name == "arguments_field" and isinstance(node.children[-1], Token):
-            call.arguments = json.loads(_last(node)) or "{}"
-        elif name == "function_field" and isinstance(node.children[-1], Token):
-            call.name = json.loads(_last(node))
-        elif name != "type_field":
+        elif not _take_field(call, name, node):
             pending.extend(reversed(node.children))
     return call
+
+
+def _take_field(call: ToolCall, name: str, node: Tree[Token]) -> bool:
+    """Keep what a member of the JSON of a call says. Returns False if its parts say it."""
+    if name in ("name_field", "id_field"):
+        setattr(call, name.removesuffix("_field"), json.loads(_last(node)))
+    elif name == "arguments_field" and isinstance(node.children[-1], Token):
+        call.arguments = json.loads(_last(node)) or "{}"
+    elif name == "function_field" and isinstance(node.children[-1], Token):
+        call.name = json.loads(_last(node))
+    else:
+        return name == "type_field"
+    return True
 
 
 _TAGS = {"raw": "", "literal": "json"}  # rules of values that are not called after their tag

@@ -13,11 +13,12 @@ from typing import Any
 
 from lark.lexer import TerminalDef
 
+from toolgram.limits import MAX_LOOK_AROUND
+from toolgram.program.free_text import whole_grammar
 from toolgram.spec.data import END, TEXT, Spec, rows_of
 from toolgram.spec.faults import prefix_faults, unreachable
-from toolgram.spec.grammar_file import read_terminals, terminal_line
+from toolgram.spec.grammar_file import read_grammar, terminal_line
 
-_NEAR = 256  # how far a look-around may look
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
 
 
@@ -115,7 +116,8 @@ def terminals_linear(spec: Spec) -> Iterator[str]:
 
 
 def _terminals(spec: Spec) -> dict[str, TerminalDef]:
-    return read_terminals(spec.grammar_text, spec.grammar_path, spec.import_paths)
+    grammar = read_grammar(whole_grammar(spec), spec.grammar_path, spec.import_paths)
+    return {str(terminal.name): terminal for terminal in grammar.terminals}
 
 
 def _place(spec: Spec, name: str) -> str:
@@ -139,7 +141,7 @@ def _fault(parsed: Any) -> str:
             if op in _REPEATS:
                 least, most, inner = argument
                 variable = least != most
-                if (repeated or (around and most > _NEAR)) and variable:
+                if (repeated or (around and most > MAX_LOOK_AROUND)) and variable:
                     return "a repetition inside a repetition"
                 pending.append((inner, repeated or (variable and most > 1), around))
             elif op is _constants.BRANCH:

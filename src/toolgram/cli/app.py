@@ -7,6 +7,7 @@ the command is one line on standard error and exit status 2. What an output cont
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -21,6 +22,7 @@ from toolgram.cli.doctor import print_diagnosis
 from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
 from toolgram.cli.exporting import print_export, tokens_of
+from toolgram.cli.grammars import print_grammar
 from toolgram.cli.machines import print_machine
 from toolgram.cli.options import (
     FinishReason,
@@ -175,17 +177,8 @@ def parse(
     be read, with the reason on standard error, or a call that --validate found wrong; 2 a mistake in the command.
     """
     modes = [name for name, on in (("--events", events), ("--pretty", pretty), ("--jsonl", jsonl is not None)) if on]
-    if len(modes) > 1:
-        refuse(f"{' and '.join(modes)} exclude one another: choose one")
-    if validate and (events or pretty):
-        refuse("--validate checks whole messages: it goes with neither --events nor --pretty")
-    if validate and tools is None:
-        refuse("--validate needs the tools: --tools FILE")
     inputs = files or ["-"]
-    if events and len(inputs) > 1:
-        refuse("--events reads one input: with several, it would not be clear which one an event belongs to")
-    if inputs.count("-") > 1:
-        refuse("standard input (-) can only be read once")
+    _check_parse_options(modes, inputs, validate, tools is not None)
     with quiet_endings():
         columns = Columns(tools_column, prefix_column, format_column, finish_reason_column)
         rows_only = {
@@ -197,19 +190,44 @@ def parse(
         fmt = load_chosen_format(format_name, grammar, machine)
         if fmt is None and columns.format is None:
             fmt = load_required_format(format_name, grammar, machine, NO_FORMAT)
-        if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
-            complain("reading standard input; end it with Ctrl-D")
+        _say_that_input_is_awaited(inputs)
         if jsonl is not None:
-            kept = tuple(name for each in keep or () for name in each.split(","))
+            kept = _listed(keep or ())
             options = RowOptions(
                 jsonl, fmt, read_tools(tools), prefix, finish_reason, strict, chunk, kept, columns, validate
             )
-            run = Run(inputs, options, output, errors, workers, resume, ray or ray_address is not None, ray_address)
-            raise typer.Exit(print_rows(run, report))
+            also_read = [path for path in (tools, grammar, machine) if path is not None]
+            on_ray = ray or ray_address is not None
+            run = Run(inputs, options, output, errors, workers, resume, on_ray, ray_address, report, also_read)
+            raise typer.Exit(print_rows(run))
         assert fmt is not None
         show = print_events if events else print_painted if pretty else print_messages
         status = show(Reading(fmt, read_tools(tools), prefix, finish_reason, strict, validate), inputs, chunk)
     raise typer.Exit(status)
+
+
+def _check_parse_options(modes: list[str], inputs: list[str], validate: bool, has_tools: bool) -> None:
+    """Refuse options of `parse` that do not go together."""
+    if len(modes) > 1:
+        refuse(f"{' and '.join(modes)} exclude one another: choose one")
+    if validate and ("--events" in modes or "--pretty" in modes):
+        refuse("--validate checks whole messages: it goes with neither --events nor --pretty")
+    if validate and not has_tools:
+        refuse("--validate needs the tools: --tools FILE")
+    if "--events" in modes and len(inputs) > 1:
+        refuse("--events reads one input: with several, it would not be clear which one an event belongs to")
+    if inputs.count("-") > 1:
+        refuse("standard input (-) can only be read once")
+
+
+def _say_that_input_is_awaited(inputs: list[str]) -> None:
+    if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
+        complain("reading standard input; end it with Ctrl-D")
+
+
+def _listed(given: Iterable[str]) -> tuple[str, ...]:
+    """The names that an option was given, each of which may be several with commas between them."""
+    return tuple(name for each in given for name in each.split(","))
 
 
 @app.command()
@@ -500,6 +518,7 @@ def diagram(
         raise typer.Exit(draw(chosen, output, "whole" if whole else "path"))
 
 
+app.command(name="grammar")(print_grammar)
 app.command(name="machine")(print_machine)
 
 

@@ -13,7 +13,7 @@ RowsOutput = Annotated[
         "--output",
         metavar="OUT",
         help="With --jsonl: the file to write; its ending (.jsonl, .jsonl.gz, .jsonl.zst, .parquet) chooses the kind. "
-        "Example: -o calls.parquet",
+        "It must be none of the inputs. Example: -o calls.parquet",
     ),
 ]
 Keep = Annotated[

@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from toolgram.bulk.errors import BadFile, MissingPackage
-from toolgram.bulk.inputs import LINES, Batch, expand
+from toolgram.bulk.errors import BadFile, BadTarget, MissingPackage
+from toolgram.bulk.inputs import LINES, Batch, expand, read_batches
 from toolgram.bulk.parts import ErrorFile
 from toolgram.bulk.report import check_report, write_report
-from toolgram.bulk.run import Outcome, Run, check_run, run_to_file, run_to_stream, total_size
+from toolgram.bulk.run import Outcome, Run, check_run, input_files, run_to_file, run_to_stream, total_size
 from toolgram.bulk.run import Progress as Advance
 from toolgram.bulk.running import BatchReader, Job
 from toolgram.bulk.summary import Summary
@@ -27,11 +27,11 @@ from toolgram.cli.source import Unreadable, lines
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse
 
 
-def print_rows(run: Run, report: str | None) -> int:
+def print_rows(run: Run) -> int:
     """Answer every row of every file. The exit status is 1 where a file, or a row, could not be read."""
     try:
         check_run(run)
-        if report is not None:
+        if run.report is not None:
             check_report()
     except (BadFile, MissingPackage) as error:
         refuse(str(error))
@@ -39,11 +39,19 @@ def print_rows(run: Run, report: str | None) -> int:
         outcome = _outcome(run)
         for problem in outcome.problems:
             complain(problem)
-        if report is not None:
-            write_report(outcome.summary, report, f"{', '.join(run.inputs)}: {outcome.summary.rows:,} rows")
+        if run.report is not None:
+            write_report(outcome.summary, run.report, f"{', '.join(run.inputs)}: {outcome.summary.rows:,} rows")
+    except BadTarget as error:
+        refuse(str(error))
     except (BadFile, MissingPackage) as error:
         complain(str(error))
         return NOTHING_USABLE
+    _say(run, outcome)
+    summary = outcome.summary
+    return USABLE if summary.rows and not summary.bad and not outcome.problems else NOTHING_USABLE
+
+
+def _say(run: Run, outcome: Outcome) -> None:
     summary = outcome.summary
     if run.output is not None or (sys.stderr.isatty() and not sys.stdout.isatty()):
         for line in summary.lines():
@@ -52,7 +60,6 @@ def print_rows(run: Run, report: str | None) -> int:
         complain(f"{summary.bad} of {summary.rows} rows could not be read")
     elif not summary.rows and not outcome.problems:
         complain("no rows")
-    return USABLE if summary.rows and not summary.bad and not outcome.problems else NOTHING_USABLE
 
 
 def _outcome(run: Run) -> Outcome:
@@ -67,20 +74,29 @@ def _outcome(run: Run) -> Outcome:
 def _one_by_one(run: Run) -> Outcome:
     """Each row is answered before the next one is read."""
     outcome = Outcome()
-    files = expand(run.inputs)
+    files = input_files(run, sys.stdout.buffer)
     reader = BatchReader(Job(run.options, run.kind, len(files) > 1))
     with ErrorFile(run.errors) as errors:
         for path in files:
-            try:
-                for number, line in enumerate(lines(path), start=1):
-                    answer = reader.answer(Batch(path, LINES, number, line, len(line)))
-                    sys.stdout.buffer.write(answer.output)
-                    sys.stdout.buffer.flush()
-                    errors.write(answer.bad)
-                    outcome.summary.add(Summary.from_dict(answer.summary))
-            except Unreadable as error:
-                outcome.problems.append(str(error))
+            for batch in _rows_of(path, run, outcome):
+                answer = reader.answer(batch)
+                sys.stdout.buffer.write(answer.output)
+                sys.stdout.buffer.flush()
+                errors.write(answer.bad)
+                outcome.summary.add(Summary.from_dict(answer.summary))
     return outcome
+
+
+def _rows_of(path: str, run: Run, outcome: Outcome) -> Iterator[Batch]:
+    """The rows of a file; those of standard input one by one, as they come."""
+    try:
+        if path != "-":
+            yield from read_batches(path, run.options.paths())
+            return
+        for number, line in enumerate(lines(path), start=1):
+            yield Batch(path, LINES, number, line, len(line))
+    except (Unreadable, BadFile) as error:
+        outcome.problems.append(str(error))
 
 
 class _Speed(ProgressColumn):

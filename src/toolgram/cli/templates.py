@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from toolgram.cli.source import called, pieces
+from toolgram.limits import MAX_CONFIGURATION
 
 # Files that have the same name for every model: the format is named after the model that they or their folder name.
 NAMELESS = {"chat_template", "tokenizer_config", "tokenizer", "template", "processor_config"}
-MOST_CONFIGURATION = 1 << 20  # characters
 PREFERRED_VARIANTS = ("tool_use", "default")
 
 
@@ -76,7 +76,7 @@ def _configuration(folder: Path) -> dict[str, Any]:
     place = folder / "config.json"
     try:
         with place.open(encoding="utf-8") as file:
-            configuration = json.loads(file.read(MOST_CONFIGURATION))
+            configuration = json.loads(file.read(MAX_CONFIGURATION))
     except (OSError, ValueError, RecursionError):
         return {}
     return configuration if isinstance(configuration, dict) else {}

@@ -15,17 +15,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from toolgram.derive.format_builder import quoted, slashed
+from toolgram.derive.format_builder import quoted
 from toolgram.formats import Format, get_format, grammar_home
 from toolgram.program.look_ahead import TooManyWays
 from toolgram.spec.data import Literal, Spec
+from toolgram.spec.declarations import slashed
 from toolgram.spec.faults import faults
 
 _NAME = "TURN_END"
 _DEFINED = re.compile(r"(?:%(?:override|extend) )?[?!]?(_*[A-Za-z]\w*)(?:\.-?\d+)?:")
 _PIECE = re.compile(r"%import \.common\.(\w+) \(([^)]*)\)")
 _STOP = re.compile(r"^  stop: \[[^\]\n]*\]$", re.MULTILINE)
-_SPECIAL = re.compile(r"^  special_tokens: .*$", re.MULTILINE)
+_SPECIAL = re.compile(r"^  special_tokens: .*\n(?:    .*\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +153,16 @@ def _followed(spec: Spec, machine: str) -> Iterator[Literal]:
 
 
 def _grammar_with(grammar: str, known: Literal, new: Literal) -> str | None:
-    """The grammar in which a new terminal may stand wherever a known one may, and no text contains it; None where no
+    """The grammar in which a new terminal may stand wherever a known one may, and no text contains it; None if no
     rule names the known one. What comes from pieces and names it is written out."""
-    lines = [_also(line, known, new) for line in grammar.splitlines()]
+    lines = [_also(line, known, new) for line in _statements(grammar)]
     own = {_symbol(line) for line in lines}
     for at, line in enumerate(lines[:]):
         piece = _PIECE.match(line)
         if piece is None:
             continue
         names = dict.fromkeys(piece[2].split(", "))
-        for said in (grammar_home() / "common" / f"{piece[1]}.lark").read_text(encoding="utf-8").splitlines():
+        for said in _statements((grammar_home() / "common" / f"{piece[1]}.lark").read_text(encoding="utf-8")):
             symbol, changed = _symbol(said), _also(said, known, new)
             if changed != said and symbol not in own:
                 own.add(symbol)
@@ -177,10 +178,15 @@ def _grammar_with(grammar: str, known: Literal, new: Literal) -> str | None:
 def _also(line: str, known: Literal, new: Literal) -> str:
     """A line of a grammar: a rule in which the new terminal may stand for the known one, a text without either."""
     symbol = _symbol(line)
-    if _is_rule(symbol) or line.lstrip().startswith("|"):
+    if _is_rule(symbol):
         return re.sub(rf"\b{known.name}\b", f"({known.name} | {new.name})", line)
     found, added = (slashed(re.escape(shape.text)) for shape in (known, new))
     return line.replace(found, f"(?:{found}|{added})") if symbol and "/" in line else line
+
+
+def _statements(grammar: str) -> list[str]:
+    """The lines of a grammar, those of one rule joined."""
+    return re.sub(r"\n[ \t]+\|", " |", grammar).splitlines()
 
 
 def _symbol(line: str) -> str:
@@ -202,6 +208,6 @@ def _saying(data: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
 def _with_lines(machine: str, said: Mapping[str, str | Sequence[str]]) -> str:
     """The text of a machine file with other entries in `format:`, each on a line; what is empty is left out."""
     for key in said:
-        machine = re.sub(rf"^  {key}: .*\n", "", machine, flags=re.MULTILINE)
+        machine = re.sub(rf"^  {key}: .*\n(?:    .*\n)*", "", machine, flags=re.MULTILINE)
     lines = "".join(f"  {key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in said.items() if value)
     return re.sub(r"^format:\n", lambda match: match[0] + lines, machine, count=1, flags=re.MULTILINE)

@@ -15,7 +15,6 @@ from itertools import product
 from typing import Any
 
 from toolgram.derive.comparing import (
-    MAX_MARKER,
     between,
     common_prefix,
     find_slots,
@@ -48,6 +47,7 @@ from toolgram.derive.result import (
 )
 from toolgram.derive.told import find_told
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
+from toolgram.limits import MAX_TEMPLATE_MARKER
 from toolgram.observing.probes import Call
 
 
@@ -246,7 +246,7 @@ def _of_some_length(conversation: Conversation, calls: CallsFormat | None) -> Ca
     around += [part for part in (*calls.pattern, *(calls.without_arguments or ())) if isinstance(part, str)]
     around += [part for part in calls.arguments.pattern if isinstance(part, str)]
     longest = max(map(len, around))
-    if longest <= MAX_MARKER:
+    if longest <= MAX_TEMPLATE_MARKER:
         return calls
     conversation.report.leave_unexplained(
         f"the calls cannot be expressed: the template writes {longest} characters around one"
@@ -256,12 +256,12 @@ def _of_some_length(conversation: Conversation, calls: CallsFormat | None) -> Ca
 
 def _cut_markers(conversation: Conversation, markers: MarkerRegistry) -> MarkerRegistry:
     """The markers, each that is longer than any marker cut behind its first special token, or at a bound."""
-    long = {name: text for name, text in markers.items() if len(text) > MAX_MARKER}
+    long = {name: text for name, text in markers.items() if len(text) > MAX_TEMPLATE_MARKER}
     for name, text in long.items():
         conversation.report.leave_unexplained(
             f"{name} is {len(text)} characters long, and was cut: it is hardly a marker"
         )
-    return replace(markers, **{name: first_marker(text)[:MAX_MARKER] for name, text in long.items()})
+    return replace(markers, **{name: first_marker(text)[:MAX_TEMPLATE_MARKER] for name, text in long.items()})
 
 
 def _turn_start(conversation: Conversation, content: Content, prompt: str) -> str:

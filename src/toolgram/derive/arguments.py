@@ -25,10 +25,10 @@ from toolgram.derive.result import (
     ValueStyle,
     Wrapped,
 )
+from toolgram.limits import MOST_DICT_ENDS
 from toolgram.observing.probes import json_type
 
 _OWN_TAG = re.compile(r"([^\s/]{0,60}</)([^<>/\s]{1,60})>").match
-_MOST_ENDS = 50  # braces that may close a dict
 
 Span = tuple[int, int]
 _decode = json.JSONDecoder(strict=False).raw_decode
@@ -74,7 +74,7 @@ def _python_end(text: str, at: int, arguments: dict[str, Any]) -> int | None:
 
 def python_dict(text: str, at: int) -> tuple[dict[str, Any], int] | None:
     """The dict of Python that begins there, and where it ends."""
-    for end in islice(_positions(text, "}", at), _MOST_ENDS):
+    for end in islice(_positions(text, "}", at), MOST_DICT_ENDS):
         try:
             value = ast.literal_eval(text[at : end + 1])
         except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from toolgram.derive.errors import CostlyTemplate, OutOfBudget
+from toolgram.limits import MAX_RENDERINGS
 
-SECONDS = 3.0
 CLOCK = getattr(time, "thread_time", time.process_time)  # a browser has no clock for one thread
-MOST_KEPT = 20_000_000  # characters of renderings
 
 
 class Budget:
@@ -70,8 +69,10 @@ def keep(characters: int) -> None:
     if budget is None:
         return
     budget.kept += characters
-    if budget.kept > MOST_KEPT:
-        raise OutOfBudget(f"derivation kept more than {MOST_KEPT} characters, and was stopped while {budget.doing}")
+    if budget.kept > MAX_RENDERINGS:
+        raise OutOfBudget(
+            f"derivation kept more than {MAX_RENDERINGS} characters, and was stopped while {budget.doing}"
+        )
 
 
 def stop(error: CostlyTemplate) -> None:

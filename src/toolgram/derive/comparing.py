@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from toolgram.derive.budget import look
+from toolgram.limits import MAX_TEMPLATE_MARKER
 
 # What reads as one marker: a bracketed run without blanks at its edges. The last two are cut off at a slot.
 _MARKER = re.compile(
@@ -25,7 +26,6 @@ _MARKER = re.compile(
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"<\|[^<>|\s]{1,40}\|>")
 _pattern: ContextVar[re.Pattern[str]] = ContextVar("markers", default=_MARKER)  # of the template at hand
-MAX_MARKER = 500  # characters; what is longer is cut, or not read at all
 
 
 def learn_markers(turns: Sequence[str]) -> bool:
@@ -157,7 +157,7 @@ def markers_of(text: str) -> list[str]:
         parts += [text[at : match.start()].strip(), match.group()]
         at = match.end()
     parts.append(text[at:].strip())
-    return [part[:MAX_MARKER] for part in parts if part]
+    return [part[:MAX_TEMPLATE_MARKER] for part in parts if part]
 
 
 def first_marker(text: str) -> str:

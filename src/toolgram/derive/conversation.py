@@ -21,6 +21,7 @@ from toolgram.derive.comparing import common_prefix, common_suffix, cuttable, fi
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate, Message
 from toolgram.derive.result import FailedProbe, MessageForm, Report
+from toolgram.limits import MAX_TURN
 from toolgram.observing.probes import Call, tool_of
 
 USER, USER_AGAIN = "Wherefore glimmer quilps", "Yonder flitters mopt"
@@ -31,7 +32,6 @@ FILLER = "Pluvial yammer"  # content, or a thought, for calls that are refused w
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
 # Nine letters; more; with a word before them, and as long as more; the name with a counter.
 IDS = ("", "24", "call_24", "call_19", "functions")
-MAX_TURN = 10_000  # characters that one message may add
 SWITCHES = ("enable_thinking", "thinking", "think", "reasoning", "enable_reasoning", "thinking_mode")
 
 

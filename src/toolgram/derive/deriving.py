@@ -20,7 +20,7 @@ from typing import Any
 
 from toolgram.derive.adapting import named, with_prompt
 from toolgram.derive.analysis import analyse
-from toolgram.derive.budget import SECONDS, look, within
+from toolgram.derive.budget import look, within
 from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
 from toolgram.derive.family import find_family
 from toolgram.derive.isolated import derive_apart
@@ -36,6 +36,7 @@ from toolgram.derive.unexplained import find_refused, find_unexplained
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import FormatError
 from toolgram.formats import Format, format_names
+from toolgram.limits import DERIVATION_SECONDS
 from toolgram.program.look_ahead import TooManyWays
 
 CACHE_VARIABLE = "TOOLGRAM_CACHE"
@@ -55,7 +56,7 @@ def derive_format(
     end_tokens: Sequence[str] = (),
     strict: bool = False,
     cache_dir: str | Path | None = None,
-    seconds: float = SECONDS,
+    seconds: float = DERIVATION_SECONDS,
     isolate: bool = False,
 ) -> Format:
     """The format in which a model with this Jinja chat template writes, found out by comparing renderings.

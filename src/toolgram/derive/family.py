@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from toolgram.derive.adapting import Behind, adapted
-from toolgram.derive.budget import SECONDS, look, time_left
+from toolgram.derive.budget import look, time_left
 from toolgram.derive.comparing import markers_of
 from toolgram.derive.rebuilding import framed
 from toolgram.derive.recognising import markers_in_files
@@ -29,6 +29,7 @@ from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, Di
 from toolgram.derive.text_skeleton import turn_blanks, turn_ends
 from toolgram.derive.verification import Case, probes
 from toolgram.formats import Format, format_names, grammar_home
+from toolgram.limits import DERIVATION_SECONDS
 from toolgram.names import known_names
 from toolgram.observing.probes import TOOLS, Call
 
@@ -51,7 +52,7 @@ _REPAIRS = {
     "unclosed_value", "unclosed_envelope", "unclosed_arguments", "surplus_closer", "unfinished_marker", "repaired_json",
     "repaired_python", "unusual_form",
 }  # fmt: skip
-_SHOWN = re.compile(r"^  (?:canonical|example|generation_prompt):.*\n(?:    .*\n)*", re.MULTILINE)
+_SHOWN = re.compile(r"^  (?:canonical|example|generation_prompt):.*\n(?:(?:    .*)?\n)*", re.MULTILINE)
 _EDGES = Call("run", {"code": "\n  indented \n\n", "language": " x"}, "bL4nKsE5d")
 _BLANKS = Case("text that begins and ends in blanks", calls=(_EDGES,))
 
@@ -93,7 +94,7 @@ def find_family(result: DiffAnalysisResult, tokens: Tokens) -> Family:
     for _, level in groupby(near_formats(result, ends)[:_MOST], key=lambda each: each.rank):
         read: list[tuple[Format, list[Probe]]] = []
         for each in level:
-            if time_left() < SECONDS / 2:
+            if time_left() < DERIVATION_SECONDS / 2:
                 return Family(None, [], [*said, "the time was over before all formats were asked"])
             look(f"asking the shipped format {each.name}")
             fmt = adapted(each.name, behind)

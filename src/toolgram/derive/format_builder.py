@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from toolgram.formats import grammar_home
+from toolgram.limits import MOST_BLANKS
 from toolgram.spec.building import build_spec
 from toolgram.spec.composition import MALFORMED, START, compose, fragment_loader, names_in
 from toolgram.spec.data import END, RECOVERY_TRIGGERS, TEXT, Literal, Run, Spec
+from toolgram.spec.declarations import FREE_TEXT, slashed
 from toolgram.spec.machine_file import MachineFile
 from toolgram.spec.machine_text import machine_text
 
@@ -50,8 +52,12 @@ class FormatBuilder:
     rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
     imports: dict[str, list[str]] = field(default_factory=dict)  # what the grammar imports: module -> names
-    texts: dict[str, str] = field(default_factory=dict)  # terminals of free text: name -> regular expression
+    texts: dict[str, str] = field(default_factory=dict)  # terminals that are no triggers: name -> regular expression
     taken: set[str] = field(default_factory=lambda: {START})  # names of states, those of fragments included
+    owed: list[tuple[str, str]] = field(default_factory=list)  # opening markers, with the closing ones that calls owe
+    meant: dict[str, str] = field(
+        default_factory=dict
+    )  # closing markers as printed, with the terminal of what is meant
     open_ended: dict[str, set[str]] = field(default_factory=dict)  # states of a call that anything but these ends
 
     # --- parts ----------------------------------------------------------------------------------------------------
@@ -107,6 +113,7 @@ class FormatBuilder:
             if begins and not closing:
                 continue
             name = self.literal(f"{shape.name}_MEANT", shape.text.replace(printed, official))
+            self.meant[shape.text] = name
             for source in closing:
                 self.rows[source, name] = self.rows[source, shape.name]
             if begins:
@@ -130,6 +137,26 @@ class FormatBuilder:
             for name, shape in self.terminals.items()
         )
 
+    def owe(self, openers: Sequence[str], closers: Sequence[str]) -> None:
+        """Declare what closes the markers before a call, from the outside in; closing markers come from the inside out.
+
+        A single character closes nothing, since text has it too; neither does a marker that opens something.
+        """
+        pairs = zip(reversed(openers), closers, strict=False)
+        self.owed += [(opener, closer) for opener, closer in pairs if len(closer) > 1 and closer not in openers]
+
+    def _pairs(self) -> dict[str, list[str]]:
+        """The pairs by name, without what ends the turn. A separator may close one call and open the next."""
+        names = {shape.text: name for name, shape in self.terminals.items() if isinstance(shape, Literal)}
+        stop = self.about.get("stop", ())
+        found: dict[str, list[str]] = {}
+        for opener, closer in self.owed:
+            closing = [each for each in (names.get(closer), self.meant.get(closer)) if each and each not in stop]
+            both = [names[closer + opener]] if closer + opener in names else []
+            for each in [names[opener], *both] if closing and opener in names else []:
+                found.setdefault(each, []).extend([*closing, *both])
+        return {opener: list(dict.fromkeys(closers)) for opener, closers in found.items()}
+
     def literals(self, role: str, texts: Iterable[str]) -> list[str]:
         """Terminals for the pieces of one marker."""
         return [self.literal(role, text) for text in texts]
@@ -147,7 +174,7 @@ class FormatBuilder:
     def blanks(self) -> str:
         """The terminal of a run of blanks."""
         if BLANK not in self.terminals:
-            self.terminals[BLANK] = Run(BLANK, f"{_BLANK_CLASS}{{1,64}}", _BLANK_CLASS, 64)
+            self.terminals[BLANK] = Run(BLANK, f"{_BLANK_CLASS}{{1,{MOST_BLANKS}}}", _BLANK_CLASS, MOST_BLANKS)
         return BLANK
 
     def state(self, role: str, *tags: str, text: str = "") -> str:
@@ -182,7 +209,7 @@ class FormatBuilder:
         known += dict.fromkeys(name for name in names if name not in known)
 
     def _free(self, role: str) -> str:
-        return _numbered(role, {*self.terminals, *self.texts})
+        return _numbered(role, {*self.terminals, *self.texts, *FREE_TEXT})
 
     # --- what the parts make --------------------------------------------------------------------------------------
 
@@ -198,17 +225,6 @@ class FormatBuilder:
                 if row["trigger"] not in (BLANK, *self.open_ended[state]):
                     self.rows[state, row["trigger"]] = row["dest"], ("close_arguments", "end_call", *_actions(row))
 
-    def anything_but(self, states: Iterable[str], machine: Mapping[str, Any]) -> str:
-        """A regular expression of text in which no marker of these states of the composed machine begins."""
-        found: list[str] = []
-        for row in machine["transitions"]:
-            shape = self.terminals.get(row["trigger"])
-            if isinstance(shape, Literal) and shape.pattern not in found and set(sources_of(row)) & set(states):
-                found.append(shape.pattern)
-        if not found:
-            return r"[\s\S]+"
-        return f"(?:(?!{'|'.join(found)})[\\s\\S])+"
-
     # --- the files ------------------------------------------------------------------------------------------------
 
     def grammar(self) -> str:
@@ -220,8 +236,16 @@ class FormatBuilder:
         terminals = [f"{name}: {_written(shape)}" for name, shape in self.terminals.items() if name not in known]
         for name, pattern in self.texts.items():
             terminals.append(f"{'%override ' if name in known else ''}{name}: /{slashed(pattern)}/")
+        own = [name for name in self.declared() if name not in known]
+        terminals += [f"%declare {' '.join(own)}"] if own else []
         parts = [about, imports, [" ".join(rule.split()) for rule in rules], terminals]
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+    def declared(self) -> list[str]:
+        """The terminals that follow from the machine: those that a rule names, and those of imported rules."""
+        named = {name for names in self.imports.values() for name in names}
+        named |= {name for rule in self.rules for name in re.findall(r"\w+", rule)}
+        return [name for name in FREE_TEXT if name in named]
 
     def machine(self) -> str:
         """The text of the .yaml file."""
@@ -239,6 +263,8 @@ class FormatBuilder:
             "transitions": list(self._row_entries()),
         }
         about = {"title": self.title, "parser": "earley", "longest_match": True, **self.about}
+        if pairs := self._pairs():
+            about["closed_by"] = pairs
         return {"format": about, "machine": {key: value for key, value in machine.items() if value}}
 
     def _machine_file(self) -> MachineFile:
@@ -275,9 +301,11 @@ class FormatBuilder:
 
     def spec(self) -> Spec:
         """The specification, as reading the two files would give it. Raises FormatError where it cannot run."""
-        known = {**dict.fromkeys(self.texts), **self.terminals}
+        declared = sorted(self.declared())
+        known = {**dict.fromkeys([*self.texts, *declared]), **self.terminals}
         shapes = {name: lambda shape=shape: shape for name, shape in known.items()}
-        return build_spec(self._machine_file(), shapes, self.grammar(), f"{self.name}.lark", (str(grammar_home()),))
+        path, home = f"{self.name}.lark", str(grammar_home())
+        return build_spec(self._machine_file(), shapes, tuple(declared), self.grammar(), path, (home,))
 
 
 def sources_of(row: Mapping[str, Any]) -> list[str]:
@@ -326,12 +354,6 @@ def _code(character: str) -> str:
         return _SHORT[character]
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def slashed(pattern: str) -> str:
-    """A regular expression as it stands between slashes in a Lark file."""
-    pattern = re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern)
-    return re.sub(r"\\?([\n\t\r])", lambda match: _SHORT[match.group(1)], pattern)
 
 
 def _also(rule: str, name: str, other: str, begins: bool) -> str:

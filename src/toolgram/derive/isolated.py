@@ -20,8 +20,8 @@ from threading import Lock, Timer
 from typing import Any
 
 from toolgram.derive.errors import CostlyTemplate, TemplateError
+from toolgram.limits import CHILD_MEGABYTES
 
-MEGABYTES = 1024  # of address space, of which much is never touched
 _GRACE = 2.0  # seconds of the processor that a child has beyond its budget
 _PATIENCE = 20.0  # times the budget that an answer may take on a busy machine
 _COMMAND = "from toolgram.derive import deriving, isolated; isolated.serve(deriving.derive_now)"
@@ -93,7 +93,7 @@ def derive_apart(question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     if answer is None:
         raise CostlyTemplate(
             f"the process that derived was ended: it needed more than {seconds + _GRACE:g} s of the processor, or "
-            f"{MEGABYTES} MB"
+            f"{CHILD_MEGABYTES} MB"
         )
     if "problem" in answer:
         kind = CostlyTemplate if answer["costly"] else TemplateError
@@ -123,7 +123,11 @@ def _limit_memory() -> None:
         import resource
     except ImportError:  # a system without limits
         return
-    for kind, most in ((resource.RLIMIT_AS, MEGABYTES << 20), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0)):
+    for kind, most in (
+        (resource.RLIMIT_AS, CHILD_MEGABYTES << 20),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+    ):
         _, hard = resource.getrlimit(kind)
         within = most if hard == resource.RLIM_INFINITY else min(most, hard)
         try:

@@ -44,7 +44,7 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
         builder.take("named_envelope", "call_list", "envelope")
     else:
         _Keys(builder, result.json_fields).add()
-    rule, alone_end = _opening(builder, result, outer, before)
+    rule, alone, alone_end = _opening(builder, result, outer, before)
     said = calls.separator.strip()  # between the members of a list, the list has it
     closed = bool(closers or pieces(section_end))
     again = "" if before and closed and (listed or not said) else _separator(builder, said, before)
@@ -63,6 +63,8 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     closing = [add_closers(builder, "TOOL_CALL_END", texts, [DONE], leaving) for texts in both if texts]
     for texts in both:
         _close_arguments(builder, texts[:1])
+    builder.owe([*outer, *before], both[0])
+    builder.owe(alone, alone_end)
     rule += closing if len(closing) < 2 else [f"({' | '.join(closing)})"]
     builder.rules.insert(0, f"calls.3: {' '.join(rule)}")
     return leaving
@@ -83,8 +85,8 @@ def _closed(builder: FormatBuilder) -> list[tuple[str, str]]:
 
 def _opening(
     builder: FormatBuilder, result: DiffAnalysisResult, outer: list[str], before: list[str]
-) -> tuple[list[str], list[str]]:
-    """The markers that lead to the JSON: their rule, and the markers that close a sole call of its own."""
+) -> tuple[list[str], list[str], list[str]]:
+    """The markers that lead to the JSON: their rule, and the markers around a sole call of its own."""
     rule: list[str] = []
     path = Path(builder, list(TEXTS))
     if outer:
@@ -98,7 +100,7 @@ def _opening(
     if alone:
         sole = Path(builder, list(TEXTS)).markers("SOLE_TOOL_CALL", alone, LIST)
         rule = [f"({' '.join(rule)} | {sole.text()})"]
-    return rule, alone_end
+    return rule, alone, alone_end
 
 
 def _alone(builder: FormatBuilder, result: DiffAnalysisResult, before: list[str]) -> tuple[list[str], list[str]]:

@@ -87,6 +87,7 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
         builder.to("OPEN_BRACKET", ["content", "reasoning"], "WAITING_FOR_TOOL_KEY")
     leaving = ["TOOL_COMPLETE"]
     rule.append(add_closers(builder, "TOOL_CALLS_END", ending, leaving, leaving))
+    builder.owe(opening, ending)
     builder.rules += [f"calls.3: {' '.join(rule)}", f"list: _listed_calls{' | call' if opening else ''}"]
     builder.take("python_calls", "_listed_calls", "call", "WS", *_MARKS)
     return leaving

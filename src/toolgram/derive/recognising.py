@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from toolgram.derive.budget import SECONDS, look, time_left
+from toolgram.derive.budget import look, time_left
 from toolgram.derive.conversation import Conversation
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.report import Probe
 from toolgram.derive.result import DiffAnalysisResult, Report
 from toolgram.derive.verification import CASES, Case, difference
 from toolgram.formats import Format, format_names, get_format, grammar_home
+from toolgram.limits import DERIVATION_SECONDS
 from toolgram.observing.probes import TOOLS
 
 _FEWEST = 4  # messages with calls that must have been rendered
@@ -63,7 +64,7 @@ def recognise(template: ChatTemplate, result: DiffAnalysisResult) -> Recognised 
     plain = "".join(message.output for message in messages if not message.case.calls)
     names = [name for name in format_names() if any(_is_of_calls(each, text, plain) for each in markers_in_files(name))]
     for name in sorted(names, key=lambda name: (-_own_markers(name, text), strange_markers(name, text))):
-        if time_left() < SECONDS / 2:
+        if time_left() < DERIVATION_SECONDS / 2:
             break
         look("looking for a shipped format that reads what the template renders")
         fmt = get_format(name)

@@ -19,10 +19,8 @@ from jinja2.exceptions import SecurityError
 from toolgram.derive.budget import CLOCK, keep, look, stop, time_left
 from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
 from toolgram.derive.sandbox import Environment, instrument
+from toolgram.limits import MAX_RENDERING, MAX_TEMPLATE, RENDERING_SECONDS
 
-MAX_TEMPLATE = 400_000
-MAX_OUTPUT = 200_000
-MAX_SECONDS = 1.0  # for one rendering
 _CUTTING = frozenset({"split", "rsplit", "partition", "rpartition"})
 
 Message = dict[str, Any]
@@ -102,7 +100,7 @@ class ChatTemplate:
         tools: Sequence[Message] | None = None,
         add_generation_prompt: bool = True,
         kwargs: Mapping[str, Any] | None = None,
-        most: int = MAX_OUTPUT,
+        most: int = MAX_RENDERING,
     ) -> str:
         """A prompt that is not kept, of at most so many characters. Raises TemplateError."""
         variables = {
@@ -119,7 +117,7 @@ class ChatTemplate:
             raise said
         return said
 
-    def _render_leniently(self, variables: dict[str, Any], most: int = MAX_OUTPUT) -> str | TemplateError:
+    def _render_leniently(self, variables: dict[str, Any], most: int = MAX_RENDERING) -> str | TemplateError:
         """Render; where a template changes lists of its own, which `transformers` refuses, let it, on copies."""
         if not self.environment.lenient:
             result = self._render(variables, most)
@@ -131,7 +129,7 @@ class ChatTemplate:
     def _render(self, variables: dict[str, Any], most: int) -> str | TemplateError:
         self.renders += 1
         begin = CLOCK()
-        meter, deadline = self.environment.meter, begin + min(MAX_SECONDS, time_left())
+        meter, deadline = self.environment.meter, begin + min(RENDERING_SECONDS, time_left())
         meter.begin(deadline)
         pieces: list[str] = []
         size = 0

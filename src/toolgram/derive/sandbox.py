@@ -36,17 +36,19 @@ from markupsafe import EscapeFormatter, Markup
 
 from toolgram.derive.budget import CLOCK
 from toolgram.derive.errors import CostlyTemplate, TemplateError
+from toolgram.limits import (
+    LIST_WORK,
+    MAX_BITS,
+    MAX_SEARCHED,
+    MAX_SIZE,
+    MAX_TEMPLATE_TOKENS,
+    MAX_TOLLS,
+    MAX_WEIGHT,
+    MAX_WIDTH,
+    MAX_WORK,
+    PART_WEIGHT,
+)
 
-MAX_SIZE = 1_000_000  # characters of a text, or items of a list
-MAX_WEIGHT = 3_000_000  # of a value with all that is in it: characters, and for each part ...
-_OF_A_PART = 10  # ... as much as so many
-_OF_A_LIST = 200  # the work of making a list, which takes memory however short it is
-MAX_WORK = 20_000_000  # characters and parts that one rendering may handle
-MAX_TOLLS = 500_000
-MAX_TOKENS = 40_000  # of a template's source
-MAX_WIDTH = 10_000  # of padding, and of other numbers that say how much is to be made
-MAX_BITS = 4_096  # of an integer
-_MOST_SEARCHED = 20_000  # characters that a filter reads which is not linear
 _LOOK_AT_CLOCK = 64  # tolls between two looks
 _LARGE = 10_000  # work that is a reason to look
 _CLOCK = datetime(2025, 6, 15, 12, 0, 0)
@@ -126,9 +128,9 @@ class Meter:
             elif isinstance(value, int):
                 total += value.bit_length() // 4
             pending.extend(inner)
-            total += _OF_A_PART
-            if total + len(pending) * _OF_A_PART > MAX_WEIGHT:
-                raise CostlyTemplate(f"handles a value of more than {MAX_WEIGHT // _OF_A_PART} parts")
+            total += PART_WEIGHT
+            if total + len(pending) * PART_WEIGHT > MAX_WEIGHT:
+                raise CostlyTemplate(f"handles a value of more than {MAX_WEIGHT // PART_WEIGHT} parts")
         self.pay(total)
         return total
 
@@ -145,8 +147,8 @@ class _Generation(Extension):
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         for at, token in enumerate(stream):
-            if at > MAX_TOKENS:
-                raise CostlyTemplate(f"has more than {MAX_TOKENS} words and signs", token.lineno)
+            if at > MAX_TEMPLATE_TOKENS:
+                raise CostlyTemplate(f"has more than {MAX_TEMPLATE_TOKENS} words and signs", token.lineno)
             yield token
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
@@ -206,7 +208,7 @@ class Environment(ImmutableSandboxedEnvironment):
         if isinstance(value, (str, bytes, list, tuple, dict)):
             if len(value) > MAX_SIZE:
                 raise CostlyTemplate(f"builds a text or list longer than {MAX_SIZE}")
-            self.meter.pay(len(value) if isinstance(value, (str, bytes)) else len(value) * _OF_A_PART)
+            self.meter.pay(len(value) if isinstance(value, (str, bytes)) else len(value) * PART_WEIGHT)
         elif isinstance(value, int) and value.bit_length() > MAX_BITS:
             raise CostlyTemplate("computes a number beyond the limit")
         return value
@@ -385,7 +387,7 @@ def _work_of(node: nodes.Node) -> int:
         return len(node.data)
     if isinstance(node, (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)):
         return 0  # which pay for their own
-    own = _OF_A_LIST if isinstance(node, (nodes.List, nodes.Tuple, nodes.Dict)) else 0
+    own = LIST_WORK if isinstance(node, (nodes.List, nodes.Tuple, nodes.Dict)) else 0
     return own + sum(map(_work_of, node.iter_child_nodes()))
 
 
@@ -442,10 +444,15 @@ def _check_filter(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
     value, rest = (args[0] if args else None), [*args[1:], *kwargs.values()]
     if name in _COUNTING and any(_is_beyond(each) for each in rest):
         raise CostlyTemplate(f"pads or cuts beyond the limit, with the filter {name!r}")
-    if name in _NOT_LINEAR and _size(value) + sum(map(_size, rest)) > _MOST_SEARCHED:
-        raise CostlyTemplate(f"gives more than {_MOST_SEARCHED} characters to the filter {name!r}")
+    if name in _NOT_LINEAR and _size(value) + sum(map(_size, rest)) > MAX_SEARCHED:
+        raise CostlyTemplate(f"gives more than {MAX_SEARCHED} characters to the filter {name!r}")
     if name == "round" and any(isinstance(each, int) and abs(each) > 300 for each in rest):
         raise CostlyTemplate("rounds to more digits than there are")
+    _check_made(name, value, rest, args, kwargs)
+
+
+def _check_made(name: str, value: Any, rest: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Check the size of what a filter would make, and the work of making it."""
     if name == "replace" and len(args) > 2:
         _check_replacement(str(value), args[1], args[2])
     elif name == "join":
@@ -485,8 +492,8 @@ def _check_method(owner: str | bytes | int, method: str, args: Sequence[Any], kw
             raise _too_long()
     elif method in _FROM_THE_END and given and len(owner) * max(map(_size, given)) > 100 * MAX_SIZE:
         raise CostlyTemplate("searches a text for too much")
-    elif method in ("striptags", "unescape") and len(owner) > _MOST_SEARCHED:
-        raise CostlyTemplate(f"gives more than {_MOST_SEARCHED} characters to {method!r}")
+    elif method in ("striptags", "unescape") and len(owner) > MAX_SEARCHED:
+        raise CostlyTemplate(f"gives more than {MAX_SEARCHED} characters to {method!r}")
 
 
 def _is_beyond(value: Any) -> bool:

@@ -20,9 +20,9 @@ from toolgram.derive.recognising import strange_markers
 from toolgram.derive.second_opinion import second_opinion
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, format_names, get_format
+from toolgram.limits import MAX_TOKENIZER_FILE
 
 PREFERRED = ("tool_use", "default")  # of several templates
-MAX_FILE = 200_000_000  # characters of a JSON file; that of a large tokenizer has 30 million
 _CONTROL = 3  # the type of a special token in a GGUF file
 
 
@@ -179,8 +179,8 @@ def _json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        if path.stat().st_size > MAX_FILE:
-            raise ValueError(f"larger than {MAX_FILE} bytes")
+        if path.stat().st_size > MAX_TOKENIZER_FILE:
+            raise ValueError(f"larger than {MAX_TOKENIZER_FILE} bytes")
         found = json.loads(_read(path))
     except (OSError, ValueError, RecursionError) as error:
         raise TemplateError(f"{path}: not JSON: {error}") from None

@@ -7,7 +7,7 @@ findings decide, and where they do not suffice the format reads text only and sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -94,16 +94,8 @@ def _describe(
         f"Reasoning: {result.reasoning_mode.value}. Content: {result.content_mode.value}. "
         f"Calls: {result.tool_format.value}."
     )
-    used = {shape.text: name for name, shape in builder.terminals.items() if isinstance(shape, Literal)}
     triggers = {row["trigger"] for row in machine["transitions"]}
-    special = [used[token] for token in (*result.preserved_tokens, *tokens.special) if used.get(token) in triggers]
-    special = list(dict.fromkeys(special))
-    special += [name for name in builder.terminals if name.startswith("TURN_") and name not in special]
-    several = {
-        name for name, shape in builder.terminals.items() if isinstance(shape, Literal) and shape.text.count("<|") > 1
-    }
-    special = [name for name in special if name not in several]  # those of several tokens are none
-    if special:
+    if special := _special_tokens(builder, (*result.preserved_tokens, *tokens.special), triggers):
         builder.about["special_tokens"] = special
     values = result.calls.arguments.values if result.calls else {}
     if unproven := [kind for kind, style in values.items() if style.encoding is ValueEncoding.UNKNOWN]:
@@ -114,3 +106,13 @@ def _describe(
     shown = shown_outputs(result) if result.calls is not None and calls else []
     if shown:
         builder.about["canonical"] = [{"prefix": opened, "output": text} if opened else text for text in shown]
+
+
+def _special_tokens(builder: FormatBuilder, tokens: Iterable[str], triggers: Container[str]) -> list[str]:
+    """The terminals that are one special token each."""
+    texts = {name: shape.text for name, shape in builder.terminals.items() if isinstance(shape, Literal)}
+    used = {text: name for name, text in texts.items()}
+    named = [used[token] for token in tokens if used.get(token) in triggers]
+    ending = [name for name in builder.terminals if name.startswith("TURN_")]
+    several = {name for name, text in texts.items() if text.count("<|") > 1}
+    return [name for name in dict.fromkeys([*named, *ending]) if name not in several]

@@ -65,6 +65,7 @@ class _TagSkeleton:
             self.separator = ""  # it is dropped before anything
         tagged = calls.arguments.style is ArgumentsStyle.TAGGED
         self.encoded = calls.arguments.style is ArgumentsStyle.JSON_STRING  # the object is written as a JSON string
+        self.closers = _texts(self.after)
         if not tagged and all(isinstance(item, str) and builder.means_nothing(item) for item in self.after):
             self.after = []  # the same
         self.arguments = Arguments(builder, calls.arguments) if tagged else None
@@ -103,6 +104,8 @@ class _TagSkeleton:
         elif not self.distinct:
             rule.append(f"{one}*")
         body = self._one(Path(builder, starts))
+        builder.owe(_texts(self.before), self.closers)
+        builder.owe(self.section, self.section_end)
         leaving = list(self.closed)
         rule.append(add_closers(builder, "TOOL_CALLS_END", self.section_end, self.closed, leaving))
         if self.unclosed and self.section_end:
@@ -413,6 +416,10 @@ class _TagSkeleton:
     def _matters(self) -> bool:
         """Whether something may follow a closed call that could not follow free text."""
         return bool(self.separator or self.section_end or not self.distinct)
+
+
+def _texts(items: Sequence[Item]) -> list[str]:
+    return [item for item in items if isinstance(item, str)]
 
 
 def _expecting(item: Item | None) -> tuple[str, ...]:

@@ -167,12 +167,6 @@ class TextSkeleton:
         machine = builder.composed()
         builder.end_open_calls(machine)
         builder.rules[:0] = self._rules(machine, calls)
-        builder.texts["TEXT"] = builder.anything_but([START, "ANSWER"], machine)
-        if self.think:
-            builder.texts["THOUGHT"] = builder.anything_but(["REASONING"], machine)
-        values = [state["name"] for state in machine["states"] if "value" in state.get("tags", ())]
-        if any(rule.endswith("VALUE?") for rule in builder.rules):
-            builder.texts["VALUE"] = builder.anything_but(values, machine)
         return machine
 
     def _rules(self, machine: Mapping[str, Any], calls: bool) -> list[str]:

@@ -31,10 +31,8 @@ from toolgram.derive.result import (
     ValueEncoding,
     ValueStyle,
 )
+from toolgram.limits import LONGEST_EXAMPLE, MAX_INSTRUCTIONS, MOST_JSON_TRIES
 
-MAX_TOLD = 20_000  # characters of instructions that are searched
-_LONGEST = 800  # characters of an example
-_MOST_TRIES = 100  # brackets that turn out to begin no JSON
 _PROBES = tuple(call.name for call in (*CALLS, TYPED))
 _decode = json.JSONDecoder(strict=False).raw_decode
 
@@ -85,7 +83,7 @@ class Around:
 
 def find_told(text: str) -> CallsFormat | None:
     """How calls are written, as these instructions tell it; None where they have no example that is understood."""
-    text = without_tools(text[:MAX_TOLD])
+    text = without_tools(text[:MAX_INSTRUCTIONS])
     readers: tuple[Callable[[str], CallsFormat | None], ...] = (
         _tagged,
         _keys_and_values,
@@ -109,7 +107,7 @@ def without_tools(text: str) -> str:
     names = [match.start() for match in re.finditer("|".join(_PROBES), text)]
     for match in re.finditer(r"[{\[]", text):
         names = [name for name in names if name > match.start()] if names and names[0] < match.start() else names
-        if match.start() < at or not names or names[0] - match.start() > _LONGEST or tries >= _MOST_TRIES:
+        if match.start() < at or not names or names[0] - match.start() > LONGEST_EXAMPLE or tries >= MOST_JSON_TRIES:
             continue
         try:
             _, end = _decode(text, match.start())
@@ -150,7 +148,7 @@ def _closes(opening: str, closing: str) -> bool:
 
 def _with_outer(text: str, end: int, opening: str, before: str, pairs: list[tuple[str, str]]) -> Around:
     """The same with an opener whose closer stands further on, or nowhere."""
-    for closer in re.compile(r"<[^<>\s][^<>\n]{0,60}>").finditer(text, end, end + _LONGEST):
+    for closer in re.compile(r"<[^<>\s][^<>\n]{0,60}>").finditer(text, end, end + LONGEST_EXAMPLE):
         if mirrors(opening, closer.group()):
             return Around(*(pairs[0] if pairs else ("", "")), before, f"\n{closer.group()}")
     return Around(*pairs[0]) if pairs else Around(before, "")
@@ -201,7 +199,7 @@ def _objects(text: str) -> Iterator[tuple[int, int]]:
             opened.append(match.start())
         elif opened:
             start = opened.pop()
-            if match.end() - start <= _LONGEST:
+            if match.end() - start <= LONGEST_EXAMPLE:
                 found.append((start, match.end()))
     return iter(sorted(found))
 
@@ -277,7 +275,7 @@ def _tagged(text: str) -> CallsFormat | None:
     for match in _NAMED_TAG.finditer(text):
         tag, equals, quote, _ = match.groups()
         closing = f"</{tag}>"
-        end = text.find(closing, match.end(), match.end() + _LONGEST)
+        end = text.find(closing, match.end(), match.end() + LONGEST_EXAMPLE)
         if end < 0 or not re.search("func|tool|invoke|call", tag, re.IGNORECASE):
             continue
         around = _around(text, match.start(), end + len(closing))
@@ -343,7 +341,7 @@ def _keys_and_values(text: str) -> CallsFormat | None:
             continue
         closing = re.compile(r"[^<>]{0,20}(</[^<>\s]{1,60}>)").search(text, match.end())
         while closing is not None and not mirrors(opener.group(1), closing.group(1)):
-            closing = re.compile(r"(</[^<>\s]{1,60}>)").search(text, closing.end(), match.end() + _LONGEST)
+            closing = re.compile(r"(</[^<>\s]{1,60}>)").search(text, closing.end(), match.end() + LONGEST_EXAMPLE)
         if closing is None:
             continue
         key_open, _, key_close, middle, value_open, _, pad, unpad, value_close = match.groups()
@@ -397,7 +395,7 @@ def _python(text: str) -> CallsFormat | None:
     for match in _PYTHON.finditer(text):
         listed = bool(match.group(1))
         start = match.start()
-        end = text.find("]", match.end(), match.end() + _LONGEST) + 1 if listed else match.end()
+        end = text.find("]", match.end(), match.end() + LONGEST_EXAMPLE) + 1 if listed else match.end()
         if not end:
             continue
         around = _around(text, start, end)

@@ -279,8 +279,6 @@ class Arguments:
         builder = self.builder
         builder.about["notation"] = [opening, closing]
         builder.take("notated", "notated_value", "NOTATED_STRING")
-        inside = f"(?:(?!{re.escape(closing)})[\\s\\S])*"
-        builder.texts["NOTATED_STRING"] = f"{re.escape(opening)}{inside}{re.escape(closing)}"
 
     def _lead(self, frame: Frame, branches: dict[tuple[str, ...], str]) -> tuple[str, str]:
         """The markers between key and value, but for the last: shared by frames as far as they are the same."""

@@ -9,21 +9,15 @@ Strategy: both levels make a `Picture` of boxes and edges.  `languages` gives it
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from toolgram.diagrams.happy_path import WIDEST_LINE, happy_path
+from toolgram.diagrams.kinds import KINDS, LEVELS, Kind, Level
 from toolgram.diagrams.languages import draw_dot, draw_mermaid, draw_svg
 from toolgram.diagrams.whole import whole
-from toolgram.diagrams.words import trigger_in_words as trigger_in_words
+from toolgram.diagrams.words import trigger_in_words
 from toolgram.errors import ToolgramError
+from toolgram.formats import Format
 
-if TYPE_CHECKING:
-    from toolgram.formats import Format
-
-Kind: TypeAlias = Literal["mermaid", "dot", "svg"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-Level: TypeAlias = Literal["path", "whole"]
-LEVELS: tuple[Level, ...] = get_args(Level)
 WIDEST = 930  # pixels: at 400, the letters of labels have 6
 LINES = (WIDEST_LINE, 18)  # characters of a line of labels
 
@@ -55,3 +49,6 @@ def _narrow_svg(fmt: Format) -> str:
         if width is not None and int(width[1]) <= WIDEST:
             break
     return drawn
+
+
+__all__ = ["KINDS", "LEVELS", "Kind", "Level", "diagram", "trigger_in_words"]

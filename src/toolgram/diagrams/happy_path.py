@@ -16,16 +16,13 @@ A format without outputs of its own has no such path.  Its whole machine is draw
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from toolgram.diagrams.picture import Box, Edge, Picture
 from toolgram.diagrams.whole import AGAIN, whole
 from toolgram.diagrams.words import printable
+from toolgram.formats import Format
+from toolgram.observing.observed import Edge as Step
 from toolgram.spec.data import END, TEXT, Literal, Spec, rows_of
-
-if TYPE_CHECKING:
-    from toolgram.formats import Format
-    from toolgram.observing.paths import Edge as Step
 
 WIDEST_LINE = 28  # characters of a label
 VARIES = "..."

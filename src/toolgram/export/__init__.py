@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder
@@ -18,12 +18,11 @@ from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Token, behin
 from toolgram.export.requests import ExportRequest, ToolChoice, export_request
 from toolgram.export.schemas import Tool
 from toolgram.export.targets import TARGETS, ExportTarget, Note
-from toolgram.observing.paths import state_after, stop_tokens
+from toolgram.formats import Format
+from toolgram.observing.observed import stop_tokens
+from toolgram.observing.paths import state_after
 from toolgram.spec.data import Literal
 from toolgram.tools.reading import read_tools
-
-if TYPE_CHECKING:
-    from toolgram.formats import Format
 
 
 def export(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,7 +53,7 @@ from toolgram.export.texts import (
     patterns_of,
     rest_of,
 )
-from toolgram.observing.paths import BEGIN, Edge, ObservedPaths, stop_tokens
+from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # that models write before and behind a call, whatever the template does
@@ -65,7 +65,7 @@ class Node:
     """A state of the automaton: a state of the machine, how it was entered, for which function, and the progress.
 
     `begun` is False at the beginning of an output. `called` says that there is a call, `due` that reasoning must still
-    begin, `inside` that this is the place between two tagged arguments. `enclosed` are the triggers of the closing
+    begin, `inside` that this is the place between two tagged arguments. `opened` are the triggers of the closing
     markers that must come behind the call.
     """
 
@@ -76,7 +76,7 @@ class Node:
     called: bool = False
     due: bool = False
     inside: bool = False
-    enclosed: frozenset[str] = frozenset()
+    opened: frozenset[str] = frozenset()
 
 
 class Builder:
@@ -185,7 +185,7 @@ class Builder:
 
     def _edges(self, node: Node) -> list[Edge]:
         """The transitions to consider in a state that is not free text."""
-        if node.state in self.paths.owed:
+        if node.state in self.paths.repeated:
             return self.paths.closing(node.state, node.via)
         edges = self.after_calls.get(node.state) or self.paths.edges.get(node.state, [])
         if node.via and not node.inside:
@@ -200,13 +200,13 @@ class Builder:
     # --- the moves ------------------------------------------------------------------------------------------------
 
     def _moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
-        if self._is_text(node.state) and not node.enclosed:
+        if self._is_text(node.state) and not node.opened:
             yield from self._text_moves(node)
             return
         if node.inside:
             yield from self._closing_moves(node)
             return
-        missed = self.paths.missed(node.state, node.enclosed)
+        missed = self.paths.missed(node.state, node.opened)
         edges = [edge for edge in self._edges(node) if edge.trigger not in missed]
         if any("open_arguments" in edge.actions for edge in edges):
             yield from self._argument_moves(node, edges)
@@ -259,10 +259,10 @@ class Builder:
             tool = -1  # its arguments have been written
         if not self.request.required and self.request.parallel and self.request.answer is None:
             called = False  # it makes no difference
-        enclosed = self.paths.enclosed(node.enclosed, edge.trigger)
-        if self._is_text(state) and not enclosed:
+        opened = self.paths.open_after(node.opened, edge.trigger)
+        if self._is_text(state) and not opened:
             return Node(self._like(state), called=called, due=due)
-        return Node(state, via, tool if state in self.concerned else -1, True, called, due, enclosed=enclosed)
+        return Node(state, via, tool if state in self.concerned else -1, True, called, due, opened=opened)
 
     def _concerned(self) -> set[str]:
         """The states in which it matters which function is called: its arguments or its name come later."""
@@ -495,8 +495,7 @@ class Builder:
     def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
         spec, request = self.spec, self.request
         meaning = spec.states[node.state].meaning
-        answer = request.answer
-        answering = meaning == "content" and answer is not None
+        answering = meaning == "content" and request.answer is not None
         edges = self._text_edges(node.state)
         rows = self.rows
         at_once = meaning == "content" and request.required and not node.called and not request.text_before_calls
@@ -517,19 +516,25 @@ class Builder:
                         yield seq(Lit(lead), label), dest
                 else:
                     yield from self._until(node.state, forbidden, label, dest, meaning == "content")
-        if node.due:
-            return
-        if meaning == "content" and not node.begun:
+        if not node.due:
+            yield from self._ends_in_text(node, forbidden, edges)
+
+    def _ends_in_text(
+        self, node: Node, forbidden: Forbidden, edges: Iterable[Edge]
+    ) -> Iterator[tuple[Expr, Node | None]]:
+        """How an output ends in a state of text, or how its text begins."""
+        answer = self.request.answer if self.spec.states[node.state].meaning == "content" else None
+        if self.spec.states[node.state].meaning == "content" and not node.begun:
             yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
-        elif answering:
-            if not node.called and answer is not None and not request.required:
+        elif answer is not None:
+            if not node.called and not self.request.required:
                 ends = [
                     seq(self._marker(edge), Blanks()) for edge in edges if edge.trigger in self.paths.closes_content
                 ]
                 yield seq(Blanks(), answer, Blanks(), choice(EMPTY, *ends)), None
             elif self._may_end(node):
                 yield Blanks(), None
-        elif node.called and request.named:
+        elif node.called and self.request.named:
             yield EMPTY, None
         elif self._may_end(node) and self._text_ends(node.state):
             yield Text(forbidden), None

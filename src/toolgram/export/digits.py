@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from toolgram.export.expressions import EMPTY, NOTHING, Class, Expr, Lit, Repeat, choice, optional, seq
 
-MOST_DIGITS = 100  # of a bound
 _ANY = Class(((48, 57),))
 _TAIL = Repeat(_ANY, 0, None)  # any further digits
 _ZEROS = Repeat(Class(((48, 48),)), 0, None)

@@ -14,7 +14,7 @@ and notes say what.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -125,17 +125,26 @@ def dispatch_of(forbidden: Forbidden) -> Dispatch | None:
     if found is None:
         return None
     passed = tuple((_head(each), before, character(each[-1])) for each, before in merged.values() if before)
-    parts = [repr(word) for word in found.words if word not in markers and word not in called]
+    notes += _notes_on_words(found.words, markers, called, wider)
+    headed = tuple(each for each in forbidden.patterns if heads and spelled(each).startswith(heads))
+    return replace(found, passed=passed, patterns=headed, notes=tuple(dict.fromkeys(notes)))
+
+
+def _notes_on_words(
+    words: Iterable[str], markers: Collection[str], called: Collection[str], wider: Collection[str]
+) -> Iterator[str]:
+    """What text cannot hold although no marker or call is in it."""
+    parts = [repr(word) for word in words if word not in markers and word not in called]
     if parts:
-        notes.append(f"text holds no part of a marker such as {' or '.join(parts)}, with the rest of it or without")
-    notes += (f"text holds no {word!r}, with a call behind it or without" for word in found.words if word in wider)
+        yield f"text holds no part of a marker such as {' or '.join(parts)}, with the rest of it or without"
+    for word in words:
+        if word in wider:
+            yield f"text holds no {word!r}, with a call behind it or without"
     if called:
-        notes.append(
+        yield (
             "text holds no name of a function, nor its last words, with a parenthesis behind it, because a call that "
             "stands alone on a line is read as one"
         )
-    headed = tuple(each for each in forbidden.patterns if heads and spelled(each).startswith(heads))
-    return replace(found, passed=passed, patterns=headed, notes=tuple(dict.fromkeys(notes)))
 
 
 def _in_two_parts(forbidden: Forbidden, begun: tuple[Pattern, ...]) -> Dispatch | None:

@@ -48,11 +48,11 @@ from toolgram.export.pieces import changed
 from toolgram.export.regexes import regular
 from toolgram.export.texts import Move, reaches_into, takes
 from toolgram.export.writing import Note, RuleWriter, ranges, written_ranges
+from toolgram.limits import MOST_WRITTEN_BLANKS
 
 _MOST_COUNTED = 2000  # in llama.cpp
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
 _MOST_CHARACTERS = 8  # of an id, each of which takes 3 ms to compile
-_MOST_BLANKS = 32
 _NEVER = "\x01"  # a character that no model writes: nothing follows
 _FEW_MEMBERS = 2
 _WIDE = 2000  # characters of a set, of which the engine has many tokens
@@ -146,7 +146,7 @@ class EbnfWriter(RuleWriter):
 
     def blanks(self) -> str:
         """Blanks where JSON allows them, uncounted: every state of a count is compiled, and looked at for each mask."""
-        return super().blanks() if not self.length_limits else self.run(" \n\t\r", _MOST_BLANKS)
+        return super().blanks() if not self.length_limits else self.run(" \n\t\r", MOST_WRITTEN_BLANKS)
 
     lookaheads: ClassVar = {
         "json_rest": "([ \\n\\r\\t]* [,}\\]:])",
@@ -458,7 +458,7 @@ class GbnfWriter(EbnfWriter):
 
     def blanks(self) -> str:
         """Blanks where JSON allows them: a rule, which is written out only once."""
-        return self.rule("blanks", "blanks", lambda: self.run(" \n\t\r", _MOST_BLANKS))
+        return self.rule("blanks", "blanks", lambda: self.run(" \n\t\r", MOST_WRITTEN_BLANKS))
 
     def characters(self, expr: Chars) -> str:
         """A counted run."""

@@ -16,8 +16,8 @@ from toolgram.export.expressions import EMPTY, NOTHING, Expr, Json, Lit, Step, c
 from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.texts import literal_pattern
 from toolgram.export.values import alternatives, text_of_schema, times
+from toolgram.limits import MAX_EXPORTED_ELEMENTS
 
-_DEEPEST = 4  # elements inside elements
 _ENFORCED = {
     "object": {"properties", "required", "additionalProperties"},
     "array": {"items", "minItems", "maxItems"},
@@ -57,8 +57,8 @@ class Elements:
             return self._text(names, schema)
         if kind not in _ENFORCED:
             return seq(Json(schema_text(schema, self._definitions)), closer)
-        if len(names) > _DEEPEST:
-            self._note(f"objects and lists are written {_DEEPEST} deep at most")
+        if len(names) > MAX_EXPORTED_ELEMENTS:
+            self._note(f"objects and lists are written {MAX_EXPORTED_ELEMENTS} deep at most")
             return NOTHING
         extra = sorted(set(schema) - {"type", *_ENFORCED[kind]})
         if extra:

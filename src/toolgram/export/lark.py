@@ -48,6 +48,7 @@ from toolgram.export.pieces import changed, in_pieces
 from toolgram.export.regexes import JSON_STRING, regex, regex_class, regex_count, regex_ranges, regular
 from toolgram.export.texts import literal_pattern
 from toolgram.export.writing import Note, RuleWriter, is_length
+from toolgram.limits import MOST_WRITTEN_BLANKS
 
 _MOST_BITS = 60
 _LONGEST_RAW = 16  # a limit on the length of a raw value: with a larger one llguidance may not find its end
@@ -253,7 +254,7 @@ class LlguidanceWriter(LarkWriter):
 
     def blanks(self) -> str:
         """Blanks where JSON allows them."""
-        return self.terminal("blanks", "run", r"/[ \t\r\n]{1,32}/") + "?"
+        return self.terminal("blanks", "run", rf"/[ \t\r\n]{{1,{MOST_WRITTEN_BLANKS}}}/") + "?"
 
     def other_name(self, expr: OtherName) -> str:
         """A name in JSON that is none of some names."""

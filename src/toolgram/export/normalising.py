@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -30,6 +30,7 @@ from toolgram.export.schema_checks import (
     type_names,
 )
 from toolgram.export.schema_graph import Place, printed, removed_impossible
+from toolgram.limits import MOST_COMBINED, MOST_ENUM_VALUES, MOST_SCHEMA_PLACES
 
 Note = Callable[[str], object]
 Side = tuple[Any, int]  # a part of the document, and which of its alternatives have been taken
@@ -37,9 +38,6 @@ Sides = tuple[Side, ...]
 
 _ALTERNATIVES = (("anyOf", 1), ("oneOf", 2))
 _TAKEN, _FOLLOWED = 3, 4  # whether alternatives were taken, and whether references were followed
-_MOST_COMBINED = 64  # alternatives of several keywords, all combinations counted
-_MOST_PLACES = 20_000
-_MOST_VALUES = 10_000  # of one enum
 _PLAIN: dict[str, tuple[str, ...]] = {
     "string": ("minLength", "maxLength", "pattern", "format"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -108,9 +106,11 @@ class _Normaliser:
         """The place for what these parts say together."""
         key = tuple((id(raw), taken) for raw, taken in sides)
         if key not in self.places:
-            if len(self.places) > _MOST_PLACES:
+            if len(self.places) > MOST_SCHEMA_PLACES:
                 if not self.too_many:
-                    self.say(f"the schema has more than {_MOST_PLACES:,} parts, and what is deeper is not enforced")
+                    self.say(
+                        f"the schema has more than {MOST_SCHEMA_PLACES:,} parts, and what is deeper is not enforced"
+                    )
                 self.too_many = True
                 return Place(anything=True)
             self.places[key] = made = self._new()
@@ -155,7 +155,7 @@ class _Normaliser:
                 if taken & bit or not options:
                     continue
                 options = list({id(option): option for option in options}.values())
-                if combined * len(options) > max(_MOST_COMBINED, len(options)):
+                if combined * len(options) > max(MOST_COMBINED, len(options)):
                     self.note(raw, f"{key} is not enforced: together with others it has too many combinations")
                     flat[at] = (raw, taken := taken | bit)
                     continue
@@ -172,13 +172,7 @@ class _Normaliser:
             for key in raw:
                 if key in IGNORED:
                     self.note(raw, f"{key} is not enforced")
-        kinds = list(TYPES)
-        for raw in raws:
-            named = type_names(raw)
-            if named is not None:
-                kinds = [kind for kind in kinds if kind in named or (kind == "integer" and "number" in named)]
-        if "number" in kinds and "integer" in kinds:
-            kinds.remove("integer")
+        kinds = _kinds(raws)
         said = {key for raw in raws for key in raw}
         raws = [self._without_long_list(raw) for raw in raws]
         lists = [raw["enum"] if "enum" in raw else [raw["const"]] for raw in raws if "const" in raw or raw.get("enum")]
@@ -197,9 +191,9 @@ class _Normaliser:
                 place.options.append(option)
 
     def _without_long_list(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-        if len(raw.get("enum") or ()) <= _MOST_VALUES:
+        if len(raw.get("enum") or ()) <= MOST_ENUM_VALUES:
             return raw
-        self.note(raw, f"an enum of {len(raw['enum'])} values is not enforced: at most {_MOST_VALUES} are")
+        self.note(raw, f"an enum of {len(raw['enum'])} values is not enforced: at most {MOST_ENUM_VALUES} are")
         rest: Mapping[str, Any] = self._made({key: value for key, value in raw.items() if key != "enum"})
         return rest
 
@@ -436,3 +430,15 @@ def _items(raw: Mapping[str, Any]) -> tuple[list[Any], Any]:
 
 def _strings(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list | tuple) else []
+
+
+def _kinds(raws: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The types that all of these schemas allow. An integer is a number."""
+    kinds = list(TYPES)
+    for raw in raws:
+        named = type_names(raw)
+        if named is not None:
+            kinds = [kind for kind in kinds if kind in named or (kind == "integer" and "number" in named)]
+    if "number" in kinds and "integer" in kinds:
+        kinds.remove("integer")
+    return kinds

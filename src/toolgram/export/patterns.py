@@ -29,13 +29,12 @@ from toolgram.export.expressions import (
     seq,
     star,
 )
+from toolgram.limits import MOST_PATTERN_PARTS, MOST_REPETITIONS
 
 _constants: Any = re._constants
 _parser: Any = re._parser
 
 _OCTAL = re.compile(r"(?<!\\)(?:\\\\)*\\[0-9]").search
-_MOST_PARTS = 2000
-_MOST_REPEATED = 2000
 _RANGES = {
     "CATEGORY_DIGIT": ((48, 57),),
     "CATEGORY_WORD": ((48, 57), (65, 90), (95, 95), (97, 122)),
@@ -133,7 +132,7 @@ class _Reader:
 
     def one(self, op: Any, argument: Any) -> Expr:
         self.parts += 1
-        if self.parts > _MOST_PARTS:
+        if self.parts > MOST_PATTERN_PARTS:
             raise _NotRegular
         match str(op):
             case "LITERAL":
@@ -155,7 +154,7 @@ class _Reader:
     def repeated(self, low: int, high: Any, items: Any) -> Expr:
         body = self.sequence(items.data)
         most = None if high is _constants.MAXREPEAT else int(high)
-        if low > _MOST_REPEATED or (most is not None and most > _MOST_REPEATED):
+        if low > MOST_REPETITIONS or (most is not None and most > MOST_REPETITIONS):
             raise _NotRegular
         if body == EMPTY or most == 0:
             return EMPTY

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolgram.errors import ToolgramError
+from toolgram.limits import MAX_CONSTANT_DEPTH, MOST_SCHEMA_PARTS
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 _SAID = {
@@ -45,9 +46,7 @@ _ONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains"
 _SEVERAL = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-_MOST_PARTS = 200_000
 _LONGEST_SHOWN = 300
-_MOST_DEPTH = 128  # of a constant
 _UNICODE_CLASS = re.compile(r"\\([pP])\{[^}]*\}").sub  # JSON Schema has these, and Python does not
 _NAMED_GROUP = re.compile(r"\(\?<(?![=!])").sub
 
@@ -120,8 +119,8 @@ class Document:
 
     def _count(self, parts: int) -> None:
         self._parts += parts
-        if self._parts > _MOST_PARTS:
-            raise ToolgramError(f"{self.where}: not a JSON Schema: it has more than {_MOST_PARTS:,} parts")
+        if self._parts > MOST_SCHEMA_PARTS:
+            raise ToolgramError(f"{self.where}: not a JSON Schema: it has more than {MOST_SCHEMA_PARTS:,} parts")
 
     def _inner(self, schema: Mapping[str, Any], path: str) -> Iterator[tuple[Any, str]]:
         for key in _ONE:
@@ -200,7 +199,7 @@ class Document:
         if key == "enum" and not value:
             self.read_as.append(f"{path}/enum is empty and is not enforced")
         level = [value]
-        for _ in range(_MOST_DEPTH):
+        for _ in range(MAX_CONSTANT_DEPTH):
             level = [
                 part
                 for each in level
@@ -211,9 +210,8 @@ class Document:
             if not level:
                 break
         else:
-            raise ToolgramError(
-                f"{self.where}: not a JSON Schema: {path}/{key} nests deeper than {_MOST_DEPTH} lists and objects"
-            )
+            deeper = f"nests deeper than {MAX_CONSTANT_DEPTH} lists and objects"
+            raise ToolgramError(f"{self.where}: not a JSON Schema: {path}/{key} {deeper}")
         try:
             self._texts.append(json.dumps(value, allow_nan=False, ensure_ascii=False))
         except (TypeError, ValueError) as error:

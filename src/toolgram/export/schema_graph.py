@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-_DEEPEST = 16  # inside one definition
+from toolgram.limits import MAX_INSIDE_DEFINITION
 
 
 @dataclass(eq=False, slots=True)
@@ -105,24 +105,27 @@ def fits(value: Any, place: Place) -> bool:
         case "boolean":
             return isinstance(value, bool)
         case "string":
-            if not isinstance(value, str):
-                return False
-            found = re.search(said["pattern"], value) if "pattern" in said and len(value) < 1000 else True
-            return found is not None and _counted(len(value), said, "Length")
+            return isinstance(value, str) and _text_fits(value, said)
         case "integer" | "number":
             return _number_fits(value, place.kind, said)
         case "array":
-            return (
-                isinstance(value, list | tuple)
-                and _counted(len(value), said, "Items")
-                and all(
-                    fits(each, place.first[at] if at < len(place.first) else place.rest or _ANY)
-                    for at, each in enumerate(value)
-                )
-            )
-    if not isinstance(value, Mapping) or not all(name in value for name in place.required):
-        return False
-    return all(
+            return isinstance(value, list | tuple) and _items_fit(value, place)
+    return isinstance(value, Mapping) and _members_fit(value, place)
+
+
+def _text_fits(value: str, said: Mapping[str, Any]) -> bool:
+    found = re.search(said["pattern"], value) if "pattern" in said and len(value) < 1000 else True
+    return found is not None and _counted(len(value), said, "Length")
+
+
+def _items_fit(value: Sequence[Any], place: Place) -> bool:
+    return _counted(len(value), place.said, "Items") and all(
+        fits(each, place.first[at] if at < len(place.first) else place.rest or _ANY) for at, each in enumerate(value)
+    )
+
+
+def _members_fit(value: Mapping[str, Any], place: Place) -> bool:
+    return all(name in value for name in place.required) and all(
         fits(each, inner)
         if (inner := place.properties.get(name) or place.further) is not None
         else bool(place.patterns)
@@ -166,19 +169,23 @@ def removed_impossible(places: Sequence[Place]) -> None:
             if place.impossible and _possible(place):
                 place.impossible, changed = False, True
     for place in places:
-        if place.options is not None:
-            place.options = [each for each in place.options if not each.impossible]
-        at = next((at for at, each in enumerate(place.first) if each.impossible), None)
-        if at is None and place.rest is not None and place.rest.impossible:
-            at = len(place.first)
-        if at is not None:  # no list is longer
-            place.said["maxItems"] = min(place.said.get("maxItems", at), at)
-            place.first, place.rest = place.first[:at], None
-        place.patterns = {name: each for name, each in place.patterns.items() if not each.impossible}
-        if place.further is not None and place.further.impossible:
-            place.further = None
-        if place.further is None:
-            place.properties = {name: each for name, each in place.properties.items() if not each.impossible}
+        _remove_impossible_parts(place)
+
+
+def _remove_impossible_parts(place: Place) -> None:
+    if place.options is not None:
+        place.options = [each for each in place.options if not each.impossible]
+    at = next((at for at, each in enumerate(place.first) if each.impossible), None)
+    if at is None and place.rest is not None and place.rest.impossible:
+        at = len(place.first)
+    if at is not None:  # no list is longer
+        place.said["maxItems"] = min(place.said.get("maxItems", at), at)
+        place.first, place.rest = place.first[:at], None
+    place.patterns = {name: each for name, each in place.patterns.items() if not each.impossible}
+    if place.further is not None and place.further.impossible:
+        place.further = None
+    if place.further is None:
+        place.properties = {name: each for name, each in place.properties.items() if not each.impossible}
 
 
 def _possible(place: Place) -> bool:
@@ -260,7 +267,7 @@ class _Printer:
     def of(self, place: Place, depth: int) -> Mapping[str, Any]:
         """A place inside another."""
         place = _lone(place)
-        if id(place) in self.shared or (depth > _DEEPEST and not _is_small(place)):
+        if id(place) in self.shared or (depth > MAX_INSIDE_DEFINITION and not _is_small(place)):
             if id(place) not in self.names:
                 self.names[id(place)] = f"d{len(self.names) + 1}"
                 self.pending.append(place)

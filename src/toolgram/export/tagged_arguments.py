@@ -37,7 +37,7 @@ from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, literal_pattern, rest_of
 from toolgram.export.values import Values, alternatives, text_of_schema
-from toolgram.observing.paths import Edge, ObservedPaths
+from toolgram.observing.observed import Edge, ObservedPaths
 from toolgram.spec.data import Literal, Run, Spec, rows_of
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolgram.export.digits import MOST_DIGITS, integers, numbers
+from toolgram.export.digits import integers, numbers
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
@@ -34,10 +34,9 @@ from toolgram.export.expressions import (
 )
 from toolgram.export.notations import JSON, KINDS, MOST_IN_NAME, Notation
 from toolgram.export.patterns import ALL, FORMATS, FORMS_ONLY, format_text, pattern_text
+from toolgram.limits import MAX_ALTERNATIVE_DEPTH, MAX_BOUND_DIGITS, MOST_MULTIPLES
 
 Note = Callable[[str], object]
-_DEEPEST = 8  # references to alternatives
-_MOST_LISTED = 256  # multiples of a number
 
 
 class Values:
@@ -92,7 +91,7 @@ class Values:
         """A JSON value that stands by itself: what follows a string is no comma and no bracket."""
         if isinstance(expr, Choice):
             return choice(*(self.alone(each, depth) for each in expr.options))
-        if not isinstance(expr, Ref) or depth > _DEEPEST:
+        if not isinstance(expr, Ref) or depth > MAX_ALTERNATIVE_DEPTH:
             return expr
         if expr.name == "json_string":
             return Ref("json_alone")
@@ -118,12 +117,12 @@ class Values:
         if step is not None:
             if isinstance(step, int) and isinstance(low, int) and isinstance(high, int) and kind == "integer":
                 multiples = range(-(-low // step) * step, high + 1, step)
-                if len(multiples) <= _MOST_LISTED:
+                if len(multiples) <= MOST_MULTIPLES:
                     return choice(*(Lit(str(each)) for each in multiples))
             self.note(f"multipleOf {step} is not enforced")
         for bound in (low, high):
-            if bound is not None and abs(bound) > 10**MOST_DIGITS:
-                self.note(f"bounds of more than {MOST_DIGITS} digits are not enforced")
+            if bound is not None and abs(bound) > 10**MAX_BOUND_DIGITS:
+                self.note(f"bounds of more than {MAX_BOUND_DIGITS} digits are not enforced")
                 return self.notation.ref(kind)
         if low is None and high is None:
             return self.notation.ref(kind)

@@ -26,7 +26,7 @@ from toolgram.gateway.engine import Answer, answer_of, count_tokens
 from toolgram.gateway.errors import Refusal, unsupported
 from toolgram.gateway.model import Model, Prompt
 from toolgram.gateway.stop_texts import StopTexts
-from toolgram.gateway.upstreams import UPSTREAMS, Upstream
+from toolgram.gateway.upstreams import UPSTREAMS, Piece, Upstream
 from toolgram.message import Message
 
 Constrain: TypeAlias = Literal["asked", "always", "never"]
@@ -132,11 +132,7 @@ class Turn:
         async for piece in self._answer.pieces():
             if time.monotonic() > deadline:
                 raise Refusal("the answer took too long", 504, code="timeout")
-            if piece.usage is not None:
-                self.usage = piece.usage
-            self.reason = piece.reason or self.reason
-            if piece.stopped_by in self._ask.stop:
-                self.stopped_by = piece.stopped_by
+            self._note(piece)
             if self._stops.found is not None:
                 behind += 1
             elif events := self._read(self._stops.feed(piece.text)):
@@ -150,6 +146,14 @@ class Turn:
         if not self._calls.over:
             yield self._calls.events(self._parser.close(self.reason))
         self._write_record()
+
+    def _note(self, piece: Piece) -> None:
+        """Keep what the server says of the output besides its text."""
+        if piece.usage is not None:
+            self.usage = piece.usage
+        self.reason = piece.reason or self.reason
+        if piece.stopped_by in self._ask.stop:
+            self.stopped_by = piece.stopped_by
 
     def _read(self, text: str) -> list[Event]:
         """The events of some text of the output."""

@@ -15,11 +15,9 @@ from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.gateway.errors import Api, Refusal, unsupported
+from toolgram.limits import MOST_MESSAGES, MOST_STOPS
 from toolgram.tools.reading import read_tools
 
-MOST_ANSWERS = 8
-MOST_STOPS = 16
-MOST_MESSAGES = 5_000
 _NUMBERS = ("temperature", "top_p", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
 _INTEGERS = ("top_k", "seed")
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgram.gateway.asking import (
-    MOST_ANSWERS,
     Ask,
     checked,
     choice_of,
@@ -19,6 +18,7 @@ from toolgram.gateway.asking import (
     text_of,
 )
 from toolgram.gateway.errors import Refusal, unsupported
+from toolgram.limits import MOST_ANSWERS
 
 _ROLES = {"developer": "system", "function": "tool"}
 _REASONING = ("reasoning_content", "reasoning")

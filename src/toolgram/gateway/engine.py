@@ -15,13 +15,12 @@ from typing import Any
 
 import httpx
 
-from toolgram.adapters.reading import MOST_CHARACTERS, SSEData
+from toolgram.adapters.reading import SSEData
 from toolgram.errors import ToolgramError
 from toolgram.gateway.errors import Refusal
 from toolgram.gateway.upstreams import UPSTREAMS, Piece, Upstream
+from toolgram.limits import MAX_ANSWER, MAX_ERROR, MAX_STREAM_LINE
 
-MOST_ERROR = 20_000  # bytes of an error that are read
-MOST_ANSWER = 8_000_000  # characters of an answer
 _KINDS = (
     ("/props", "llama.cpp"),
     ("/model_info", "sglang"),
@@ -191,9 +190,9 @@ async def _refused(response: httpx.Response) -> Refusal:
     data = b""
     async for piece in response.aiter_bytes():
         data += piece
-        if len(data) > MOST_ERROR:
+        if len(data) > MAX_ERROR:
             break
-    text = data[:MOST_ERROR].decode("utf-8", "replace")
+    text = data[:MAX_ERROR].decode("utf-8", "replace")
     with suppress(ValueError, RecursionError):
         text = _said(json.loads(text)) or text
     status = response.status_code if response.status_code in (400, 413, 429, 503) else 502
@@ -226,8 +225,8 @@ class JSONLines:
             self._rest, self._size = [], 0
         self._rest.append(rest)
         self._size += len(rest)
-        if self._size > MOST_CHARACTERS:
-            raise ToolgramError(f"a line of the server's stream has more than {MOST_CHARACTERS} bytes")
+        if self._size > MAX_STREAM_LINE:
+            raise ToolgramError(f"a line of the server's stream has more than {MAX_STREAM_LINE} bytes")
         return [line.decode("utf-8", "replace") for line in lines]
 
     def end(self) -> list[str]:
@@ -248,8 +247,8 @@ async def _pieces(response: httpx.Response, upstream: Upstream) -> AsyncIterator
             piece = _piece(line, upstream, seen)
             ended = ended or piece.reason is not None
             seen += len(piece.text)
-            if seen > MOST_ANSWER:
-                raise Refusal(f"the answer has more than {MOST_ANSWER} characters", 502, code="upstream")
+            if seen > MAX_ANSWER:
+                raise Refusal(f"the answer has more than {MAX_ANSWER} characters", 502, code="upstream")
             yield piece
     for line in data.end():
         piece = _piece(line, upstream, seen)

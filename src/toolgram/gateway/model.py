@@ -25,14 +25,13 @@ from toolgram.export.expressions import Export
 from toolgram.formats import Format
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.errors import Refusal
-from toolgram.observing.paths import stop_tokens
+from toolgram.limits import MAX_PROMPT, MAX_REQUEST_DEPTH
+from toolgram.observing.observed import stop_tokens
 from toolgram.spec.data import Literal as Marker
 
 SpecialText: TypeAlias = Literal["neutralise", "refuse"]
 
-MOST_PROMPT = 4_000_000  # characters
 _INVISIBLE = "\u200b"
-_MOST_DEPTH = 64  # of values in a message or a tool
 # Texts in a template that look like tokens which end or begin something, for a model whose tokens are not known.
 _LOOKS_SPECIAL = re.compile(r"<[|｜][^<>|｜\s]{1,60}[|｜]>|</?s>|<(?:start|end)_of_\w{1,30}>|\[/?[A-Z][A-Z_]{2,40}\]")
 
@@ -100,8 +99,8 @@ class Model:
         text = self._rendered(messages, tools, variables, True)
         opened = self._opened(text, messages, tools, variables)
         continued = self._clean(ask.continued, "messages")
-        if len(text) > MOST_PROMPT:
-            raise Refusal(f"the prompt has more than {MOST_PROMPT} characters", 413)
+        if len(text) > MAX_PROMPT:
+            raise Refusal(f"the prompt has more than {MAX_PROMPT} characters", 413)
         return Prompt(text + continued, opened + continued)
 
     def grammar(self, ask: Ask, prompt: Prompt, target: str) -> Export:
@@ -132,7 +131,7 @@ class Model:
         needed = dict(analysis.form.variables) if analysis is not None else {}
         try:
             return self._template.render_once(
-                messages, tools=tools, add_generation_prompt=opened, kwargs={**needed, **variables}, most=MOST_PROMPT
+                messages, tools=tools, add_generation_prompt=opened, kwargs={**needed, **variables}, most=MAX_PROMPT
             )
         except TemplateError as error:
             raise Refusal(f"the model's chat template refuses this conversation: {error.problem}") from None
@@ -172,7 +171,7 @@ class Model:
         """A value without the text of special tokens, and without what is no text. Raises Refusal."""
         if isinstance(value, str):
             return self._clean_text(value, where)
-        if depth > _MOST_DEPTH:
+        if depth > MAX_REQUEST_DEPTH:
             raise Refusal(f"{where} is nested too deeply", param=where)
         if isinstance(value, Mapping):
             return {

@@ -15,8 +15,7 @@ from toolgram.export.expressions import Export
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.errors import Refusal
 from toolgram.gateway.model import Model, Prompt, joined
-
-MOST_TOKENS = 32_768  # of an answer, where the request says nothing and the server would stop after 16 or 128
+from toolgram.limits import MOST_ANSWER_TOKENS
 
 
 class Piece(NamedTuple):
@@ -111,7 +110,7 @@ def _completions_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | 
     return {
         **({"model": model.served} if model.served else {}),
         "prompt": prompt.text,
-        "max_tokens": ask.limit or MOST_TOKENS,
+        "max_tokens": ask.limit or MOST_ANSWER_TOKENS,
         "stream": True,
         "stream_options": {"include_usage": True},
         "stop": list(joined([*model.stop, *ask.stop])),
@@ -124,7 +123,7 @@ def _vllm_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) -
     body |= {"skip_special_tokens": False, "spaces_between_special_tokens": False, "add_special_tokens": False}
     if ask.limit is None:
         del body["max_tokens"]
-        body["max_tokens"] = MOST_TOKENS
+        body["max_tokens"] = MOST_ANSWER_TOKENS
     if grammar is not None:
         body["structured_outputs"] = {"structural_tag": grammar.text}
     return body
@@ -183,7 +182,7 @@ def _sglang_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None)
         ask, "temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty"
     )
     parameters |= {
-        "max_new_tokens": ask.limit or MOST_TOKENS,
+        "max_new_tokens": ask.limit or MOST_ANSWER_TOKENS,
         "stop": list(joined([*model.stop, *ask.stop])),
         "skip_special_tokens": False,
         "spaces_between_special_tokens": False,

@@ -1,12 +1,11 @@
-"""What an operator sees of toolgram in a vLLM server: one line at the start, counters, and the outputs that failed.
+"""What an operator sees of toolgram in a vLLM server: its logger, counters, and the outputs that failed.
 
-* The line says which format is read, how it was found, its markers, how it reasons, and which command tells more.
 * The counter `toolgram_answers_total` has a label `outcome`: complete, truncated, malformed, repaired, passed_through.
   It is in the registry of prometheus_client, from which vLLM serves /metrics; where that package is missing, the counts
   are one line in the log at the end.
 * TOOLGRAM_RECORD_FAILED=DIRECTORY writes outputs with a call that could not be read there: `failed.jsonl` for `toolgram
-  parse --jsonl text`, each as a text file for `toolgram explain`, and the format beside them. At most RECORDED outputs
-  of at most LONGEST characters; off by default, because outputs are what users asked and were told.
+  parse --jsonl text`, each as a text file for `toolgram explain`, and the format beside them. At most MOST_RECORDED
+  outputs of at most LONGEST_RECORDED characters; off by default, because outputs are what users asked and were told.
 """
 
 from __future__ import annotations
@@ -19,18 +18,15 @@ from collections import Counter
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from toolgram.integrations.served import Served
+from toolgram.formats import Format
+from toolgram.limits import LONGEST_RECORDED, MOST_RECORDED
 
 logger = logging.getLogger("vllm.toolgram")  # below "vllm", so that the server's handlers print it
 
 RECORD_VARIABLE = "TOOLGRAM_RECORD_FAILED"
-RECORDED = 100  # outputs in one directory
-LONGEST = 1_000_000  # characters of one output
 OUTCOMES = ("complete", "truncated", "malformed", "repaired", "passed_through")
-_SHOWN = 6  # markers in the line
 
 counts: Counter[str] = Counter()
 
@@ -41,6 +37,11 @@ def count(outcome: str) -> None:
     counter = _counter()
     if counter is not None:
         counter[outcome].inc()
+
+
+def register_counter() -> None:
+    """Register the counter before the first answer, so that /metrics has it from the start."""
+    _counter()
 
 
 @lru_cache(maxsize=1)
@@ -62,57 +63,6 @@ def _say_counts() -> None:
         logger.info("toolgram: answers read: %s", ", ".join(f"{counts[each]} {each}" for each in OUTCOMES))
 
 
-# --- the line at the start ------------------------------------------------------------------------------------------
-
-UNTOLD_END = "which no marker of its own ends: a grammar holds calls from the first token on, or not at all"
-_told: set[int] = set()
-
-
-def say_start(served: Served) -> None:
-    """One line about a format, once in a process that serves."""
-    if id(served) in _told or served.fmt is None:
-        return
-    _told.add(id(served))
-    try:
-        logger.info("toolgram: %s", start_line(served))
-        _counter()  # so that /metrics has it from the start
-    except Exception as error:  # a line in a log must not stop a server
-        logger.debug("toolgram: nothing to say of %s: %r", served.name, error)
-
-
-def start_line(served: Served) -> str:
-    """Which format, how it was found, its markers, how it reasons, whether all is well, and where to ask."""
-    fmt = served.fmt
-    assert fmt is not None
-    report = fmt.report
-    analysis = report.analysis if report else None
-    if report is None:
-        found = "named by the flag" if served.name != "auto" else "told by the tokenizer's version"
-    else:
-        shipped = f" as {report.shipped}" if report.shipped else ""
-        found = f"derived from the chat template{shipped}"
-    markers = list(dict.fromkeys(fmt.program.special.values()))
-    shown = " ".join(markers[:_SHOWN]) + (f" and {len(markers) - _SHOWN} more" if len(markers) > _SHOWN else "")
-    tokens = sum(marker in served.tokens for marker in markers)
-    mode = str(getattr(analysis.reasoning_mode, "value", analysis.reasoning_mode)) if analysis else ""
-    reasoning = f"reasoning {mode or 'yes'}" if served.reasons else "no reasoning"
-    if served.reasons and not served.tells_its_end:
-        reasoning += f", {UNTOLD_END}"
-    if report is None:
-        verdict, ask = "shipped", f"toolgram explain --format {fmt.name} ANSWER.txt"
-    else:
-        verdict = (
-            "ok"
-            if report.ok and not report.warnings
-            else f"{len(report.failed)} failed, {len(report.warnings)} warnings"
-        )
-        ask = "toolgram derive CHAT_TEMPLATE.jinja --report"
-    return (
-        f"reads {fmt.name} ({found}); markers {shown or 'none'} ({tokens} of {len(markers)} are tokens); {reasoning}; "
-        f"report {verdict}; ask: {ask}"
-    )
-
-
 # --- outputs that failed --------------------------------------------------------------------------------------------
 
 
@@ -128,24 +78,24 @@ class Recorder:
     @property
     def full(self) -> bool:
         """Whether no more is written."""
-        return self.written >= RECORDED
+        return self.written >= MOST_RECORDED
 
-    def write(self, served: Served, text: str, prefix: str | None, tools: Any, finish_reason: str | None) -> None:
-        """One output, as a row and as a file of its own."""
-        if self.full or served.fmt is None:
+    def write(self, fmt: Format, text: str, prefix: str | None, tools: Any, finish_reason: str | None) -> None:
+        """Write one output, as a row and as a file of its own, and the format if it is not there yet."""
+        if self.full:
             return
         self.written += 1
         name = f"failed-{self.written:03}.txt"
-        text = text[:LONGEST]
+        text = text[:LONGEST_RECORDED]
         (self.folder / name).write_text(text, encoding="utf-8", newline="")
-        for ending, content in ((".lark", served.fmt.grammar_text), (".yaml", served.fmt.machine_text)):
-            path = self.folder / f"{served.fmt.name}{ending}"
+        for ending, content in ((".lark", fmt.grammar_text), (".yaml", fmt.machine_text)):
+            path = self.folder / f"{fmt.name}{ending}"
             if not path.exists():
                 path.write_text(content, encoding="utf-8")
         row = {
             "text": text,
             "file": name,
-            "format": served.fmt.name,
+            "format": fmt.name,
             "prefix": prefix,
             "tools": list(tools),
             "finish_reason": finish_reason,

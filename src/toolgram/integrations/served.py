@@ -30,6 +30,7 @@ from toolgram.integrations.reasoning_markers import (
     only_about_reasoning,
     opens_and_closes,
 )
+from toolgram.limits import LONGEST_PREFIX, MOST_PREFIXES, MOST_PROMPT_TOKENS
 from toolgram.message import MessageBuilder
 from toolgram.program.state import StateProgram
 from toolgram.runtime.parser import Parser
@@ -37,9 +38,7 @@ from toolgram.spec.data import TEXT
 
 AUTO = "auto"  # the format is chosen from the tokenizer
 MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
-_MOST_PROMPT = 4096  # tokens of a prompt that are looked at from its end
 TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, where the server is given one that the tokenizer does not know
-_MOST_PREFIXES, _LONGEST_PREFIX = 64, 256  # ends of prompts that are known, characters of one
 _BLOCK = 32  # tokens that are decoded at once to be counted
 
 
@@ -64,7 +63,7 @@ class Served:
         self._read_program()
 
     def _read_program(self) -> None:
-        """What the format's machine says of reasoning, in texts and in ids."""
+        """Read what the format's machine says of reasoning and of turns, in texts and in ids."""
         program = self.fmt.program if self.fmt else None
         states = list(program.states.values()) if program else []
         literals = program.literals if program else {}
@@ -74,35 +73,49 @@ class Served:
             if text in self.tokens and not self._leaves_out(self.tokens[text])
         }
         self.by_id = {number: text for text, number in self.special_tokens.items()}
+        initial = program.initial if program else None
+        self._read_reasoning(states, literals, initial)
+        self._boundaries = self._turn_boundaries(states, literals, initial)
+
+    def _read_reasoning(
+        self, states: list[StateProgram], literals: Mapping[str, str], initial: StateProgram | None
+    ) -> None:
+        """Read which markers begin and end reasoning."""
         self.reasoning_states = frozenset(state.name for state in states if is_reasoning(state))
         starts_of = crossing(states, inwards=True) & literals.keys()
         ends_of = crossing(states, inwards=False) & literals.keys()
         starts, ends = {literals[trigger] for trigger in starts_of}, {literals[trigger] for trigger in ends_of}
         # A marker of reasoning and of nothing else, such as <think>; harmony's <|message|> is none.
-        initial = program.initial if program else None
         only = {literals[trigger] for trigger in literals if only_about_reasoning(trigger, states, initial)}
         self.start_texts, self.end_texts = frozenset(starts & only), frozenset(ends & only)
         self.marks = self.start_texts | self.end_texts
-        # One marker on both sides of a thought. It ends reasoning only where it is told which of the two it is.
+        # One marker on both sides of a thought. It ends reasoning only if it is known which of the two it is.
         self.both_ways = frozenset(literals[each] for each in starts_of & ends_of if opens_and_closes(each, states))
-        self.both_ways_ids = frozenset(self.tokens[text] for text in self.both_ways if text in self.tokens)
-        self.start_ids = frozenset(self.tokens[text] for text in starts if text in self.tokens)
-        self.end_ids = frozenset(self.tokens[text] for text in ends if text in self.tokens)
-        self.mark_ids = frozenset(self.tokens[text] for text in self.marks if text in self.tokens)
+        self.both_ways_ids = self._ids_of(self.both_ways)
+        self.start_ids, self.end_ids = self._ids_of(starts), self._ids_of(ends)
+        self.mark_ids = self._ids_of(self.marks)
         self.ends = tuple(sorted(ends))
-        self.closing_ids = frozenset(self.tokens[text] for text in self.end_texts if text in self.tokens)
+        self.closing_ids = self._ids_of(self.end_texts)
         self.spelled_closing = tuple(sorted(text for text in self.end_texts if text not in self.tokens))
         self.counts_by_id = bool(self.marks) and all(text in self.tokens for text in self.marks)
-        # A prompt is read from the last special token on that ends a turn or a message: one that the format does not
-        # know, or that takes it back to its beginning. Markers of reasoning, of calls and of headers are walked past.
+
+    def _ids_of(self, texts: Iterable[str]) -> frozenset[int]:
+        return frozenset(self.tokens[text] for text in texts if text in self.tokens)
+
+    def _turn_boundaries(
+        self, states: list[StateProgram], literals: Mapping[str, str], initial: StateProgram | None
+    ) -> frozenset[int]:
+        """Return the special tokens after the last of which a prompt is read.
+
+        They end a turn or a message: the format does not know them, or they take it back to its beginning. Markers of
+        reasoning, of calls and of headers are none.
+        """
         beginnings = [initial, initial.row[TEXT].dest if initial and TEXT in initial.row else initial]
         begun_by = {trigger for state in states for trigger, move in state.row.items() if move.dest in beginnings}
         inner = {text for trigger, text in literals.items() if trigger not in begun_by}
-        # So are tokens of which such a marker is put together, as `<|open|>` of `<|open|>think<|sep|>`.
+        # Nor are tokens of which such a marker is put together, as `<|open|>` of `<|open|>think<|sep|>`.
         within = self.marks | self.both_ways | inner
-        self._boundaries = frozenset(
-            number for text, number in self.tokens.items() if not any(text in marker for marker in within)
-        )
+        return frozenset(number for text, number in self.tokens.items() if not any(text in marker for marker in within))
 
     def _leaves_out(self, number: int) -> bool:
         """Whether the tokenizer gives no text for a token, as that of vLLM 0.24 for Mistral's [ARGS]."""
@@ -149,7 +162,7 @@ class Served:
         if self.fmt is None:
             return ""
         begin, end = len(prompt), len(prompt)
-        floor = max(0, end - _MOST_PROMPT)
+        floor = max(0, end - MOST_PROMPT_TOKENS)
         while begin > floor and prompt[begin - 1] not in self._boundaries:
             begin -= 1
         if self._prompts:
@@ -185,7 +198,7 @@ class Served:
         in_answer = is_content(state) and not any(is_reasoning(move.dest) for move in state.row.values())
         closed = in_answer or self.has_thought(prefix)
         found = "open" if is_reasoning(state) else "closed" if closed else ""
-        if len(self._behind) < _MOST_PREFIXES and len(prefix) <= _LONGEST_PREFIX:
+        if len(self._behind) < MOST_PREFIXES and len(prefix) <= LONGEST_PREFIX:
             self._behind[prefix] = found
         return found
 
@@ -363,8 +376,9 @@ class Session:
             outcome = "repaired"
         observe.count(outcome)
         recorder = observe.recorder()
-        if recorder is not None and self._raw and (self.failed or outcome == "malformed"):
-            recorder.write(self.served, "".join(self._raw), self.prefix, self.tools(), finish_reason)
+        fmt = self.served.fmt
+        if recorder is not None and fmt is not None and self._raw and (self.failed or outcome == "malformed"):
+            recorder.write(fmt, "".join(self._raw), self.prefix, self.tools(), finish_reason)
         self._raw = None
 
     def _anomalies(self) -> Any:

@@ -30,8 +30,8 @@ from sglang.srt.parser import reasoning_parser
 
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.answers import FAILED, TEXT, AnswerBuilder, PlainThought
-from toolgram.integrations.observing import say_start
 from toolgram.integrations.served import AUTO, Served, Session, served
+from toolgram.integrations.start_line import say_start
 from toolgram.integrations.vllm_tags import structural_tag
 
 _ENDED = "length"  # see above: the more careful of the reasons

@@ -27,8 +27,9 @@ from typing import Any
 
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.answers import AnswerBuilder, PlainThought
-from toolgram.integrations.observing import logger, say_start
+from toolgram.integrations.observing import logger
 from toolgram.integrations.served import AUTO, Served, Session, TokenCounter, served
+from toolgram.integrations.start_line import say_start
 from toolgram.integrations.vllm_answer_form import answer_tag, put_tag, take_form
 from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, ended, warn_of_unknown_setting
 from toolgram.integrations.vllm_patches import apply_patches, drive, quick_arguments, quick_content, quick_reasoning

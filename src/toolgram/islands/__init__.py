@@ -5,7 +5,7 @@ incrementally, with an explicit stack, and knows nothing of machines or events. 
 and stand in one table by the name that a snapshot has for them, so that a stream needs one place for the open one.
 One island may hold another: an envelope holds the scanner of its arguments.
 
-* `json_values`: the JSON grammar at character level, passing the model's own bytes through,
+* `json_table`, `json_values`: the JSON grammar at character level, passing the model's own bytes through,
 * `json_strings`: JSON that was written as a JSON string,
 * `json_envelope`: the JSON object around a call, read by ijson, whose events are the machine's triggers,
 * `python_literals`: Python keyword arguments and literals, transcoded to JSON while they arrive,
@@ -54,14 +54,14 @@ class Island(Protocol):
         """Read on from `pos`, as far as possible; the new position. `final`: nothing follows `text`."""
 
     def open_brackets(self) -> OpenBrackets | None:
-        """What is open, for error recovery; None where brackets say nothing."""
+        """What is open, for error recovery; None if brackets say nothing."""
 
     def dump(self) -> list[Any]:
         """All that the next `read` depends on, as JSON-able data."""
 
     @classmethod
     def load(cls, data: Any) -> Island:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
 
 
 class Value(Island, Protocol):
@@ -81,11 +81,11 @@ class Value(Island, Protocol):
 class MarkedValue(Value, Protocol):
     """A value that ends at a marker: text, or a literal."""
 
-    tail: int  # how many characters were taken behind those that have written `out`
+    tail: int  # how many characters were taken after those that have written `out`
 
     @property
     def is_text(self) -> bool:
-        """Everything that comes before the marker is text as it stands."""
+        """Everything that comes before the marker is text as it is."""
 
     @property
     def is_literal(self) -> bool:
@@ -93,7 +93,7 @@ class MarkedValue(Value, Protocol):
 
     @property
     def in_string(self) -> bool:
-        """No marker can stand at the next character."""
+        """No marker can be at the next character."""
 
     @property
     def odd(self) -> bool:
@@ -145,7 +145,7 @@ def value_kind(typed: str, alone: bool) -> str:
 def value_island(
     kind: str, typed: str, types: Types, notation: tuple[str, ...], key: str = "", place: Place | None = None
 ) -> Value:
-    """A value of a kind. `typed` is its state's tag, `types` are those that its parameter may have, None where it is
+    """A value of a kind. `typed` is its state's tag, `types` are those that its parameter may have, None if it is
     not declared, `key` is the parameter's name and `place` all that is declared for it, and `notation` the format's."""
     island = island_class(kind)
     if kind == "tagged":
@@ -192,12 +192,22 @@ def dump_island(island: Island | None) -> list[Any] | None:
 
 
 def load_island(data: Any) -> Island | None:
-    """The inverse of `dump_island`. Raises ValueError for what is none."""
+    """The inverse of `dump_island`. Raises ValueError for anything else."""
     if data is None:
         return None
     name, dumped = checked(data, tuple(_ISLANDS), list)
     island: Island = island_class(name).load(dumped)
     return island
+
+
+def dump_types(types: Types) -> list[str] | None:
+    """The types of a value as JSON-able data."""
+    return None if types is None else sorted(types)
+
+
+def load_types(data: list[Any] | None) -> Types:
+    """The inverse of `dump_types`. Raises ValueError if one is no string."""
+    return None if data is None else frozenset(checked(data, *[str] * len(data)))
 
 
 def checked(data: Any, *kinds: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from toolgram.islands import OpenBrackets, checked
+from toolgram.limits import MAX_OPEN_BRACKETS
 
 OVER = "over"
 MARKER = "marker"
@@ -19,7 +20,6 @@ _IN_STRING = {'"': re.compile(r'[^"\\]*+').match, "'": re.compile(r"[^'\\]*+").m
 
 
 _OPENING = {"}": "{", "]": "[", ")": "("}
-MAX_OPEN = 4096
 
 
 class ErrorRecovery:
@@ -88,7 +88,7 @@ class ErrorRecovery:
         if character == '"' or (character == "'" and self.python):
             self.quote = character
         elif character in "{[" or (character == "(" and self.python):
-            if len(self.stack) < MAX_OPEN:
+            if len(self.stack) < MAX_OPEN_BRACKETS:
                 self.stack += character
         elif character in "}]" or (character == ")" and self.python):
             if self.in_list and len(self.stack) <= 1:
@@ -111,12 +111,12 @@ class ErrorRecovery:
         self.quote = inner.quote
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         return [self.stack, self.quote, self.in_list, self.python, self._quotes_count, self._escaped]
 
     @classmethod
     def load(cls, data: Any) -> ErrorRecovery:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         stack, quote, in_list, python, quotes_count, escaped = checked(data, str, ("", *_IN_STRING), *[bool] * 4)
         if not set(stack) <= {"<", *_OPENING.values()}:
             raise ValueError("no brackets")

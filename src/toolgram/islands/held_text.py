@@ -26,3 +26,11 @@ def take_pieces(pieces: list[str]) -> str:
     text = "".join(pieces)
     pieces.clear()
     return text
+
+
+def overlap(text: str, at: int, *markers: str) -> int:
+    """How many characters at the end of a text, from `at` on, may begin a marker."""
+    for size in range(min(max(map(len, markers)) - 1, len(text) - at), 0, -1):
+        if any(marker.startswith(text[-size:]) for marker in markers):
+            return size
+    return 0

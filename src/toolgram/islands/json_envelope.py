@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from toolgram.islands import OpenBrackets, checked, dump_island, load_island
 from toolgram.islands.json_strings import JsonStringScanner
-from toolgram.islands.json_values import AFTER_ITEM, SCALARS, START, JsonScanner
+from toolgram.islands.json_table import AFTER_ITEM, SCALARS, START
+from toolgram.islands.json_values import JsonScanner
+from toolgram.limits import LONGEST_ENVELOPE_TEXT
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
-
-MAX_TOKEN = 65_536  # characters of one key or name; longer ones are no call
 
 
 _PART_OF_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+\\?\Z', re.DOTALL).match
@@ -114,7 +114,7 @@ class Envelope:
         self.member = self.outside = ""
 
     def push(self, token: str) -> list[tuple[str, str, Any]]:
-        """ijson's events for one more token; the parser behind it is made when first needed."""
+        """ijson's events for one more token; its parser is made when first needed."""
         if self.feed is None:
             self.feed = IjsonFeed(self._trail or ("" if self.in_list else "["))
         return self.feed.push(token)
@@ -150,7 +150,7 @@ class Envelope:
             self._trail = f"[{objects}0"
 
     def leave_value(self) -> None:
-        """The value of the last key is read as that of another one: that key is read, and no colon behind it."""
+        """The value of the last key is read as that of another one: that key is read, and no colon after it."""
         self.settle()
         trail = self.feed.trail if self.feed is not None else self._trail
         self.feed, self._trail, self.token = None, f'{trail},""', ""
@@ -197,7 +197,7 @@ class Envelope:
         )
 
     def copy(self) -> Envelope:
-        """An envelope at the same place, between two tokens of JSON; the parser behind it is made when first needed."""
+        """An envelope at the same place, between two tokens of JSON; its parser is made when first needed."""
         envelope = Envelope.__new__(Envelope)
         envelope.scanner = self.scanner.copy()
         envelope.feed = envelope.python = envelope.string = None
@@ -210,62 +210,22 @@ class Envelope:
         return envelope
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         trail = self.feed.trail if self.feed else self._trail or None
         token_at = self.token_at if self.token else 0
-        place = [
-            self.in_list,
-            self.repairs,
-            self.member,
-            self.outside,
-            self.path,
-            [*self.parents],
-            trail,
-            self.source,
-            self.token,
-            token_at,
-        ]
-        transcoding = [dump_island(self.python), self.skip, self.inner]
-        return [self.scanner.dump(), dump_island(self.string), *place, *transcoding]
+        place = [self.in_list, self.repairs, self.member, self.outside, self.path, [*self.parents], trail]
+        read = [self.source, self.token, token_at]
+        transcodes = self.python is not None or self.scanner.repairer is not None
+        transcoding = [dump_island(self.python), *([self.skip, self.inner] if transcodes else [0, "envelope"])]
+        return [self.scanner.dump(), dump_island(self.string), *place, *read, *transcoding]
 
     @classmethod
     def load(cls, data: Any) -> Envelope:
-        """The inverse of `dump`. Raises ValueError for what is none."""
-        sizes = range(2 * MAX_TOKEN)
-        (
-            scanner,
-            string,
-            in_list,
-            repairs,
-            member,
-            outside,
-            path,
-            parents,
-            trail,
-            source,
-            token,
-            token_at,
-            python,
-            skip,
-            inner,
-        ) = checked(
-            data,
-            list,
-            (list, None),
-            bool,
-            bool,
-            str,
-            ("", "{", "[{"),
-            str,
-            list,
-            (str, None),
-            str,
-            str,
-            sizes,
-            (list, None),
-            sizes,
-            str,
-        )
+        """Load what `dump` returned. Raises ValueError for anything else."""
+        sizes, maybe = range(2 * LONGEST_ENVELOPE_TEXT), (list, None)
+        kinds = bool, bool, str, ("", "{", "[{"), str, list, (str, None), str, str, sizes
+        scanner, string, *place, python, skip, inner = checked(data, list, maybe, *kinds, maybe, sizes, str)
+        in_list, repairs, member, outside, path, parents, trail, source, token, token_at = place
         envelope = cls(in_list, repairs)
         envelope.scanner = JsonScanner.load(scanner)
         envelope.feed = IjsonFeed(trail) if trail is not None else None

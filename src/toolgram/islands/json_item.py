@@ -1,7 +1,7 @@
 """A JSON value that no marker ends.
 
 Strategy: it is read as the item of a list that is never closed, by the scanner of JSON. Brackets and strings say
-themselves where they end; a number ends at the character behind it.
+themselves where they end; a number ends at the character after it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from toolgram.islands import OpenBrackets, checked
-from toolgram.islands.json_values import BLANK, CONTROL, ITEM, SCALAR_END, STRING_END, JsonScanner, escape_controls
+from toolgram.islands.json_table import ITEM, escape_controls
+from toolgram.islands.json_values import BLANK, CONTROL, SCALAR_END, STRING_END, JsonScanner
 
 REPAIRED = "repaired_json"
 
@@ -61,12 +62,12 @@ class JsonValue:
         return self._scanner.open_brackets()
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         return [self._scanner.dump(), bool(self.repairs)]
 
     @classmethod
     def load(cls, data: Any) -> JsonValue:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         value = cls()
         scanner, repaired = checked(data, list, bool)
         value._scanner, value.repairs = JsonScanner.load(scanner), [REPAIRED] if repaired else []

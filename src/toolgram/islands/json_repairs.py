@@ -25,10 +25,10 @@ one too many; a colon that is missing, which may be the last character of the ke
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from toolgram.islands import checked
-from toolgram.islands.json_values import (
+from toolgram.islands.json_table import (
     AFTER_ITEM,
     AFTER_MEMBER,
     COLON,
@@ -38,36 +38,46 @@ from toolgram.islands.json_values import (
     KEY,
     KEY_STRING,
     MEMBER_VALUE,
-    MOST_BLANKS,
     SCALARS,
     START,
-    JsonScanner,
     escape_controls,
 )
+from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS
 
-MAX_WORD = 64
-MAX_REMARK = 256  # a comment behind a quote that may end a string
 _BLANKS = " \t\r\n"
+_QUOTES = "\"'"
 _ENDS_STRING = ",:}]\"'"
+_OPENERS = {"}": "{", "]": "["}
 _ESCAPES = '"\\/bfnrt'
 _IN_NUMBER = "0123456789+-.eE"
 _HEX_DIGITS = "0123456789abcdefABCDEF"
-WORDS = {
-    "true": "true",
-    "false": "false",
-    "null": "null",
-    "True": "true",
-    "False": "false",
-    "None": "null",
-    "NaN": '"NaN"',
-    "Infinity": '"Infinity"',
-    "-Infinity": '"-Infinity"',
+WORDS = {"True": "true", "False": "false", "None": "null"}
+WORDS |= {word: word for word in ("true", "false", "null")} | {
+    word: f'"{word}"' for word in ("NaN", "Infinity", "-Infinity")
 }
 
 # What is being read.
 PLAIN, CLOSING, REMARK, ESCAPE, WORD, SURPLUS, SLASH, LINE, BLOCK, STAR = _MODES = (
     "plain", "closing", "remark", "escape", "word", "surplus", "slash", "line", "block", "star",
 )  # fmt: skip
+
+
+class Scanner(Protocol):
+    """What a repairer sees of the scanner that reads what it writes."""
+
+    state: int
+    stack: list[str]
+
+    @property
+    def in_key(self) -> bool:
+        """The next character is inside a key."""
+
+    @property
+    def is_behind_value(self) -> bool:
+        """The value before the next character is whole, or may be."""
+
+    def after_value(self) -> int:
+        """The state after a value at this place."""
 
 
 class JsonRepairer:
@@ -82,7 +92,7 @@ class JsonRepairer:
     def __init__(self, quote: str = '"') -> None:
         self._mode = PLAIN
         self._held = ""  # what is being read, and is not decided
-        self._comma = ""  # a comma, and the blanks behind it
+        self._comma = ""  # a comma, and the blanks after it
         self._quote = quote  # of the open string
         self._tight = False  # the last character closed one
         self._doubled: list[int] = []  # depths of objects whose opening brace stands there twice
@@ -90,7 +100,7 @@ class JsonRepairer:
         self.note = ""
         self.broken = False
 
-    def read(self, character: str, scanner: JsonScanner) -> bool:
+    def read(self, character: str, scanner: Scanner) -> bool:
         """Read a character. Whether it was taken; if not, it is to be read again, or is `broken`."""
         self.out = self.note = ""
         self.broken = False
@@ -113,7 +123,7 @@ class JsonRepairer:
 
     # --- between tokens -------------------------------------------------------------------------------------------
 
-    def _plain(self, character: str, scanner: JsonScanner) -> bool:
+    def _plain(self, character: str, scanner: Scanner) -> bool:
         state, tight, self._tight = scanner.state, self._tight, False
         if state < START:
             return self._in_string(character, state)
@@ -126,21 +136,29 @@ class JsonRepairer:
             return True
         if state >= SCALARS and not self._comma and character in _IN_NUMBER:
             return self._write(character)
+        if self._closes_twice(character, len(scanner.stack)):
+            return True
         state = _place(scanner)
-        if self._doubled and len(scanner.stack) < self._doubled[-1]:  # the last of them has just been closed
-            self._doubled.pop()
-            if character == "}":
-                self.note = character
-                return True
         if self._comma:
             return self._behind_comma(character, state)
-        if state == COLON and tight and character in "\"'":
+        if tight and character in _QUOTES and state == COLON:
             self._mode, self._held = SURPLUS, character
             return True
+        return self._break() if tight and character in _QUOTES else self._token(character, state, len(scanner.stack))
+
+    def _closes_twice(self, character: str, depth: int) -> bool:
+        """Whether this is the second closing brace of an object whose opening brace was there twice."""
+        if not self._doubled or depth >= self._doubled[-1]:
+            return False
+        self._doubled.pop()
+        self.note = character if character == "}" else self.note
+        return character == "}"
+
+    def _token(self, character: str, state: int, depth: int) -> bool:
         if state in (AFTER_ITEM, AFTER_MEMBER):
-            return self._break() if tight and character in "\"'" else self._behind_value(character, state)
-        if state == FIRST_KEY and character == "{" and len(scanner.stack) not in self._doubled[-1:]:
-            self._doubled.append(len(scanner.stack))
+            return self._behind_value(character, state)
+        if state == FIRST_KEY and character == "{" and depth not in self._doubled[-1:]:
+            self._doubled.append(depth)
             self.note = character
             return True
         if state in (KEY, FIRST_KEY):
@@ -164,7 +182,7 @@ class JsonRepairer:
         if character == ",":
             return self._break()  # something may be missing between them
         if state == AFTER_MEMBER and not (character in "\"'_$" or character.isalpha()):
-            self._write("")  # no key: what follows may stand behind an object that is not closed
+            self._write("")  # no key: what follows may come after an object that is not closed
             return False
         return self._key(character) if state == AFTER_MEMBER else self._value(character, state)
 
@@ -172,7 +190,7 @@ class JsonRepairer:
         if character == ",":
             self._comma = ","
             return True
-        if state == AFTER_MEMBER and character in "\"'":
+        if state == AFTER_MEMBER and character in _QUOTES:
             self.note, self._comma = character, ", "
             return self._key(character)
         if state == AFTER_ITEM and (character in "\"'{[" or character.isdecimal()):
@@ -181,14 +199,14 @@ class JsonRepairer:
         return self._write(character)
 
     def _key(self, character: str) -> bool:
-        if character in "\"'":
+        if character in _QUOTES:
             return self._open(character)
         if character.isalpha() or character in "_$":
             return self._word_begins(character)
         return self._write(character)
 
-    def _surplus(self, character: str, scanner: JsonScanner) -> bool:
-        """Behind a quote that follows the one of a key: only the colon shows that it is one too many."""
+    def _surplus(self, character: str, scanner: Scanner) -> bool:
+        """After a quote that follows the one of a key: only the colon shows that it is one too many."""
         if character in _BLANKS and len(self._held) <= MOST_BLANKS:
             self._held += character
             return True
@@ -201,7 +219,7 @@ class JsonRepairer:
         if character == ":" and state == MEMBER_VALUE:
             self.note = character
             return True
-        if character in "\"'":
+        if character in _QUOTES:
             return self._open(character)
         return self._word_begins(character) if character.isalpha() or character == "-" else self._write(character)
 
@@ -211,15 +229,15 @@ class JsonRepairer:
         self._mode, self._held = WORD, character
         return True
 
-    def _is_key(self, scanner: JsonScanner) -> bool:
+    def _is_key(self, scanner: Scanner) -> bool:
         state = _place(scanner)
         return state in (KEY, FIRST_KEY) or (state == AFTER_MEMBER and bool(self._comma))
 
-    def bare_key(self, scanner: JsonScanner) -> str:
-        """What has been read of a key without quotes; nothing where none is being read."""
+    def bare_key(self, scanner: Scanner) -> str:
+        """What has been read of a key without quotes; nothing if none is being read."""
         return self._held.rstrip(_BLANKS) if self._mode == WORD and self._is_key(scanner) else ""
 
-    def _word(self, character: str, scanner: JsonScanner) -> bool:
+    def _word(self, character: str, scanner: Scanner) -> bool:
         word = self._held
         if word == "-" and character.isdecimal():
             self._mode, self._held = PLAIN, ""
@@ -227,15 +245,15 @@ class JsonRepairer:
             return False
         is_key = self._is_key(scanner)
         if (character.isalnum() or character in "_$-") and word[-1] not in _BLANKS:
-            if len(word) >= MAX_WORD:
+            if len(word) >= LONGEST_WORD:
                 return self._break()
             self._held += character
             return True
-        if is_key and character in "\"'" and word[-1] not in _BLANKS:  # of which the first is missing
+        if is_key and character in _QUOTES and word[-1] not in _BLANKS:  # of which the first is missing
             self._mode, self._held, self.note = PLAIN, "", word
             return self._write(f'"{word}"')
         if is_key:  # only the colon shows that it is one
-            if character in _BLANKS and len(word) < MAX_WORD:
+            if character in _BLANKS and len(word) < LONGEST_WORD:
                 self._held += character
                 return True
             name = word.rstrip(_BLANKS)
@@ -250,28 +268,28 @@ class JsonRepairer:
         self._write(written)
         return False
 
-    def _slash(self, character: str, scanner: JsonScanner) -> bool:
+    def _slash(self, character: str, scanner: Scanner) -> bool:
         if character not in "/*":
             return self._break()
         return self._comment(LINE if character == "/" else BLOCK, scanner, "/" + character)
 
-    def _comment(self, mode: str, scanner: JsonScanner, opening: str) -> bool:
+    def _comment(self, mode: str, scanner: Scanner, opening: str) -> bool:
         self._mode, self.note = mode, opening
         if scanner.state >= SCALARS:
-            self.out = " "  # or what stands before it and behind it would be one number
+            self.out = " "  # or what stands before it and after it would be one number
         return True
 
-    def _line(self, character: str, scanner: JsonScanner) -> bool:
+    def _line(self, character: str, scanner: Scanner) -> bool:
         if character in "\r\n":
             self._mode = PLAIN
             return False
         return True
 
-    def _block(self, character: str, scanner: JsonScanner) -> bool:
+    def _block(self, character: str, scanner: Scanner) -> bool:
         self._mode = STAR if character == "*" else BLOCK
         return True
 
-    def _star(self, character: str, scanner: JsonScanner) -> bool:
+    def _star(self, character: str, scanner: Scanner) -> bool:
         self._mode = PLAIN if character == "/" else STAR if character == "*" else BLOCK
         return True
 
@@ -294,7 +312,7 @@ class JsonRepairer:
             return True
         return self._write('\\"' if character == '"' else character)
 
-    def _escape(self, character: str, scanner: JsonScanner) -> bool:
+    def _escape(self, character: str, scanner: Scanner) -> bool:
         held = self._held + character
         if held == "\\'":
             return self._decided("'", held)
@@ -308,13 +326,13 @@ class JsonRepairer:
         self._decided("\\" + self._held, self._held)
         return False
 
-    def _closing(self, character: str, scanner: JsonScanner) -> bool:
+    def _closing(self, character: str, scanner: Scanner) -> bool:
         if character in _BLANKS and len(self._held) <= MOST_BLANKS:
             self._held += character
             return True
         blanks = self._held[1:]
         if character in _ENDS_STRING or character in _BLANKS:
-            self._decided('"' + blanks)
+            self._end_string(blanks)
             self._tight = not blanks
         elif character in "/#":
             self._mode, self._held = REMARK, self._held + character
@@ -323,30 +341,30 @@ class JsonRepairer:
             return self._goes_on(scanner)
         return False
 
-    def _goes_on(self, scanner: JsonScanner) -> bool:
-        """The quote that is held, and what is held behind it, are part of the string."""
+    def _goes_on(self, scanner: Scanner) -> bool:
+        """The quote that is held, and what is held after it, are part of the string."""
         if scanner.in_key:
             return self._break()
         quote = '\\"' if self._quote == '"' else self._quote
         self._decided(quote + escape_controls(self._held[1:]), self._held)
         return False
 
-    def _remark(self, character: str, scanner: JsonScanner) -> bool:
-        """Behind a quote: a comment, and then what decides whether the quote ends the string."""
+    def _remark(self, character: str, scanner: Scanner) -> bool:
+        """After a quote: a comment, and then what decides whether the quote ends the string."""
         blanks, remark = self._behind_quote()
         end = _end_of_comment(remark)
         over = end > 0 and character not in _BLANKS
         if over and character in _ENDS_STRING:
-            self._decided(f'"{blanks}{remark[end:]}', remark[:2].rstrip(_BLANKS))
+            self._end_string(blanks + remark[end:], remark[:2].rstrip(_BLANKS))
             return False
         unfit = character in "\"'\\" or (len(remark) == 1 and remark == "/" and character not in "/*")
-        if over or unfit or len(self._held) > MAX_REMARK:
+        if over or unfit or len(self._held) > LONGEST_REMARK:
             return self._goes_on(scanner)
         self._held += character
         return True
 
     def _behind_quote(self) -> tuple[str, str]:
-        """Of what is held behind a quote: the blanks, and a comment."""
+        """Of what is held after a quote: the blanks, and a comment."""
         rest = self._held[1:]
         remark = rest.lstrip(_BLANKS)
         return rest[: len(rest) - len(remark)], remark
@@ -361,10 +379,19 @@ class JsonRepairer:
         """A quote is held, and what follows it decides whether it ends the string."""
         return self._mode in (CLOSING, REMARK)
 
+    def crosses(self, character: str, scanner: Scanner) -> bool:
+        """Whether this is a closing bracket after a value, which closes another bracket than the innermost one."""
+        after = character in _OPENERS and bool(scanner.stack) and self.idle and scanner.is_behind_value
+        return after and scanner.stack[-1] != _OPENERS[character]
+
     def end_string(self) -> None:
         """The quote that is held ends the string, whatever follows; `out` is what the scanner is to read."""
         self.broken = False
-        self._decided('"' + self._behind_quote()[0])
+        self._end_string(self._behind_quote()[0])
+
+    def _end_string(self, blanks: str, note: str = "") -> None:
+        self._quote = '"'
+        self._decided('"' + blanks, note)
 
     def _decided(self, out: str, note: str = "") -> bool:
         self._mode, self._held, self.note = PLAIN, "", note
@@ -373,12 +400,12 @@ class JsonRepairer:
     # --- snapshots ------------------------------------------------------------------------------------------------
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         return [self._mode, self._held, self._comma, self._quote, [*self._doubled]]
 
     @classmethod
     def load(cls, data: Any) -> JsonRepairer:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         mode, held, comma, quote, doubled = checked(data, _MODES, str, str, ('"', "'"), list)
         repairer = cls()
         if not all(type(depth) is int and depth > 0 for depth in doubled) or doubled != sorted({*doubled}):
@@ -386,18 +413,18 @@ class JsonRepairer:
         repairer._doubled = [*doubled]
         repairer._mode, repairer._held, repairer._comma, repairer._quote = mode, held, comma, quote
         fits = bool(held) == (mode in (CLOSING, REMARK, ESCAPE, WORD, SURPLUS)) and (not comma or comma[0] == ",")
-        fits &= len(held) <= (MAX_REMARK + 1 if mode == REMARK else MOST_BLANKS + 1) and len(comma) <= MOST_BLANKS + 1
+        fits &= len(held) <= (LONGEST_REMARK if mode == REMARK else MOST_BLANKS) + 1 and len(comma) <= MOST_BLANKS + 1
         fits &= mode != ESCAPE or (held[:2] in ("\\", "\\u") and not held[2:].strip(_HEX_DIGITS) and len(held) < 6)
         fits &= mode != CLOSING or (held[0] == quote and not held[1:].strip(_BLANKS))
-        fits &= mode != SURPLUS or (held[0] in "\"'" and not held[1:].strip(_BLANKS))
+        fits &= mode != SURPLUS or (held[0] in _QUOTES and not held[1:].strip(_BLANKS))
         fits &= mode != REMARK or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("/", "#"))
         if not fits:
             raise ValueError("no repair of JSON")
         return repairer
 
 
-def _place(scanner: JsonScanner) -> int:
-    """The state of a scanner; where a number may be over, that behind it."""
+def _place(scanner: Scanner) -> int:
+    """The state of a scanner; where a number may be over, that after it."""
     return scanner.after_value() if scanner.state >= SCALARS else scanner.state
 
 
@@ -409,7 +436,7 @@ def _end_of_comment(text: str) -> int:
     return min(ends, default=0)
 
 
-_READERS: dict[str, Callable[[JsonRepairer, str, JsonScanner], bool]] = {
+_READERS: dict[str, Callable[[JsonRepairer, str, Scanner], bool]] = {
     PLAIN: JsonRepairer._plain,
     CLOSING: JsonRepairer._closing,
     REMARK: JsonRepairer._remark,

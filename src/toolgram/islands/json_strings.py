@@ -1,12 +1,12 @@
 r"""JSON written as a JSON string: `"{\"x\": 1}"`, whose inside is wanted.
 
-Strategy: one scanner walks the string as it stands, its escapes are decoded as they complete, and a second scanner
+Strategy: one scanner walks the string as it is, its escapes are decoded as they complete, and a second scanner
 checks the decoded text.  Only an unfinished escape waits.  Escaped surrogates stay escapes, in the inner string as in
 the outer one: a pair needs no second look, and half of one no character that cannot be encoded.
 
 Where deviations may be repaired, the decoded text passes the repairer of JSON, and what that has not decided waits as
 well.  A code fence around the object is left out, and an empty string is an empty object.  The end of the string closes
-what is open behind a whole value.  Closing brackets of which the first closes another bracket than the innermost one
+what is open after a whole value.  Closing brackets of which the first closes another bracket than the innermost one
 wait for it, and are left out with what is missing.
 """
 
@@ -18,7 +18,9 @@ from typing import Any
 
 from toolgram.islands import OpenBrackets, checked
 from toolgram.islands.json_repairs import JsonRepairer
-from toolgram.islands.json_values import BROKEN, DONE, FIRST_KEY, MOST_BLANKS, JsonScanner
+from toolgram.islands.json_table import BROKEN, DONE, FIRST_KEY
+from toolgram.islands.json_values import JsonScanner
+from toolgram.limits import MOST_BLANKS
 
 _PIECE = re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]').match
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").match
@@ -26,7 +28,6 @@ _BLANKS = " \t\r\n"
 _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
 _FENCES = ("```json", "```")
 _NOTHING_AROUND = ("", *_FENCES)
-_OPENERS = {"}": "{", "]": "["}
 _CLOSERS = "]}" + _BLANKS
 _BEHIND = ",]}" + _BLANKS  # what may follow a string
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
@@ -37,33 +38,25 @@ class JsonStringScanner:
 
     `out` is the decoded JSON of the last `read`, `started` says that an object has certainly begun, `done` that the
     closing quote was read after a whole object, `broken` that the character at the returned position does not fit.
-    With `repairs`, a read ends behind a repair, and `note` is what was repaired; a quote that ends the string before
+    With `repairs`, a read ends after a repair, and `note` is what was repaired; a quote that ends the string before
     its object is whole `waits` for what follows it.
     """
 
     __slots__ = (
-        "_around",
-        "_closers",
-        "_repairer",
-        "broken",
-        "done",
-        "held",
-        "inner",
-        "mark",
-        "note",
-        "out",
-        "started",
-        "waits",
-    )
+        "_around", "_closers", "_parts", "_produced", "_repairer", "broken", "done", "held", "inner", "mark", "note",
+        "out", "started", "waits",
+    )  # fmt: skip
 
     def __init__(self, repairs: bool = False) -> None:
         self.inner = JsonScanner()
         self.inner.accept_controls()
         self.note = ""
         self._repairer = JsonRepairer() if repairs else None
-        self._around = ""  # of a code fence, before the object or behind it
+        self._around = ""  # of a code fence, before the object or after it
         self._closers = ""  # closing brackets that do not fit, and blanks
         self.held = ""  # source of an unfinished escape
+        self._parts: list[str] = []  # what the last `read` writes,
+        self._produced = 0  # and the position in its text after what wrote it
         self.out = ""
         self.mark = 0  # after the last character that produced some of `out`; before `pos` if all of them were held
         self.started = False
@@ -77,67 +70,78 @@ class JsonStringScanner:
         text = self.held + text[pos:]
         self.held = self.note = ""
         self.waits = False
-        at = produced = 0
-        pieces: list[str] = []
-        while at < len(text) and not (self.note or self.broken):
-            if text[at] == '"':
-                if self._repairer is not None and not (self.inner.stack or self.inner.done or self._around):
-                    self._write("{}", pieces)
-                    self.note, produced = text[at], at + 1
-                elif self._repairer is not None and self.inner.stack:
-                    self.waits = at + 1 == len(text) and not final
-                    if self.waits:
-                        break
-                    written = len(pieces)
-                    if text[at + 1 : at + 2] in _BEHIND and self._close(pieces):
-                        produced = at + 1
-                    elif len(pieces) > written:
-                        produced = at  # what was open before the quote
-                self.done = self.inner.done and self._around in _NOTHING_AROUND
-                self.broken = not self.done
-                at += 1 if self.done else 0
-                break
-            if _UNFINISHED(text, at):
-                self.held = text[at:]
-                at = len(text)
-                break
-            match = _PIECE(text, at)
-            if match is None and self._repairer is not None and text[at + 1] >= " ":
-                quoted = text[at + 1] == "'"  # any other backslash that begins no escape stands for itself
-                fitting, productive = self._repair("'" if quoted else "\\", pieces)
-                begun = _BEGUN(text, at)
-                at += 2 if quoted and fitting else 1
-                produced = at if productive >= 0 else produced
-                if not fitting and begun:
-                    at = begun.end()  # as far as it would wait for more
-                self.note = "\\'" if quoted else self.note
-                self.broken = not fitting
-                continue
-            if match is None:
-                begun = _BEGUN(text, at)
-                at = begun.end() if begun else at
-                self.broken = True
-                break
-            piece = match.group()
-            plain = piece[0] != "\\"
-            kept = plain or (self.inner.in_plain_string and _SURROGATE(piece) is not None)
-            decoded = piece if kept else _decode(piece)
-            take = self._take if self._repairer is None or (kept and not plain) else self._repair
-            fitting, productive = take(decoded, pieces)
-            if productive >= 0:
-                produced = at + productive if plain else match.end() if fitting else at
-            if fitting < len(decoded):
-                self.broken = not self.note
-                at = at + fitting if plain or self.note else match.end()
-                break
-            at = match.end()
+        self._parts, self._produced = [], 0
+        at = 0
+        while at < len(text) and not (self.note or self.broken or self.done or self.waits):
+            at = self._unit(text, at, final)
         if base + at < pos and not self.broken:
             self.held = text[at : pos - base]  # an escape that a repair comes before is still to be read
-        self.out = "".join(pieces)
-        self.mark = base + produced if pieces else pos
+        self.out = "".join(self._parts)
+        self.mark = base + self._produced if self._parts else pos
         return max(base + at, pos)
 
-    def _take(self, decoded: str, pieces: list[str]) -> tuple[int, int]:
+    # Each reader below returns the position after what it has read.
+
+    def _unit(self, text: str, at: int, final: bool) -> int:
+        if text[at] == '"':
+            return self._quote(text, at, final)
+        if _UNFINISHED(text, at):
+            self.held = text[at:]
+            return len(text)
+        match = _PIECE(text, at)
+        if match is not None:
+            return self._piece(match.group(), at)
+        if self._repairer is not None and text[at + 1] >= " ":
+            return self._odd_backslash(text, at)
+        self.broken = True
+        return _end_of_escape(text, at)
+
+    def _quote(self, text: str, at: int, final: bool) -> int:
+        """The end of the string, or a quote too many."""
+        repairs = self._repairer is not None
+        if repairs and self.inner.stack:
+            self.waits = at + 1 == len(text) and not final
+            if self.waits:
+                return at
+            written = len(self._parts)
+            if text[at + 1 : at + 2] in _BEHIND and self._close():
+                self._produced = at + 1
+            elif len(self._parts) > written:
+                self._produced = at  # what was open before the quote
+        elif repairs and not (self.inner.done or self._around):
+            self._write("{}")
+            self.note, self._produced = text[at], at + 1
+        self.done = self.inner.done and self._around in _NOTHING_AROUND
+        self.broken = not self.done
+        return at + self.done
+
+    def _odd_backslash(self, text: str, at: int) -> int:
+        """A backslash that begins no escape: it escapes a single quote, or is itself."""
+        quoted = text[at + 1] == "'"
+        fitting, productive = self._repair("'" if quoted else "\\")
+        end = at + (2 if quoted and fitting else 1)
+        if productive >= 0:
+            self._produced = end
+        if quoted:
+            self.note = "\\'"
+        self.broken = not fitting
+        return end if fitting else _end_of_escape(text, at)  # as far as it would wait for more
+
+    def _piece(self, piece: str, at: int) -> int:
+        """Plain text, or a whole escape."""
+        plain, end = piece[0] != "\\", at + len(piece)
+        kept = plain or (self.inner.in_plain_string and _SURROGATE(piece) is not None)
+        decoded = piece if kept else _decode(piece)
+        take = self._take if self._repairer is None or (kept and not plain) else self._repair
+        fitting, productive = take(decoded)
+        if productive >= 0:
+            self._produced = at + productive if plain else end if fitting else at
+        if fitting == len(decoded):
+            return end
+        self.broken = not self.note
+        return at + fitting if plain or self.note else end
+
+    def _take(self, decoded: str) -> tuple[int, int]:
         """Check decoded text with the inner scanner; returns how many of its characters fit, and how many produced."""
         inner = self.inner
         end = 0
@@ -148,90 +152,84 @@ class JsonStringScanner:
                 return blank, -1
             inner.run(decoded, 0, 0)
             end = inner.end
-            pieces.append(inner.out)
+            self._parts.append(inner.out)
             if inner.state != DONE:
                 self.started |= inner.state not in (FIRST_KEY, BROKEN) and bool(inner.stack)
                 return end, end if inner.out else -1
             self.started = True
         return len(decoded) - len(decoded[end:].lstrip(_BLANKS)), end or -1
 
-    def _repair(self, decoded: str, pieces: list[str]) -> tuple[int, int]:
+    def _repair(self, decoded: str) -> tuple[int, int]:
         """The same with the repairer in between, up to the first repair."""
         inner, repairer, productive = self.inner, self._repairer, -1
         assert repairer is not None
         if inner.in_plain_string and repairer.passes(decoded):
-            return self._take(decoded, pieces)
+            return self._take(decoded)
         at = 0
         while at < len(decoded) and not self.note:
-            if self._closers or (decoded[at] in _OPENERS and self._crosses(decoded[at])):
-                if decoded[at] not in _CLOSERS or len(self._closers) == MOST_BLANKS:
-                    return at, productive
-                self._closers += decoded[at]
-                at += 1
+            character = decoded[at]
+            if inner.stack and not (self._closers or repairer.crosses(character, inner)):
+                taken = repairer.read(character, inner)
+                if repairer.out and self._write(repairer.out):
+                    productive = at + taken
+                self.note = repairer.note
+                if inner.broken or repairer.broken:
+                    break
+                at += taken
                 continue
-            if inner.done or (not inner.stack and decoded[at] != "{"):
-                if not self._beside(decoded[at]):
-                    return at, productive
-                at += 1
-                continue
-            if not inner.stack:
-                if self._around not in _NOTHING_AROUND:
-                    return at, productive
-                self._around = ""
-                self._write("{", pieces)
-                at = productive = at + 1
-                continue
-            taken = repairer.read(decoded[at], inner)
-            if repairer.out and self._write(repairer.out, pieces):
-                productive = at + taken
-            self.note = repairer.note
-            if inner.broken or repairer.broken:
-                return at, productive
-            at += taken
+            if not self._around_object(character):
+                break
+            at += 1
+            productive = at if character == "{" else productive
         return at, productive
 
-    def _write(self, written: str, pieces: list[str]) -> bool:
+    def _around_object(self, character: str) -> bool:
+        """A character that the repairer does not see: whether it fits."""
+        if self._closers or self.inner.stack:
+            fits = character in _CLOSERS and len(self._closers) < MOST_BLANKS
+            self._closers += character if fits else ""
+            return fits
+        if self.inner.done or character != "{":
+            return self._beside(character)
+        if self._around not in _NOTHING_AROUND:
+            return False
+        self._around = ""
+        return self._write("{")
+
+    def _write(self, written: str) -> bool:
         """Hand JSON to the scanner, and pass it on. Whether some of it fits."""
         inner = self.inner
         inner.run(written, 0, 0)
-        pieces.append(inner.out)
+        self._parts.append(inner.out)
         self.started |= inner.state not in (FIRST_KEY, BROKEN) and (bool(inner.stack) or inner.done)
         return inner.out != ""
 
-    def _crosses(self, closer: str) -> bool:
-        """Whether a closing bracket comes behind a value, and closes another bracket than the innermost one."""
-        inner, repairer = self.inner, self._repairer
-        assert repairer is not None
-        behind = bool(inner.stack) and repairer.idle and inner.is_behind_value
-        return behind and inner.stack[-1] != _OPENERS[closer]
-
-    def _close(self, pieces: list[str]) -> bool:
-        """The string ends: what is open behind a whole value is closed. Whether that is so."""
+    def _close(self) -> bool:
+        """The string ends: what is open after a whole value is closed. Returns whether that is so."""
         inner, repairer = self.inner, self._repairer
         assert repairer is not None
         if inner.stack and repairer.at_quote:
             repairer.end_string()
-            self._write(repairer.out, pieces)
+            self._write(repairer.out)
         if not (inner.stack and repairer.idle and inner.is_behind_value):
             return False
-        closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(inner.stack))
         self.note, self._closers = self._closers.strip() or '"', ""
-        return self._write(closers, pieces)
+        return self._write(inner.closers)
 
     def _beside(self, character: str) -> bool:
-        """A character before or behind the object: a blank, part of a code fence, or a closing bracket too many behind
+        """A character before or after the object: a blank, part of a code fence, or a closing bracket too many after
         it. Whether it may stand there."""
         if character in _BLANKS:
             return self._around in _NOTHING_AROUND
         behind = self.inner.done
-        if behind and character in _OPENERS and not self._around:
+        if behind and character in "}]" and not self._around:
             self.note = character  # it closes nothing
             return True
         self._around += character
         if not any(fence.startswith(self._around) for fence in _FENCES[behind:]):
             return False
         if self._around == "```" and not behind:
-            self.note = self._around  # the fence behind the object belongs to it
+            self.note = self._around  # the fence after the object belongs to it
         return True
 
     def open_brackets(self) -> OpenBrackets:
@@ -239,13 +237,13 @@ class JsonStringScanner:
         return OpenBrackets("", '"')
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         repairer = self._repairer.dump() if self._repairer is not None else None
         return [self.inner.dump(), self.held, self.started, self._around, self._closers, repairer]
 
     @classmethod
     def load(cls, data: Any) -> JsonStringScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         scanner = cls()
         inner, scanner.held, scanner.started, scanner._around, scanner._closers, repairer = checked(
             data, list, str, bool, str, str, (list, None)
@@ -259,6 +257,12 @@ class JsonStringScanner:
         if scanner.held and not _UNFINISHED(scanner.held):
             raise ValueError("no unfinished escape")
         return scanner
+
+
+def _end_of_escape(text: str, at: int) -> int:
+    match = _BEGUN(text, at)
+    assert match is not None
+    return match.end()
 
 
 def _decode(escape: str) -> str:

@@ -1,145 +1,76 @@
 """JSON at character level: how far does a value reach, and is every character of it allowed?
 
-Strategy: a pushdown automaton written as one table.  A *row* per state says what each character leads to: another
-state, or one of four things that a table cannot do by itself (push a bracket, pop one, escape a raw control character,
-give up).  Whether a value stands in a list or in an object is part of the state, so that a bracket is checked by the
-row and what follows a value is one look-up.  A delta is a few characters, and a look-up per character is then cheaper
-than any regular expression.  Two kinds of short cut lead through the table and decide nothing: a *transition cache*
-remembers where whole deltas led, and in longer texts *skips* jump over what would bring the table back to the state it
-is in (the inside of a string, whole members and elements).
+Strategy: a pushdown automaton written as one table (`json_table`).  A delta is a few characters, and a look-up per
+character is then cheaper than any regular expression.  Two kinds of short cut lead through the table and decide
+nothing: a *transition cache* remembers where whole deltas led, and in longer texts *skips* jump over what would bring
+the table back to the state it is in (the inside of a string, whole members and elements).
 
 Nothing is decoded, nothing is kept but the state and the stack of open brackets, so the model's own bytes (number
 spelling, escapes, blanks) pass through and a snapshot is a few characters.  Every prefix that is accepted is a prefix
 of some valid JSON text.
 
 Raw control characters inside strings are not JSON, but models that write code emit them; they are accepted, and
-passed on escaped. A run stops before the first of them (`met_control`), so that somebody can say where it stands.
+passed on escaped. A run stops before the first of them (`met_control`), so that it can be reported.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import import_module
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from toolgram.islands import OpenBrackets, checked
+from toolgram.islands.json_table import (
+    AFTER_ITEM,
+    AFTER_MEMBER,
+    AFTER_NUMBER,
+    BEFORE,
+    BLANKS,
+    BROKEN,
+    COLON,
+    DIGITS,
+    DONE,
+    FIRST_ITEM,
+    FIRST_KEY,
+    INTEGERS,
+    ITEM,
+    KEY,
+    KEY_STRING,
+    MEMBER_STRING,
+    MEMBER_VALUE,
+    POP,
+    PUSH,
+    RAW_CONTROL,
+    ROWS,
+    SCALARS,
+    SIGNS,
+    START,
+    WRONG,
+    escape_controls,
+    innermost,
+)
+from toolgram.limits import MAX_DEPTH, MAX_DIGITS, MOST_BLANKS
 
 if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
 
-MAX_DEPTH = 256
-MAX_DIGITS = 4300  # of an integer: Python's `json.loads` refuses more
-MOST_BLANKS = 64  # looked at behind a comma or a quote, to see whether it is what it seems to be
-
-# The states inside strings: plain, after a backslash, and with four to one hexadecimal digits to come; each for a
-# string in a list, in an object, and for a key, in this order, so that `state % 3` says which string it is.
-ITEM_STRING, MEMBER_STRING, KEY_STRING = range(3)
-_ESCAPE = 3
-_HEX = 6
-# What is expected next, between tokens.
-START, ITEM, FIRST_ITEM, MEMBER_VALUE, FIRST_KEY, KEY, COLON, AFTER_ITEM, AFTER_MEMBER = range(18, 27)
-DONE, BROKEN = 27, 28
-# From here on: inside a number or a word.
-SCALARS = 29
-
-# What a row says where it names no state.
-_CONTROL, _WRONG, _POP, _PUSH = range(-4, 0)  # _CONTROL - n for a string of kind n
+__all__ = [
+    "AFTER_ITEM", "AFTER_MEMBER", "BROKEN", "COLON", "DONE", "FIRST_ITEM", "FIRST_KEY", "ITEM", "KEY", "KEY_STRING",
+    "MEMBER_STRING", "MEMBER_VALUE", "SCALARS", "START", "JsonScanner", "escape_controls",
+    "leaves_string",
+]  # fmt: skip
 
 # What the last `step` read.
 BLANK, PUNCTUATION, OPEN, CLOSE, STRING_PART, STRING_END, SCALAR_PART, SCALAR_END, CONTROL, NOTHING = range(10)
-
-_BLANKS = " \t\r\n"
-_DIGITS, _NONZERO, _HEX_DIGITS = "0123456789", "123456789", "0123456789abcdefABCDEF"
-_WORDS = ("true", "false", "null")
-_CONTROLS = "".join(map(chr, range(0x20)))
-_CONTROL_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
-
-# The states of a number: what has been read of it -> which characters lead where.
-_NUMBER: dict[str, dict[str, str]] = {
-    "-": {"0": "0", _NONZERO: "1"},
-    "0": {".": ".", "eE": "e"},
-    "1": {_DIGITS: "1", ".": ".", "eE": "e"},
-    ".": {_DIGITS: "f"},
-    "f": {_DIGITS: "f", "eE": "e"},
-    "e": {_DIGITS: "x", "+-": "s"},
-    "s": {_DIGITS: "x"},
-    "x": {_DIGITS: "x"},
-}
-_NUMBER_ENDS = "01fx"
-
-_Row = dict[str, int]
-
-
-def _table() -> tuple[list[_Row], dict[int, int]]:
-    """The rows of all states; and of the states in which a number may be over, the state after it."""
-    rows = [_row(state if state <= KEY_STRING else _WRONG) for state in range(SCALARS)]
-    after_string = {ITEM_STRING: AFTER_ITEM, MEMBER_STRING: AFTER_MEMBER, KEY_STRING: COLON}
-    for kind, after in after_string.items():
-        rows[kind] |= _each(_CONTROLS, _CONTROL - kind) | {'"': after, "\\": _ESCAPE + kind}
-        rows[_ESCAPE + kind] |= _each('"\\/bfnrt', kind) | {"u": _HEX + kind}
-        for state in range(_HEX + kind, START, 3):
-            rows[state] |= _each(_HEX_DIGITS, state + 3 if state + 3 < START else kind)
-    for state in range(START, DONE):
-        rows[state] |= _each(_BLANKS, state)
-    rows[START] |= {"{": _PUSH, "[": _PUSH}
-    rows[FIRST_KEY] |= {'"': KEY_STRING, "}": _POP}
-    rows[KEY] |= {'"': KEY_STRING}
-    rows[COLON] |= {":": MEMBER_VALUE}
-    rows[AFTER_ITEM] |= {",": ITEM, "]": _POP}
-    rows[AFTER_MEMBER] |= {",": KEY, "}": _POP}
-    rows[FIRST_ITEM] |= {"]": _POP}
-    after_number: dict[int, int] = {}
-    for string, after in ((ITEM_STRING, AFTER_ITEM), (MEMBER_STRING, AFTER_MEMBER)):
-        number = {name: len(rows) + at for at, name in enumerate(_NUMBER)}
-        for name, steps in _NUMBER.items():
-            over = name in _NUMBER_ENDS
-            rows.append(dict(rows[after]) if over else _row(_WRONG))
-            if over:
-                after_number[number[name]] = after
-            for characters, following in steps.items():
-                rows[-1] |= _each(characters, number[following])
-        begin = {"-": number["-"], "0": number["0"], **_each(_NONZERO, number["1"])}
-        for word in _WORDS:
-            begin[word[0]] = len(rows)
-            rows += [_row(_WRONG) | {letter: len(rows) + at} for at, letter in enumerate(word[1:], 1)]
-            rows[-1][word[-1]] = after
-        begin |= {'"': string, "{": _PUSH, "[": _PUSH}
-        for state in (ITEM, FIRST_ITEM) if string == ITEM_STRING else (MEMBER_VALUE,):
-            rows[state] |= begin
-    return rows, after_number
-
-
-def _row(other: int) -> _Row:
-    """A row in which every character of ASCII leads to `other`."""
-    return dict.fromkeys(map(chr, range(128)), other)
-
-
-def _each(characters: str, following: int) -> _Row:
-    return dict.fromkeys(characters, following)
-
-
-_ROWS, _AFTER_NUMBER = _table()
-_INTEGERS = {_ROWS[ITEM]["1"], _ROWS[MEMBER_VALUE]["1"]}
-_SIGNS = {_ROWS[ITEM]["-"]: ITEM, _ROWS[MEMBER_VALUE]["-"]: MEMBER_VALUE}
-
-# The state that a comma or a closing quote leads to: the character, and the state before it.
-_BEFORE = {
-    ITEM: (",", AFTER_ITEM),
-    KEY: (",", AFTER_MEMBER),
-    AFTER_ITEM: ('"', ITEM_STRING),
-    AFTER_MEMBER: ('"', MEMBER_STRING),
-    COLON: ('"', KEY_STRING),
-}
 
 # Skips: from a state, over text that ends in the same state. Only whole tokens and no raw control characters, so that
 # what they do not take is left to the table. Possessive throughout: nothing is tried twice at one place. A skip that
 # fails after a long look has looked into the next value, which is then entered: brackets bound how often that happens.
 # Blanks are skipped whatever follows them, or each window of a long run of them would look at all that are left.
-_SPACE = rf"[{_BLANKS}]*+"
+_SPACE = rf"[{BLANKS}]*+"
 _INSIDE = r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
-_WHOLE_NUMBER = rf"-?+(?:0|[1-9][0-9]{{0,{MAX_DIGITS - 1}}}+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?=[{_BLANKS},}}\]])"
+_WHOLE_NUMBER = rf"-?+(?:0|[1-9][0-9]{{0,{MAX_DIGITS - 1}}}+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?=[{BLANKS},}}\]])"
 _SCALAR = rf'(?:"{_INSIDE}"|{_WHOLE_NUMBER}|true|false|null)'
 
 
@@ -196,9 +127,9 @@ def _skip(state: int, text: str, pos: int, room: int) -> int:
 # integer is not remembered: so they are counted, and near the most that there may be, nothing is looked up.
 _Cached = tuple[int, list[str], list[str], int, int]
 _Cache = list[dict[str, _Cached]]
-_CACHE: _Cache = [{} for _ in _ROWS]
-_REPAIRING_CACHE: _Cache = [{} for _ in _ROWS]
-_NO_CACHE: _Cache = [{} for _ in _ROWS]
+_CACHE: _Cache = [{} for _ in ROWS]
+_REPAIRING_CACHE: _Cache = [{} for _ in ROWS]
+_NO_CACHE: _Cache = [{} for _ in ROWS]
 _MOST_CACHED = 512  # for one state
 _NEARLY_MAX_DIGITS = MAX_DIGITS - 64
 
@@ -206,31 +137,59 @@ _NEARLY_MAX_DIGITS = MAX_DIGITS - 64
 def _undecided(text: str, begin: int, pos: int, state: int) -> tuple[int, int]:
     """Where the part of `text[begin:pos]` begins that what follows may still give another reading, and the state there.
 
-    That is a comma or a closing quote with the blanks behind it, an escape that is not whole, and a sign.
+    That is a comma or a closing quote with the blanks after it, an escape that is not whole, and a sign.
     """
     if state <= KEY_STRING:
         return pos, state
     if state < START:
         at = text.rfind("\\", begin, pos)
         return (at, state % 3) if at >= 0 else (pos, state)
-    if state in _SIGNS:
-        return (pos - 1, _SIGNS[state]) if pos > begin else (pos, state)
-    before = _BEFORE.get(state)
+    if state in SIGNS:
+        return (pos - 1, SIGNS[state]) if pos > begin else (pos, state)
+    before = BEFORE.get(state)
     if before is None:
         return pos, state
     mark, earlier = before
     at, least = pos - 1, max(begin, pos - MOST_BLANKS - 1)
-    while at >= least and text[at] in _BLANKS:
+    while at >= least and text[at] in BLANKS:
         at -= 1
     return (at, earlier) if at >= least and text[at] == mark else (pos, state)
 
 
-def escape_controls(text: str) -> str:
-    """`text` with each control character written as its JSON escape."""
-    return "".join(
-        character if character >= " " else _CONTROL_ESCAPES.get(character, f"\\u{ord(character):04x}")
-        for character in text
-    )
+def _digits_at_end(text: str, before: int) -> int:
+    """How many digits are at the end of a text; `before` came before it."""
+    digits = len(text) - len(text.rstrip(DIGITS))
+    return digits + before if digits == len(text) else digits
+
+
+def _through(
+    window: str, state: int, stack: list[str], floor: int, max_depth: int, lowest: int
+) -> tuple[int, int, int, int]:
+    """Go through the table, character by character, up to one that it does not pass.
+
+    Returns the state before that, the state reached or else the verdict, the number of characters passed, and the
+    lowest depth on the way (`lowest` if that is lower).
+    """
+    characters, was = iter(window), state
+    try:
+        for character in characters:
+            was, state = state, ROWS[state][character]
+            if state >= 0:
+                continue
+            if state == POP and len(stack) > floor + 1:
+                stack.pop()
+                if len(stack) < lowest:
+                    lowest = len(stack)
+                state = AFTER_MEMBER if stack[-1] == "{" else AFTER_ITEM
+            elif state == PUSH and len(stack) < max_depth:
+                stack.append(character)
+                state = FIRST_KEY if character == "{" else FIRST_ITEM
+            else:
+                return was, state, len(window) - length_hint(characters) - 1, lowest
+    except KeyError:  # a character beyond ASCII, which is at home in strings only
+        taken = len(window) - length_hint(characters)
+        return (state, state, taken, lowest) if state <= KEY_STRING else (state, WRONG, taken - 1, lowest)
+    return was, state, len(window), lowest
 
 
 class JsonScanner:
@@ -256,12 +215,11 @@ class JsonScanner:
         self.digits = 0  # of the integer that is being read
         self.met_control = False  # the last run has stopped before the first raw control character,
         self._controls = False  # and there has been one
-        self.state = START
+        self.state = self.was = START
         self.stack: list[str] = []
         self.kind = NOTHING
         self.out = ""
         self.end = 0
-        self.was = START
         self.max_depth = max_depth
 
     @property
@@ -296,16 +254,21 @@ class JsonScanner:
 
     @property
     def behind_value(self) -> bool:
-        """After a run that broke: whether it broke behind a whole value."""
-        return self.was in (AFTER_ITEM, AFTER_MEMBER) or self.was in _AFTER_NUMBER
+        """After a run that broke: whether it broke after a whole value."""
+        return self.was in (AFTER_ITEM, AFTER_MEMBER) or self.was in AFTER_NUMBER
 
     @property
     def is_behind_value(self) -> bool:
         """The value before the next character is whole, or may be."""
-        return self.state in (AFTER_ITEM, AFTER_MEMBER) or self.state in _AFTER_NUMBER
+        return self.state in (AFTER_ITEM, AFTER_MEMBER) or self.state in AFTER_NUMBER
+
+    @property
+    def closers(self) -> str:
+        """What closes the open brackets."""
+        return "".join("}" if bracket == "{" else "]" for bracket in reversed(self.stack))
 
     def resume_behind_value(self) -> None:
-        """After such a run: stand behind that value again."""
+        """After such a run: stand after that value again."""
         self.state = self.after_value()
 
     def run(self, text: str, pos: int, floor: int) -> bool:
@@ -362,76 +325,55 @@ class JsonScanner:
         return True
 
     def _walk(self, text: str, pos: int, floor: int) -> bool:
-        """`run`, without the cache: character by character through the table, or with skips where there are many."""
-        state, stack = self.state, self.stack
-        before, lowest, moved = stack[:] if not pos and len(text) <= _SHORT else None, len(stack), False
-        begin, start, end, written, more, digits = pos, pos, len(text), "", True, self.digits
-        while pos < end:
-            if end - pos > _SHORT or not text.isascii():
+        """`run`, without the cache: window by window through the table, with skips in long texts."""
+        state, stack, written, more = self.state, self.stack, "", True
+        before, lowest = stack[:] if not pos and len(text) <= _SHORT else None, len(stack)
+        digits = self.digits if state in INTEGERS else 0
+        begin = start = pos
+        while more and pos < len(text):
+            if len(text) - pos > _SHORT or not text.isascii():
                 pos = _skip(state, text, pos, self.max_depth - len(stack))
-            window, window_at = text[pos : pos + _SHORT], pos
-            carried = digits if state in _INTEGERS else 0
-            if carried and carried + len(window) - len(window.lstrip(_DIGITS)) > MAX_DIGITS:
-                self.was, state, more = state, BROKEN, False
-                pos, digits = pos + MAX_DIGITS - carried, MAX_DIGITS
-                break
-            pos += len(window)
-            characters = iter(window)
-            try:
-                for character in characters:
-                    was, state = state, _ROWS[state][character]
-                    if state >= 0:
-                        continue
-                    if state == _POP:
-                        stack.pop()
-                        moved, lowest = True, min(lowest, len(stack))
-                        if len(stack) > floor:
-                            state = AFTER_MEMBER if stack[-1] == "{" else AFTER_ITEM
-                            continue
-                        state = self.after_value()
-                    elif state > _POP and len(stack) < self.max_depth:
-                        stack.append(character)
-                        moved, state = True, FIRST_KEY if character == "{" else FIRST_ITEM
-                        continue
-                    elif state <= _CONTROL and not self._controls:
-                        state = _CONTROL - state
-                        self._controls = self.met_control = True
-                        end = pos = pos - length_hint(characters) - 1
-                        more = False
-                        break
-                    elif state <= _CONTROL:
-                        state, at = _CONTROL - state, pos - length_hint(characters)
-                        written += text[start : at - 1] + escape_controls(character)
-                        start = at
-                        continue
-                    else:
-                        self.was, state = was, BROKEN
-                    end = pos = pos - length_hint(characters) - (state == BROKEN)
-                    more = False
-                    break
-            except KeyError:  # a character beyond ASCII, which is at home in strings only
-                pos -= length_hint(characters)
-                if state > KEY_STRING:
-                    self.was, state, more = state, BROKEN, False
-                    end = pos = pos - 1
-            if (self.was if state == BROKEN else state) in _INTEGERS:
-                window = text[window_at:pos]
-                read = len(window) - len(window.rstrip(_DIGITS))
-                digits = read + (carried if read == len(window) else 0)
-        self._count(digits if (self.was if state == BROKEN else state) in _INTEGERS else 0)
-        learn = before is not None and more and not written and not (state in _INTEGERS and text.isdecimal())
-        pos, state = self._back_to_decided(text, begin, pos, state, more)
-        if learn and before is not None and not moved:
-            self._remember(text, (state, [], [], pos, self.digits))
-        elif learn and before is not None and lowest:
-            self._remember(text, (state, before[lowest - 1 :], stack[lowest - 1 :], pos, self.digits))
+            window = text[pos : pos + _SHORT]
+            if digits and len(window) - len(window.lstrip(DIGITS)) > MAX_DIGITS - digits:
+                was, state, taken = state, WRONG, MAX_DIGITS - digits
+            else:
+                was, state, taken, lowest = _through(window, state, stack, floor, self.max_depth, lowest)
+            pos += taken
+            integer = (state if state >= 0 else was) in INTEGERS
+            digits = _digits_at_end(window[:taken], digits) if integer else 0
+            if state < 0:
+                before, more = None, state <= RAW_CONTROL and self._controls
+                if more:
+                    written += text[start:pos] + escape_controls(text[pos])
+                    state, start = RAW_CONTROL - state, pos + 1
+                    pos = start
+                else:
+                    pos += state == POP
+                    state = self._stop(was, state)
+        if digits or self.digits:
+            self._count(digits)
+        if self.repairs:
+            pos, state = self._back_to_decided(text, begin, pos, state, more)
+        if before is not None:
+            self._remember(text, state, before, lowest, pos)
         self.state, self.end = state, pos
-        self.out = written + text[start:pos] if start or pos < len(text) else text
+        self.out = written + text[start:pos]
         return more and pos == len(text)
+
+    def _stop(self, was: int, verdict: int) -> int:
+        """Stop at a character that the table does not pass, by its verdict; return the new state."""
+        if verdict == POP:
+            self.stack.pop()
+            return self.after_value()
+        if verdict <= RAW_CONTROL:
+            self._controls = self.met_control = True
+            return RAW_CONTROL - verdict
+        self.was = was
+        return BROKEN
 
     def _back_to_decided(self, text: str, begin: int, pos: int, state: int, more: bool) -> tuple[int, int]:
         """Where a run from `begin` stops that has come to `pos`, and the state there."""
-        if not self.repairs or self.met_control:
+        if self.met_control:
             return pos, state
         self.fault = pos
         if more:
@@ -448,13 +390,16 @@ class JsonScanner:
         elif self._cache is _NO_CACHE:
             self._cache = _REPAIRING_CACHE if self.repairs else _CACHE
 
-    def _remember(self, delta: str, cached: _Cached) -> None:
-        cache = self._cache[self.state]
-        if self._cache is _NO_CACHE:
+    def _remember(self, delta: str, state: int, before: list[str], lowest: int, decided: int) -> None:
+        """Remember where a delta leads; `before` were the brackets, and `lowest` the fewest of them on the way."""
+        cache, stack = self._cache[self.state], self.stack
+        moved = stack != before or "{" in delta or "[" in delta
+        if self._cache is _NO_CACHE or (moved and not lowest) or (state in INTEGERS and delta.isdecimal()):
             return
         if len(cache) >= _MOST_CACHED:
             cache.clear()
-        cache[delta] = cached
+        kept = lowest - 1 if moved else len(stack)  # the bracket below says what comes after a closing one
+        cache[delta] = state, before[kept:], stack[kept:], decided, self.digits
 
     def step(self, text: str, pos: int) -> int:
         """Read one token outside strings, or as much of a string as there is; `kind` says what it was.
@@ -476,18 +421,18 @@ class JsonScanner:
             if end > pos:
                 self.kind = STRING_PART
                 return end
-        following = _ROWS[state].get(text[pos], state if state <= KEY_STRING else _WRONG)
-        if state in _AFTER_NUMBER and following < SCALARS:
-            self.state, self.kind = _AFTER_NUMBER[state], SCALAR_END
+        following = ROWS[state].get(text[pos], state if state <= KEY_STRING else WRONG)
+        if state in AFTER_NUMBER and following < SCALARS:
+            self.state, self.kind = AFTER_NUMBER[state], SCALAR_END
             return pos
         if following >= 0:
             self.state, self.kind = following, _kind(state, following)
-        elif following <= _CONTROL:
+        elif following <= RAW_CONTROL:
             self.kind = CONTROL
-        elif following == _POP:
+        elif following == POP:
             self.stack.pop()
             self.state, self.kind = self.after_value(), CLOSE
-        elif following > _POP and len(self.stack) < self.max_depth:
+        elif following > POP and len(self.stack) < self.max_depth:
             self.stack.append(text[pos])
             self.state, self.kind = (FIRST_KEY if text[pos] == "{" else FIRST_ITEM), OPEN
         else:
@@ -524,14 +469,14 @@ class JsonScanner:
     def dump(self) -> list[Any]:
         """The state as JSON-able data, a few characters."""
         repairing = self.repairer.dump() if self.repairer else None
-        digits = self.digits if self.state in _INTEGERS else 0
+        digits = self.digits if self.state in INTEGERS else 0
         return [self.state, "".join(self.stack), digits, self.repairs, self._controls, repairing]
 
     @classmethod
     def load(cls, data: Any) -> JsonScanner:
         """The inverse of `dump`. Raises ValueError where the innermost bracket is not one that the state has."""
         state, stack, digits, repairs, controls, repairing = checked(
-            data, range(len(_ROWS)), str, range(MAX_DIGITS + 1), bool, bool, (list, None)
+            data, range(len(ROWS)), str, range(MAX_DIGITS + 1), bool, bool, (list, None)
         )
         scanner = cls(repairs=repairs)
         scanner._controls = controls
@@ -541,27 +486,17 @@ class JsonScanner:
             if repairs:
                 raise ValueError("a repair is under way, and another may begin")
             scanner.repairer = _repairer_class().load(repairing)
-        if stack.strip("[{") or len(stack) > MAX_DEPTH or (stack[-1:] != _innermost(scanner.state)):
+        if stack.strip("[{") or len(stack) > MAX_DEPTH or (stack[-1:] != innermost(scanner.state)):
             raise ValueError(f"no stack of state {scanner.state}: {stack!r:.40}")
         scanner.stack = list(stack)
         return scanner
 
 
-def _innermost(state: int) -> str:
-    """The bracket that a state stands in."""
-    if state in (START, DONE, BROKEN):
-        return ""
-    if state < START:
-        return "[{{"[state % 3]
-    if state >= SCALARS:
-        return "[" if state < SCALARS + (len(_ROWS) - SCALARS) // 2 else "{"
-    return "[" if state in (ITEM, FIRST_ITEM, AFTER_ITEM) else "{"
-
-
 def _repairer_class() -> type[JsonRepairer]:
     """The class that repairs, loaded when first needed."""
-    kind: type[JsonRepairer] = import_module("toolgram.islands.json_repairs").JsonRepairer
-    return kind
+    from toolgram.islands.json_repairs import JsonRepairer
+
+    return JsonRepairer
 
 
 def _kind(state: int, following: int) -> int:

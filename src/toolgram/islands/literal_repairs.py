@@ -5,10 +5,10 @@ in: the open brackets and what the scanner has not decided go over to a scanner 
 which reads the rest. So a clean literal costs nothing, and what is repaired is what the repairer says for all JSON.
 
 Two things are left undecided for that by `LiteralScanner`: a quote that ends a string, until it is seen that what
-follows may stand behind a string, and a key without quotes. Python's tuples are never open in JSON, so where one is,
+follows may come after a string, and a key without quotes. Python's tuples are never open in JSON, so where one is,
 nothing is repaired.
 
-A marker ends the literal. What is open then, behind a whole value, is closed; brackets behind the literal are left out.
+A marker ends the literal. What is open then, after a whole value, is closed; brackets after the literal are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from toolgram.islands import checked
 from toolgram.islands.json_repairs import JsonRepairer
-from toolgram.islands.json_values import (
+from toolgram.islands.json_table import (
     AFTER_ITEM,
     AFTER_MEMBER,
     COLON,
@@ -31,14 +31,13 @@ from toolgram.islands.json_values import (
     KEY_STRING,
     MEMBER_STRING,
     MEMBER_VALUE,
-    JsonScanner,
 )
+from toolgram.islands.json_values import JsonScanner
 from toolgram.islands.python_literals import READERS, PythonScanner
+from toolgram.limits import MAX_DEPTH, MOST_BLANKS
 
 _BLANKS = " \t\r\n"
-_MOST_BLANKS = 64
 _ENDS_STRING = ",:)]}"
-_OPENERS = {"}": "{", "]": "["}
 _BEHIND = " \t\r\n}]"
 FENCE = 3  # backticks
 # States of the scanner of literals in which nothing is held, and where a scanner of JSON stands there.
@@ -47,11 +46,11 @@ _KEY_BEGINS = re.compile(r"[ \t\r\n\f]*+[A-Za-z_$]").match
 
 
 class LiteralScanner(PythonScanner):
-    """The scanner of one literal, which breaks where a string may go on behind a quote, and at a bare key."""
+    """The scanner of one literal, which breaks where a string may go on after a quote, and at a bare key."""
 
     __slots__ = ()
 
-    def __init__(self, keywords: bool = True, max_depth: int = 256) -> None:
+    def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH) -> None:
         super().__init__(keywords, max_depth)
         self._readers = _READERS
         self.alone = True
@@ -91,11 +90,11 @@ class LiteralScanner(PythonScanner):
 
     def _closed(self, text: str, pos: int) -> int:
         char = text[pos]
-        if char in _BLANKS and len(self._held) <= _MOST_BLANKS:
+        if char in _BLANKS and len(self._held) <= MOST_BLANKS:
             self._held += char
             return pos + 1
         if char in _ENDS_STRING or char in _BLANKS:
-            self._held = ""
+            self._held = self._quote = ""
             self._parts.append('"')
             self._state = self._then
         else:
@@ -104,7 +103,7 @@ class LiteralScanner(PythonScanner):
 
     def place(self) -> tuple[str, int, str] | None:
         """Where it has broken: the open brackets, the state in which a scanner of JSON is there, and what is not
-        decided. None where JSON has no such place."""
+        decided. None if JSON has no such place."""
         frames, is_key = self._stack.removeprefix("k"), self._then == "colon"
         if frames.strip("{["):
             return None
@@ -128,8 +127,8 @@ class LiteralScanner(PythonScanner):
         return JsonRepairer(self._quote[:1] or '"')
 
     def rest(self, fence: int) -> RepairedLiteral | None:
-        """Behind the place where the literal has broken: what reads on there, and has read what was not decided. None
-        where JSON has no such place. `fence` is how many backticks may stand behind the literal."""
+        """After the place where the literal has broken: what reads on there, and has read what was not decided. None
+        where JSON has no such place. `fence` is how many backticks may come after the literal."""
         found = self.place()
         if found is None:
             return None
@@ -183,14 +182,11 @@ class RepairedLiteral:
             self._crossed += character in "}]"
             self.broken = character not in _BEHIND
             return True
-        idle = character in _OPENERS and self._repairer.idle and scanner.is_behind_value
-        if not idle or scanner.stack[-1] == _OPENERS[character]:
-            return False
-        self._crossed = 1
-        return True
+        self._crossed = int(self._repairer.crosses(character, scanner))
+        return bool(self._crossed)
 
     def _behind(self, character: str) -> None:
-        """A character behind the literal: a blank, a bracket too many, or the fence that was opened before it."""
+        """A character after the literal: a blank, a bracket too many, or the fence that was opened before it."""
         if character == "`" and self._fence:
             self._fence -= 1
         else:
@@ -216,7 +212,7 @@ class RepairedLiteral:
         if scanner.done or self.broken:
             return written
         self.broken |= not (self._repairer.idle and scanner.is_behind_value)
-        self.closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack))
+        self.closers = scanner.closers
         return written + self.closers
 
     @property
@@ -230,12 +226,12 @@ class RepairedLiteral:
         return self._scanner.in_string and not self._repairer.at_quote
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
+        """Return the state as JSON-able data."""
         return [self._scanner.dump(), self._repairer.dump(), self._fence, self._crossed]
 
     @classmethod
     def load(cls, data: Any) -> RepairedLiteral:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         scanner, repairer, fence, crossed = checked(data, list, list, range(FENCE + 1), range(1 << 30))
         rest = cls(JsonScanner.load(scanner), JsonRepairer.load(repairer), fence)
         rest._crossed = crossed

@@ -7,7 +7,7 @@ declared tells arguments apart where the notation does not.
 Strategy: a list of `name=value`, read as tagged arguments are.  The name of a parameter with its equals sign is the
 marker that begins an argument; what follows is
 
-* quoted: up to the quote behind which a next argument or the closing parenthesis comes,
+* quoted: up to the quote after which a next argument or the closing parenthesis comes,
 * a container, read by the scanner of Python,
 * bare: up to a comma before the next argument, or to the parenthesis that nothing inside has opened.
 
@@ -24,23 +24,21 @@ from functools import partial
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import OpenBrackets, checked
+from toolgram.islands import OpenBrackets, checked, dump_types, load_types
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.python_repairs import RepairingPythonScanner
-from toolgram.islands.python_tokens import BLANKS, ESCAPE, ESCAPE_SIZE, LONGEST_ESCAPE, unescape
+from toolgram.islands.python_tokens import BLANKS, ESCAPE_PATTERN, always, is_short, more_of_escape, unescape
 from toolgram.islands.tagged_values import TaggedValue
+from toolgram.limits import MAX_LOOSE_VALUE, MOST_BETWEEN, MOST_LOOSE_NAMES
 from toolgram.tools.parameters import TEXT_ONLY, Parameters, Types
 
-MAX_HELD = 4400  # characters of a bare value that is no text
-_MOST_BETWEEN = 160  # characters between a value and the next one
-_MOST_NAMES = 1000
 _BLANK = rf"[{BLANKS}]*"
-_name = re.compile(rf"{_BLANK}(?:(?P<name>[^\W\d]\w*)|(?P<close>\)))?").match
+_name = always(rf"{_BLANK}(?:(?P<name>[^\W\d]\w*)|(?P<close>\)))?")
 _rest_of_name = re.compile(r"\w+").match
-_equals = re.compile(rf"{_BLANK}(?P<equals>=)?").match
-_between = re.compile(rf"{_BLANK}(?P<comma>,{_BLANK})?(?P<name>[^\W\d]\w*{_BLANK})?").match
-_blanks = re.compile(_BLANK).match
-_ESCAPES = partial(re.sub, ESCAPE.pattern.removesuffix("?"), flags=re.DOTALL)
+_equals = always(rf"{_BLANK}(?P<equals>=)?")
+_between = always(rf"{_BLANK}(?P<comma>,{_BLANK})?(?P<name>[^\W\d]\w*{_BLANK})?")
+_blanks = always(_BLANK)
+_ESCAPES = partial(re.sub, ESCAPE_PATTERN.removesuffix("?"), flags=re.DOTALL)
 _bare_run = re.compile(r"[^,()=]+").match
 _quoted_run = {quote: re.compile(rf"[^{quote}\\()]+").match for quote in "'\""}
 _literal_then_name = re.compile(
@@ -49,9 +47,9 @@ _literal_then_name = re.compile(
 
 
 class LoosePythonScanner:
-    """Reads loose keyword arguments, from behind the `(` of a call to its `)`, and writes JSON.
+    """Reads loose keyword arguments, from after the `(` of a call to its `)`, and writes JSON.
 
-    It is used as `PythonScanner` is. `declared` are the parameters of the function, None where it is not known; with
+    It is used as `PythonScanner` is. `declared` are the parameters of the function, None if it is not known; with
     `quoted`, quotes stand around values of every type. `notes` is what was repaired since it was last emptied.
     """
 
@@ -120,7 +118,6 @@ class LoosePythonScanner:
 
     def _begin(self, text: str, pos: int) -> int:
         match = _name(text, pos)
-        assert match is not None
         if match["close"]:
             self.empty = self._state == "first"
             self._close()
@@ -138,7 +135,6 @@ class LoosePythonScanner:
 
     def _after_name(self, text: str, pos: int) -> int:
         match = _equals(text, pos)
-        assert match is not None
         if match["equals"]:
             self._state, self._spaced = "value", self._spaced or match.group() != "="
         else:
@@ -156,14 +152,14 @@ class LoosePythonScanner:
 
     def _begin_value(self, text: str, pos: int) -> int:
         match = _blanks(text, pos)
-        assert match is not None
         self._blank += match.group()
         at = match.end()
         if at == len(text):
             return at
         self._types = None if self.declared is None else self.declared.types_for(self._name)
         self._write_name()
-        blank, self._blank = self._blank, ""
+        blank = self._blank[1:] if self._spaced else self._blank
+        self._blank, self._spaced = "", False
         if text[at] in "'\"":
             self._quote, self._state = text[at], "opening"
             return at + 1
@@ -172,13 +168,13 @@ class LoosePythonScanner:
             return at
         self._state = "bare"
         if self._is_text:
-            self._say(blank[1:] if self._spaced else blank)
+            self._say(blank)
         return at
 
     def _write_name(self) -> None:
         self._parts += [self._lead, json.dumps(self._name, ensure_ascii=False), ": "]
         self._lead, self._depth = ", ", 0
-        if len(self._names) < _MOST_NAMES:
+        if len(self._names) < MOST_LOOSE_NAMES:
             self._names.append(self._name)
         self.started = self.started or self.declared is not None
 
@@ -196,7 +192,7 @@ class LoosePythonScanner:
             self._parts.append(encode_basestring(text)[1:-1])
         else:
             self._source += source or text
-            self.broken = len(self._source) > MAX_HELD
+            self.broken = len(self._source) > MAX_LOOSE_VALUE
 
     def _open_text(self) -> None:
         if not self._opened:
@@ -211,7 +207,7 @@ class LoosePythonScanner:
         else:
             self._parts.append(_judged(self._source, self._types, bool(self._quote)))
         self._source, self._opened, self._quote, self._held, self._depth = "", False, "", "", 0
-        self.started = True
+        self._name, self._types, self.started = "", None, True
 
     def _close(self) -> None:
         self._parts.append("{}" if self._lead == "{" else "}")
@@ -232,13 +228,12 @@ class LoosePythonScanner:
         notes.clear()
         self.broken = container.broken
         if container.done:
-            self._container, self._state = None, "after"
+            self._container, self._name, self._types, self._state = None, "", None, "after"
         return pos
 
     def _after_value(self, text: str, pos: int) -> int:
-        """Behind a container, or a string in three quotes: the comma may be missing."""
+        """After a container, or a string in three quotes: the comma may be missing."""
         match = _blanks(text, pos)
-        assert match is not None
         at = match.end()
         if at == len(text):
             return at
@@ -276,7 +271,7 @@ class LoosePythonScanner:
         return pos + 1
 
     def _next_without_comma(self, pos: int) -> int:
-        """An equals sign behind a bare value: it ends with the name of the next argument, or this is no argument."""
+        """An equals sign after a bare value: it ends with the name of the next argument, or this is no argument."""
         match = _literal_then_name(self._source)
         if match is None or not self._may_have(match["name"]):
             self._say("=")
@@ -294,7 +289,7 @@ class LoosePythonScanner:
     # --- quotes ---------------------------------------------------------------------------------------------------
 
     def _opening(self, text: str, pos: int) -> int:
-        """Behind a quote: two more make it a quote of three; two quotes are an empty text."""
+        """After a quote: two more make it a quote of three; two quotes are an empty text."""
         quote = self._quote[0]
         if text[pos] == quote and len(self._quote) < 3:
             self._quote += quote
@@ -337,17 +332,11 @@ class LoosePythonScanner:
         return pos + 1
 
     def _more_of_escape(self, text: str, pos: int) -> int:
-        held = len(self._escape)
-        window = self._escape + text[pos : pos + LONGEST_ESCAPE - held]
-        size = ESCAPE_SIZE.get(window[1], 2)
-        match = ESCAPE.match(window)
-        end = match.end() if match else 0
-        if end < size and end == len(window):
-            self._escape = window
-            return pos + end - held
-        self._escape = ""
-        self._say(_unescaped(window[:end]), window[:end])
-        return pos + end - held
+        escape, end, grows = more_of_escape(self._escape, text, pos)
+        self._escape = escape if grows else ""
+        if not grows:
+            self._say(_unescaped(escape), escape)
+        return end
 
     # --- where a value ends ---------------------------------------------------------------------------------------
 
@@ -356,22 +345,21 @@ class LoosePythonScanner:
         held = self._held + text[pos:]
         begun = 1 if self._state == "quote" else 0
         match = _between(held, begun)
-        assert match is not None
         end, name = match.end(), (match["name"] or "").rstrip(BLANKS)
-        if end == len(held) and end <= _MOST_BETWEEN:
+        if end == len(held) and end <= MOST_BETWEEN:
             self._held = held
             return len(text)
         back = pos - len(self._held)
         char = held[end : end + 1]
-        if end <= _MOST_BETWEEN and name and char == "=" and self._may_have(name) and (begun or match["comma"]):
+        if end <= MOST_BETWEEN and name and char == "=" and self._may_have(name) and (begun or match["comma"]):
             self._go_on(name, not match["comma"])
             self._spaced = name != match["name"]
             return back + end + 1
-        if end <= _MOST_BETWEEN and not name and char == ")" and not self._depth:
+        if end <= MOST_BETWEEN and not name and char == ")" and not self._depth:
             self._end_value()
             self._close()
             return back + end + 1
-        end = min(end, _MOST_BETWEEN + 1)
+        end = min(end, MOST_BETWEEN + 1)
         self._is_part(held[:end])
         return back + end
 
@@ -387,42 +375,24 @@ class LoosePythonScanner:
 
     def dump(self) -> list[Any]:
         """All that the next `read` depends on but for what is declared, as JSON-able data."""
-        types = None if self._types is None else sorted(self._types)
         container = None if self._container is None else self._container.dump()
         texts = [self._state, self._lead, self._name, self._source, self._quote, self._escape, self._blank, self._held]
         flags = [self.started, self._quoted, self._opened, self._spaced, self._depth, [*self._names], [*self.notes]]
-        return [*texts, *flags, types, container]
+        return [*texts, *flags, dump_types(self._types), container]
 
     @classmethod
     def load(cls, data: Any) -> LoosePythonScanner:
-        """The inverse of `dump`; `declared` is set behind it. Raises ValueError for what is none."""
+        """The inverse of `dump`; `declared` is set after it. Raises ValueError for anything else."""
         quotes, depths = ("", *(quote * count for quote in "'\"" for count in (1, 2, 3))), range(1_000_000_000)
-        kinds = (
-            tuple(_READERS),
-            ("{", ", "),
-            str,
-            str,
-            quotes,
-            str,
-            str,
-            str,
-            bool,
-            bool,
-            bool,
-            bool,
-            depths,
-            list,
-            list,
-        )
+        kinds = (tuple(_READERS), ("{", ", "), str, str, quotes, str, str, str, *[bool] * 4, depths, list, list)
         *values, types, container = checked(data, *kinds, (list, None), (list, None))
+        texts, values = values[:8], values[8:]
         self = cls()
-        self._state, self._lead, self._name, self._source, self._quote, self._escape, self._blank, self._held = values[
-            :8
-        ]
-        self.started, self._quoted, self._opened, self._spaced, self._depth, self._names, self.notes = values[8:]
-        for texts in (self._names, self.notes, types or []):
-            checked(texts, *[str] * len(texts))
-        self._types = None if types is None else frozenset(types)
+        self._state, self._lead, self._name, self._source, self._quote, self._escape, self._blank, self._held = texts
+        self.started, self._quoted, self._opened, self._spaced, self._depth, self._names, self.notes = values
+        for names in (self._names, self.notes):
+            checked(names, *[str] * len(names))
+        self._types = load_types(types)
         self._container = None if container is None else RepairingPythonScanner.load(container)
         fits = (self._container is not None) == (self._state == "container")
         fits &= bool(self._quote) or self._state not in ("opening", "string", "quote")
@@ -435,7 +405,7 @@ class LoosePythonScanner:
 
 
 def _judged(source: str, types: Types, escapes: bool) -> str:
-    """JSON of a value that may have several types. One with `escapes` is a literal as it stands, or without them."""
+    """JSON of a value that may have several types. One with `escapes` is a literal as it is, or without them."""
     found = _as_json(source, types)
     if found.startswith('"') and escapes and "\\" in source:
         found = _as_json(_ESCAPES(lambda match: _unescaped(match.group()), source), types)
@@ -454,9 +424,8 @@ def _as_json(source: str, types: Types) -> str:
 
 
 def _unescaped(escape: str) -> str:
-    """What an escape stands for; one that is none stands for itself."""
-    size = ESCAPE_SIZE.get(escape[1:2], 2)
-    if len(escape) < 2 or (len(escape) < size and escape[1] in "xuU"):
+    """What an escape stands for; one that is none is kept as it is."""
+    if len(escape) < 2 or (escape[1] in "xuU" and is_short(escape)):
         return escape
     unescaped: str = json.loads(f'"{unescape(escape)}"')
     return unescaped

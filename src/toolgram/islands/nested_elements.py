@@ -27,12 +27,12 @@ import re
 from typing import Any
 
 from toolgram.islands import checked
+from toolgram.islands.held_text import overlap
 from toolgram.islands.tagged_values import REPAIRS, TaggedValue
+from toolgram.limits import LONGEST_ELEMENT_NAME, MAX_ELEMENT_DEPTH
 from toolgram.tools.parameters import UNDECLARED, Place
 
 BEGUN, LEAF, OBJECT, ARRAY, EITHER = _KINDS = "begun", "leaf", "object", "array", "either"
-MAX_DEPTH = 128
-MAX_NAME = 256
 TEXT_BESIDE = "$text"
 
 _BLANKS = " \t\r\n"
@@ -57,9 +57,16 @@ class _Frame:
         self.declared: dict[str, None] = {}  # members that were written
         self.written = False  # the bracket
 
+    def dump(self) -> list[Any]:
+        """Return the state as JSON-able data."""
+        kept = None if self.kept is None else "".join(self.kept)
+        leaf = None if self.leaf is None else self.leaf.dump()
+        texts = [[*self.inside], "".join(self.beside), [[*member] for member in self.members], [*self.declared]]
+        return [self.name, self.kind, kept, leaf, *texts, self.written]
+
 
 class ElementsScanner:
-    """One value, being read: what stands behind the tag that opens it, up to the tag that closes it. `notation` is
+    """One value, being read: what stands after the tag that opens it, up to the tag that closes it. `notation` is
     what opening and closing tags begin with, and the name of items; the value's own element is called after `key`, or
     always the same, which `notation` says then as well.
 
@@ -105,7 +112,7 @@ class ElementsScanner:
         return "".join(each[0] for each in self._notation[:2]) if plain else ""
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Consume `text` from `pos` on. Stops before a tag that is not whole yet, and behind one that is repaired."""
+        """Consume `text` from `pos` on. Stops before a tag that is not whole yet, and after one that is repaired."""
         opening = self._notation[0]
         self._parts, mark, self.tail = [], pos, 0
         known, begin = len(self.repairs), pos
@@ -115,7 +122,7 @@ class ElementsScanner:
             if at == pos:
                 pos = self._tag(text, pos)
             else:
-                end = at if at >= 0 else len(text) - _overlap(text, pos, opening)
+                end = at if at >= 0 else len(text) - overlap(text, pos, opening)
                 pos += self._text(text[pos:end]) if end > pos else 0
             if len(self._parts) > written:
                 mark = pos - self.tail
@@ -129,7 +136,7 @@ class ElementsScanner:
     # --- tags -----------------------------------------------------------------------------------------------------
 
     def _tag(self, text: str, pos: int) -> int:
-        """A tag, whole; the position behind it, or the same where it is not whole. What is no tag is text."""
+        """A tag, whole; the position after it, or the same where it is not whole. What is no tag is text."""
         opening, closing = self._notation[:2]
         closes = text.startswith(closing, pos)
         if not closes and closing.startswith(text[pos:]):
@@ -137,9 +144,9 @@ class ElementsScanner:
         begin = pos + len(closing if closes else opening)
         match = _NAME(text, begin)
         end = match.end() if match is not None else begin
-        if end - begin <= MAX_NAME and end == len(text):
+        if end - begin <= LONGEST_ELEMENT_NAME and end == len(text):
             return pos
-        if match is None or end - begin > MAX_NAME or text[end] != ">":
+        if match is None or end - begin > LONGEST_ELEMENT_NAME or text[end] != ">":
             self.stray |= not self._is_plain
             return pos + self._text(text[pos:begin])
         self.tail = 0
@@ -154,7 +161,7 @@ class ElementsScanner:
         frame = self._frames[-1]
         if frame.kind == BEGUN and frame.place.is_text:
             self._begin_leaf(frame)
-        if len(self._frames) + len(frame.inside) >= MAX_DEPTH:
+        if len(self._frames) + len(frame.inside) >= MAX_ELEMENT_DEPTH:
             self._broken = True
         elif frame.kind == LEAF:
             if not self._is_plain or self._is_open(name):
@@ -321,31 +328,18 @@ class ElementsScanner:
             frame.place = outer.place.item() if item else outer.place.member(frame.name)
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
-        frames = [
-            [
-                frame.name,
-                frame.kind,
-                None if frame.kept is None else "".join(frame.kept),
-                frame.leaf.dump() if frame.leaf is not None else None,
-                [*frame.inside],
-                "".join(frame.beside),
-                [[*member] for member in frame.members],
-                [*frame.declared],
-                frame.written,
-            ]
-            for frame in self._frames
-        ]
+        """Return the state as JSON-able data."""
+        frames = [frame.dump() for frame in self._frames]
         return [[*self._notation], frames, self.odd, [*self.repeated], [*self.repairs], self.stray]
 
     @classmethod
     def load(cls, data: Any) -> ElementsScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         notation, frames, odd, repeated, repairs, stray = checked(data, list, list, bool, list, list, bool)
         opening, closing, *names = checked(notation, *[str] * max(3, min(len(notation), 4)))
         checked(repeated, *[str] * len(repeated))
         checked(repairs, *[REPAIRS] * len(repairs))
-        if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_DEPTH:
+        if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_ELEMENT_DEPTH:
             raise ValueError("no nested elements")
         value = cls((opening, closing, *names))
         value.odd, value.repeated, value.repairs, value.stray = odd, repeated, repairs, stray
@@ -359,7 +353,7 @@ class ElementsScanner:
 
 
 def _loaded(data: Any) -> _Frame:
-    """A frame of a snapshot. Raises ValueError for what is none."""
+    """Load a frame of a snapshot. Raises ValueError for anything else."""
     name, kind, kept, leaf, inside, beside, members, declared, written = checked(
         data, str, _KINDS, (str, None), (list, None), list, str, list, list, bool
     )
@@ -370,15 +364,7 @@ def _loaded(data: Any) -> _Frame:
     frame.beside = [beside] if beside else []
     frame.members = [(key, value) for key, value in (checked(member, str, str) for member in members)]
     frame.declared = dict.fromkeys(checked(declared, *[str] * len(declared)))
-    if (leaf is not None) != (kind == LEAF) or (inside and kind != LEAF) or len(inside) > MAX_DEPTH:
+    if (leaf is not None) != (kind == LEAF) or (inside and kind != LEAF) or len(inside) > MAX_ELEMENT_DEPTH:
         raise ValueError("a leaf and its value go together")
     frame.leaf = None if leaf is None else TaggedValue.load(leaf)
     return frame
-
-
-def _overlap(text: str, pos: int, marker: str) -> int:
-    """How many characters at the end of a text may begin a marker."""
-    for size in range(min(len(marker) - 1, len(text) - pos), 0, -1):
-        if text.endswith(marker[:size]):
-            return size
-    return 0

@@ -8,7 +8,7 @@ Python's words.  Strings are passed on while they come; everything else is a few
 quotes is typed as any raw value: by the types of the parameter where it is the whole value, else by itself.
 
 What is wrong in one place is repaired as in JSON where this notation leaves one reading: a comma too many or too few, a
-colon twice, a comment behind a value or before a key, keys in the quotes of Python, a quote of JSON inside a string of
+colon twice, a comment after a value or before a key, keys in the quotes of Python, a quote of JSON inside a string of
 JSON. A comma is written with what follows it. `read` stops at the quotes of a string, so that its reader can look there
 for what closes the call: a string whose quote is missing would take the next call for its text.
 """
@@ -20,16 +20,14 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import checked
+from toolgram.islands import checked, dump_types, load_types
 from toolgram.islands.tagged_values import TaggedValue
+from toolgram.limits import BLANKS, LONGEST_BARE_TEXT, LONGEST_NOTATED_TEXT, LONGEST_REMARK, MAX_DEPTH
 from toolgram.tools.parameters import Types
 
 VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, JSON_STRING, DONE, BROKEN = _STATES = (
     "value", "first", "key", "first key", "colon", "after", "string", "json string", "done", "broken",
 )  # fmt: skip
-MAX_DEPTH = 256
-MAX_TOKEN = 1024
-MAX_WORD = 100  # what stands without quotes
 _REPAIRED = "repaired_json"
 
 _BLANKS = re.compile(r"[ \t\r\n]*+").match
@@ -43,13 +41,13 @@ _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL).match
 _TEXT = re.compile(r'[^"\\]++').match
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})').match
 _ESCAPE_BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
-_REMARK = r"/\*(?:[^*<]|\*(?!/)){0,256}+\*/|(?://|#)[^\r\n<]{0,256}+[\r\n]"
-_REMARK_BEGUN = r"/(?:\*(?:[^*<]|\*(?!/)){0,256}+\*?|/[^\r\n<]{0,256}+)?|#[^\r\n<]{0,256}+"
+_UP_TO = f"{{0,{LONGEST_REMARK}}}+"
+_REMARK = rf"/\*(?:[^*<]|\*(?!/)){_UP_TO}\*/|(?://|#)[^\r\n<]{_UP_TO}[\r\n]"
+_REMARK_BEGUN = rf"/(?:\*(?:[^*<]|\*(?!/)){_UP_TO}\*?|/[^\r\n<]{_UP_TO})?|#[^\r\n<]{_UP_TO}"
 _COMMENT = re.compile(_REMARK).match
 _COMMENT_BEGUN = re.compile(_REMARK_BEGUN).fullmatch
-_SPACE = r"[ \t\r\n]{0,64}+"
-_QUOTE_ENDS = re.compile(rf"\"{_SPACE}(?:(?:{_REMARK}){_SPACE})?(?:[,:}}\])\"'<]|\Z)").match
-_QUOTE_WAITS = re.compile(rf"\"{_SPACE}(?:{_REMARK_BEGUN}|(?:{_REMARK}){_SPACE})?").fullmatch
+_QUOTE_ENDS = re.compile(rf"\"{BLANKS}(?:(?:{_REMARK}){BLANKS})?(?:[,:}}\])\"'<]|\Z)").match
+_QUOTE_WAITS = re.compile(rf"\"{BLANKS}(?:{_REMARK_BEGUN}|(?:{_REMARK}){BLANKS})?").fullmatch
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -62,25 +60,14 @@ class NotatedScanner:
     """
 
     __slots__ = (
-        "_lead",
-        "_place",
-        "_quotes",
-        "_state",
-        "_types",
-        "_was",
-        "back",
-        "odd",
-        "out",
-        "repairs",
-        "stack",
-        "tail",
-    )
+        "_lead", "_place", "_quotes", "_state", "_types", "_was", "back", "odd", "out", "repairs", "stack", "tail",
+    )  # fmt: skip
 
     def __init__(self, quotes: tuple[str, ...], types: Types = None) -> None:
         self._quotes = quotes
         self._types = types
         self.odd = False
-        self.tail = 0  # how many characters the last `read` took behind those that have written `out`
+        self.tail = 0  # how many characters the last `read` took after those that have written `out`
         self._state = self._was = VALUE
         self._lead = ""  # a comma that is not written yet
         self.repairs: list[str] = []  # kinds of anomalies: what the value deviates in
@@ -111,7 +98,7 @@ class NotatedScanner:
 
     @property
     def lacks_brackets(self) -> bool:
-        """Broken behind a whole value, with brackets open."""
+        """Broken after a whole value, with brackets open."""
         return self._state == BROKEN and self._was == AFTER
 
     def close(self) -> str:
@@ -183,25 +170,21 @@ class NotatedScanner:
             return self._punctuation(text, pos, final)
         if state != VALUE and self.stack and char == _CLOSING[self.stack[-1]]:
             return self._close(pos)
-        if state in (KEY, FIRST_KEY):
-            return self._key(text, pos, final)
+        return self._key(text, pos, final) if state in (KEY, FIRST_KEY) else self._value(text, pos, final)
+
+    def _value(self, text: str, pos: int, final: bool) -> int:
+        char, opening = text[pos], self._quotes[0]
         if self._lead and char == "]":
             return self._close(pos)
         if char == ":" and self.stack[-1:] != "[":
             self._repaired(pos)
             return pos + 1
-        opening = self._quotes[0]
         if text.startswith(opening, pos):
             self._write('"')
             self._state = STRING
             return pos + len(opening)
         if char in "{[":
-            if len(self.stack) >= MAX_DEPTH:
-                return self._break(pos)
-            self._write(char)
-            self.stack += char
-            self._state = FIRST_KEY if char == "{" else FIRST
-            return pos + 1
+            return self._open(char, pos)
         if not final and opening.startswith(text[pos:]):
             return pos
         if char == "'":
@@ -211,6 +194,14 @@ class NotatedScanner:
             self._state = JSON_STRING
             return pos + 1
         return self._scalar(text, pos, final)
+
+    def _open(self, bracket: str, pos: int) -> int:
+        if len(self.stack) >= MAX_DEPTH:
+            return self._break(pos)
+        self._write(bracket)
+        self.stack += bracket
+        self._state = FIRST_KEY if bracket == "{" else FIRST
+        return pos + 1
 
     def _comment(self, text: str, pos: int, final: bool) -> int:
         match = _COMMENT(text, pos)
@@ -251,14 +242,14 @@ class NotatedScanner:
     def _python_string(self, text: str, pos: int, final: bool) -> int:
         match = _PYTHON_STRING(text, pos)
         if match is None:
-            return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
+            return self._unclosed(text, pos, final)
         self._write(json.dumps(match[1].replace("\\'", "'"), ensure_ascii=False))
         self._after_value()
         return match.end()
 
     def _scalar(self, text: str, pos: int, final: bool) -> int:
         match = _SCALAR(text, pos)
-        if match is None or match.end() - pos > MAX_WORD:
+        if match is None or match.end() - pos > LONGEST_BARE_TEXT:
             return self._break(pos)
         if match.end() == len(text) and not final:
             return pos
@@ -274,32 +265,34 @@ class NotatedScanner:
     def _key(self, text: str, pos: int, final: bool) -> int:
         opening, closing = self._quotes
         if text.startswith(opening, pos):
-            end = text.find(closing, pos + len(opening))
-            if end < 0:
-                return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
-            return self._take_key(text[pos + len(opening) : end], end + len(closing))
+            begin = pos + len(opening)
+            end = text.find(closing, begin)
+            return self._take_key(text[begin:end], end + len(closing)) if end >= 0 else self._unclosed(text, pos, final)
         if not final and opening.startswith(text[pos:]):
             return pos
-        if text[pos] == '"':
-            match = _JSON_STRING(text, pos)
-            if match is None:
-                return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
-            try:
-                return self._take_key(json.loads(match.group(), strict=False), match.end())
-            except ValueError:
-                return self._break(pos)
-        if text[pos] == "'":
-            match = _PYTHON_STRING(text, pos)
-            if match is None:
-                return self._break(pos) if final or len(text) - pos > MAX_TOKEN else pos
+        if text[pos] in "\"'":
+            return self._quoted_key(text, pos, final)
+        match = _BARE_KEY(text, pos)
+        if match is None or (match.end() - pos > LONGEST_NOTATED_TEXT):
+            return self._break(pos)
+        return self._take_key(match.group(), match.end()) if final or match.end() < len(text) else pos
+
+    def _quoted_key(self, text: str, pos: int, final: bool) -> int:
+        python = text[pos] == "'"
+        match = (_PYTHON_STRING if python else _JSON_STRING)(text, pos)
+        if match is None:
+            return self._unclosed(text, pos, final)
+        if python:
             self._repaired(pos)
             return self._take_key(match[1].replace("\\'", "'"), match.end())
-        match = _BARE_KEY(text, pos)
-        if match is None or (match.end() - pos > MAX_TOKEN):
+        try:
+            return self._take_key(json.loads(match.group(), strict=False), match.end())
+        except ValueError:
             return self._break(pos)
-        if match.end() == len(text) and not final:
-            return pos
-        return self._take_key(match.group(), match.end())
+
+    def _unclosed(self, text: str, pos: int, final: bool) -> int:
+        """A token without its closing quote: wait for it, if it may still come."""
+        return self._break(pos) if final or len(text) - pos > LONGEST_NOTATED_TEXT else pos
 
     def _take_key(self, key: str, end: int) -> int:
         self._write(json.dumps(key, ensure_ascii=False))
@@ -348,19 +341,17 @@ class NotatedScanner:
         """A marker ends what is left of tagged arguments, and no bracket does."""
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
-        types = None if self._types is None else sorted(self._types)
+        """Return the state as JSON-able data."""
+        types = None if self.stack or self._state != VALUE else dump_types(self._types)
         return [*self._quotes, self._state, self.stack, types, self.odd, bool(self._lead), bool(self.repairs)]
 
     @classmethod
     def load(cls, data: Any) -> NotatedScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         opening, closing, state, stack, types, odd, lead, repaired = checked(
             data, str, str, _STATES, str, (list, None), bool, bool, bool
         )
-        if types is not None:
-            checked(types, *[str] * len(types))
-        scanner = cls((opening, closing), None if types is None else frozenset(types))
+        scanner = cls((opening, closing), load_types(types))
         scanner.odd = odd
         scanner._state, scanner.stack = state, stack
         scanner._lead, scanner.repairs = ", " if lead else "", [_REPAIRED] if repaired else []

@@ -45,12 +45,8 @@ from toolgram.islands.python_tokens import (
     CLOSED,
     COLON,
     EQUALS,
-    ESCAPE,
-    ESCAPE_SIZE,
     ITEM,
     KEYED,
-    LONGEST_ESCAPE,
-    MAX_DIGITS,
     NAME,
     NUMBER,
     NUMBER_ENDS,
@@ -64,9 +60,12 @@ from toolgram.islands.python_tokens import (
     WORD_ENDS,
     WORD_PREFIXES,
     WORDS,
+    is_short,
     json_text,
+    more_of_escape,
     unescape,
 )
+from toolgram.limits import MAX_DEPTH, MAX_DIGITS
 
 # The transition cache: a place and a delta -> the place after it, how much of it has produced JSON, that JSON (up to
 # the name that it writes, what it adds to the name, and what follows), and the name that it begins. The same deltas
@@ -77,6 +76,10 @@ _CACHE: dict[tuple[_Place, str], _Cached] = {}
 _MOST_CACHED = 4096
 _LONGEST_CACHED = 16
 _INTEGERS = ("integer", "integer _")
+# The states in which it no longer matters whether the last scalar was a key.
+BETWEEN_SCALARS = frozenset(
+    {"arguments", "argument", "name", "equals", "start", "item", "value", "colon", "after", "sole", "last"}
+)
 
 
 class PythonScanner:
@@ -100,19 +103,15 @@ class PythonScanner:
     """
 
     __slots__ = (
-        "_cache", "_digits", "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names", "_parts", "_quote",
-        "_readers", "_stack", "_state", "_then", "alone", "broken", "done", "empty", "end", "mark", "out", "started",
+        "_cache", "_digits", "_forgets", "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names", "_parts",
+        "_quote", "_readers", "_stack", "_state", "_then", "alone", "broken", "done", "empty", "end", "mark", "out",
+        "started",
     )  # fmt: skip
 
-    def __init__(self, keywords: bool, max_depth: int = 256) -> None:
+    def __init__(self, keywords: bool, max_depth: int = MAX_DEPTH) -> None:
         self.out = ""
-        self.end = 0
-        self.mark = 0
-        self.started = False
-        self.empty = False
-        self.done = False
-        self.broken = False
-        self.alone = False
+        self.end = self.mark = 0
+        self.started = self.empty = self.done = self.broken = self.alone = False
         self._max_depth = max_depth
         self._state = "arguments" if keywords else "start"
         self._stack = "k" if keywords else ""
@@ -126,6 +125,7 @@ class PythonScanner:
         self._parts: list[str] = []
         self._digits = 0  # of the integer that is being read
         self._readers = READERS
+        self._forgets = BETWEEN_SCALARS
         self._cache = _CACHE
 
     def run(self, text: str) -> bool:
@@ -164,22 +164,13 @@ class PythonScanner:
             return
         if len(self._cache) >= _MOST_CACHED:
             self._cache.clear()
-        begun = "".join(self._name_pieces)
-        cached: _Cached
-        if not self._names:
-            cached = (self._place(), self.mark, self.out, None, "", begun[len(name) :], self._digits)
+        begun, parts, at = "".join(self._name_pieces), self._parts, self._named
+        written: tuple[str, str | None, str, str]
+        if self._names:
+            written = "".join(parts[:at]), parts[at][len(name) :], "".join(parts[at + 1 :]), begun
         else:
-            before, whole, after = self._parts[: self._named], self._parts[self._named], self._parts[self._named + 1 :]
-            cached = (
-                self._place(),
-                self.mark,
-                "".join(before),
-                whole[len(name) :],
-                "".join(after),
-                begun,
-                self._digits,
-            )
-        self._cache[place, text] = cached
+            written = self.out, None, "", begun[len(name) :]
+        self._cache[place, text] = (self._place(), self.mark, *written, self._digits)
 
     def _place(self) -> _Place:
         """All that the reading of a delta depends on, names and beginnings aside."""
@@ -204,18 +195,20 @@ class PythonScanner:
 
     def dump(self) -> list[Any]:
         """All that the next `read` depends on, as JSON-able values: no larger than what is held and how deep it is."""
-        lexical = [self._state, self._stack, self._lead, self._then, self._quote, self._held]
-        return [self.started, self.alone, *lexical, "".join(self._name_pieces), self._digits]
+        state, then = self._state, "after" if self._state in self._forgets else self._then
+        lexical = [state, self._stack, self._lead, then, self._quote, self._held]
+        digits = self._digits if state in _INTEGERS else 0
+        return [self.started, self.alone, *lexical, "".join(self._name_pieces), digits]
 
     @classmethod
     def load(cls, data: Any) -> PythonScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         self = cls(keywords=True)
         self._set(data)
         return self
 
     def _set(self, data: Any) -> None:
-        """Set the state that was dumped. Raises ValueError for what is none."""
+        """Set the state that was dumped. Raises ValueError for anything else."""
         quotes, pending, digits = ("", *RUN), ("", "{", "[", ", "), range(MAX_DIGITS + 1)
         self.started, self.alone, *lexical, name, self._digits = checked(
             data, bool, bool, tuple(self._readers), str, pending, ("after", "colon"), quotes, str, str, digits
@@ -282,8 +275,8 @@ class PythonScanner:
         whole = WHOLE_ARGUMENT(text, pos) if len(text) - pos > _LONGEST_CACHED else None
         if whole is not None:
             return self._whole_arguments(text, whole)
-        m = ARGUMENT[self._state].match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = ARGUMENT[self._state](text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         end = m.end()
         if m.lastgroup == "name":
@@ -321,15 +314,15 @@ class PythonScanner:
         return pos
 
     def _equals(self, text: str, pos: int) -> int:
-        m = EQUALS.match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = EQUALS(text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         self._state = "value"
         return m.end()
 
     def _sole(self, text: str, pos: int) -> int:
-        m = SOLE[self._state].match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = SOLE[self._state](text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         if m.lastgroup == "comma":
             self._state = "last"
@@ -349,8 +342,8 @@ class PythonScanner:
 
     def _item(self, text: str, pos: int) -> int:
         frame = self._stack[-1]
-        m = ITEM[frame].match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = ITEM[frame](text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         if m.lastgroup == "close":
             self._close()
@@ -359,8 +352,8 @@ class PythonScanner:
         return self._begin(m.lastgroup, m[m.lastgroup], m.end())
 
     def _value(self, text: str, pos: int) -> int:
-        m = VALUE.match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = VALUE(text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         self._then = "after"
         return self._begin(m.lastgroup, m[m.lastgroup], m.end())
@@ -404,8 +397,8 @@ class PythonScanner:
             self.started = (begun and self._then == "after") or self._stack[0] not in ARGUMENTS
 
     def _colon(self, text: str, pos: int) -> int:
-        m = COLON.match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = COLON(text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         self._parts.append(": ")
         self.started = True
@@ -414,8 +407,8 @@ class PythonScanner:
 
     def _after(self, text: str, pos: int) -> int:
         frame = self._stack[-1]
-        m = AFTER[frame].match(text, pos)
-        if m is None or m.lastgroup is None:
+        m = AFTER[frame](text, pos)
+        if m.lastgroup is None:
             return self._unfit(text, pos)
         if self.alone and frame == "k":
             self.broken = True
@@ -491,6 +484,7 @@ class PythonScanner:
 
     def _end_scalar(self) -> None:
         """A word or number is over; as a key it was written as a string."""
+        self._held = ""
         if self._then == "colon":
             self._parts.append('"')
         self._state = self._then
@@ -503,11 +497,11 @@ class PythonScanner:
         if text[pos] == quote:
             self._held += quote
             if len(self._held) == 3:
-                self._quote = self._held
+                self._quote, self._held = self._held, ""
                 self._state = "body"
             return pos + 1
         if len(self._held) == 1:
-            self._quote = quote
+            self._quote, self._held = quote, ""
             self._state = "body"
         else:
             self._close_string()
@@ -534,35 +528,32 @@ class PythonScanner:
                 self._close_string()
             return pos + 1
         self._parts.append(json_text(self._held))
-        self._state = "body"
+        self._state, self._held = "body", ""
         return pos
 
     def _escape(self, text: str, pos: int) -> int:
-        held = len(self._held)
-        window = self._held + text[pos : pos + LONGEST_ESCAPE - held]
-        size = ESCAPE_SIZE.get(window[1], 2)
-        m = ESCAPE.match(window)
-        end = m.end() if m else 0
-        if end < size and end == len(window):
-            self._held = window
-        elif end < size and window[1] in "xuU":
+        escape, end, grows = more_of_escape(self._held, text, pos)
+        if grows:
+            self._held = escape
+        elif escape[1] in "xuU" and is_short(escape):
             self.broken = True
         else:
-            if unescaped := "/" if self.alone and window[:2] == "\\/" else unescape(window[:end]):
+            if unescaped := "/" if self.alone and escape == "\\/" else unescape(escape):
                 self._parts.append(unescaped)
-            self._state = "body"
-        return pos + end - held
+            self._state, self._held = "body", ""
+        return end
 
     def _close_string(self) -> None:
         """This string has ended. The closing quote is written when it is clear that no other follows to be joined."""
-        self._state = "closed"
+        self._state, self._held = "closed", ""
         if self._then == "colon" and self._stack == "d":
             self.started = True
 
     def _closed(self, text: str, pos: int) -> int:
-        m = CLOSED.match(text, pos)
-        if m is None or (m.lastgroup is None and m.end() == len(text)):
+        m = CLOSED(text, pos)
+        if m.lastgroup is None and m.end() == len(text):
             return len(text)
+        self._quote = ""
         if m.lastgroup == "quote":
             self._held = m["quote"]
             self._state = "opening"

@@ -1,16 +1,16 @@
 r"""Python arguments that are no literals, written as JSON all the same, where only one reading is possible.
 
 Strategy: the scanner of literals, with readers of its own where a value begins and where a string ends.  A value that
-is neither a string nor a container is read as *source* up to the comma or bracket behind it, and only then judged.
+is neither a string nor a container is read as *source* up to the comma or bracket after it, and only then judged.
 
 * `07` is 7, and what is no literal (`1/6`, `a + b`, `f(x)`, `New York`) is a string of its source,
-* a set is a list: the first string or scalar behind a brace waits for what follows it,
+* a set is a list: the first string or scalar after a brace waits for what follows it,
 * a quote inside a string (`'sed -n '1,9p' f'`): one ends the string only where a comma, a colon, a closing bracket, a
   quote or the end follows,
 * a missing comma between two arguments, and a key of a dict without quotes.
 
 What has several readings is broken as before: a colon or an equals sign in an expression, numbers side by side, an
-operator behind a string.  `notes` has the source of what was repaired.  What is held is bounded.
+operator after a string.  `notes` has the source of what was repaired.  What is held is bounded.
 """
 
 from __future__ import annotations
@@ -22,24 +22,29 @@ from typing import Any
 
 from toolgram.islands import checked
 from toolgram.islands.held_text import add_piece, take_pieces
-from toolgram.islands.python_literals import READERS, PythonScanner
+from toolgram.islands.python_literals import BETWEEN_SCALARS, READERS, PythonScanner
 from toolgram.islands.python_tokens import (
     BLANKS,
     CLOSED,
     COLON,
     ITEM,
     KEYED,
-    MAX_DIGITS,
     VALUE,
     WORDS,
+    Always,
+    always,
     json_text,
 )
+from toolgram.limits import (
+    LONGEST_FIRST_ITEM,
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_HELD_VALUE,
+    MAX_NESTED_EXPRESSION,
+    MOST_BETWEEN,
+    MOST_BLANKS,
+)
 
-MAX_SOURCE = MAX_DIGITS + 64  # characters of one value that is held
-MAX_FIRST = 256  # characters of the first item behind a brace that are held
-MAX_NESTED = 32  # brackets open in an expression
-_MOST_BLANKS = 64  # behind a quote
-_MOST_DOUBTFUL = 160  # of blanks, a word, and blanks
 _ENDS_STRING = ",:)]}"
 _OPERATORS = "+%*.[(|&<>=!-/^@#"
 _BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not"})  # words that stand between two values
@@ -63,7 +68,7 @@ _radix = re.compile(r"[+-]?0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?
 _side_by_side = re.compile(r"[\w.]*[0-9][\w.]*\s+[0-9.][\w.]*(?:\s+[\w.]+)*").fullmatch
 _then_name = re.compile(rf"(?P<value>[^\s]+)[{BLANKS}]+(?P<name>[^\W\d]\w*)[{BLANKS}]*").fullmatch
 _word = re.compile(r"[^\W\d]\w*").fullmatch
-_after_a_quote = re.compile(rf"[{BLANKS}]*\w*[{BLANKS}]*").match
+_after_a_quote = always(rf"[{BLANKS}]*\w*[{BLANKS}]*")
 
 
 class RepairingPythonScanner(PythonScanner):
@@ -76,7 +81,7 @@ class RepairingPythonScanner(PythonScanner):
 
     __slots__ = ("_first", "_nested", "_passed", "_source", "_stops", "at_stop", "back", "notes")
 
-    def __init__(self, keywords: bool = True, max_depth: int = 256, stops: str = "") -> None:
+    def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH, stops: str = "") -> None:
         super().__init__(keywords, max_depth)
         self._stops = stops
         self.at_stop = False  # it has broken at what may begin a marker
@@ -84,10 +89,11 @@ class RepairingPythonScanner(PythonScanner):
         self.notes: list[str] = []
         self.back = 0  # how many characters the last of them begins before what is read next
         self._readers = _READERS
+        self._forgets = _FORGETS
         self._cache = _CACHES.setdefault(stops, {})
         self._source: list[str] = []  # of the value that is read
         self._nested = ""  # the brackets that are open in it
-        self._first: list[str] | None = None  # JSON of the first item behind a brace, of a dict or of a set
+        self._first: list[str] | None = None  # JSON of the first item after a brace, of a dict or of a set
 
     @property
     def _exact(self) -> bool:
@@ -135,7 +141,7 @@ class RepairingPythonScanner(PythonScanner):
             if first is not None and self._first is first and len(parts) > written:
                 first += parts[written:]
                 del parts[written:]
-                if sum(map(len, first)) > MAX_FIRST:
+                if sum(map(len, first)) > LONGEST_FIRST_ITEM:
                     self._is_dict()
             if len(parts) > written:
                 self.mark = pos
@@ -147,7 +153,7 @@ class RepairingPythonScanner(PythonScanner):
 
     @property
     def inside(self) -> str | None:
-        """Behind a value: the brackets that are open inside the arguments. None elsewhere."""
+        """After a value: the brackets that are open inside the arguments. None elsewhere."""
         state = self._state
         behind = state == "after" or (state == "item" and self._lead == ", ")
         behind |= self.at_stop or (state == "closed" and len(self._quote) == 1)
@@ -166,7 +172,7 @@ class RepairingPythonScanner(PythonScanner):
             self._end_source(")")
         elif self._state == "closed":
             self._parts.append('"')
-            self._state = "after"
+            self._state, self._held, self._quote = "after", "", ""
         self.out = "".join(self._parts)
 
     def close_inside(self) -> None:
@@ -195,10 +201,9 @@ class RepairingPythonScanner(PythonScanner):
         at = self._any(ITEM[frame], text, pos)
         return super()._item(text, pos) if at < 0 else at
 
-    def _any(self, expected: re.Pattern[str], text: str, pos: int) -> int:
+    def _any(self, expected: Always, text: str, pos: int) -> int:
         """What is neither a string nor a bracket is source. The new position; -1 where it is one of these."""
-        match = expected.match(text, pos)
-        assert match is not None
+        match = expected(text, pos)
         at = match.end() - (match.lastgroup is not None)
         if match.lastgroup in ("quote", "open", "close") or at == len(text) or text[at] in ",:)]}=":
             return -1
@@ -238,7 +243,7 @@ class RepairingPythonScanner(PythonScanner):
                 if not self.started and self._then == "after":
                     self.started = any(each.isdecimal() for each in match.group())
             pos = end
-            if sum(map(len, self._source)) > MAX_SOURCE:
+            if sum(map(len, self._source)) > MAX_HELD_VALUE:
                 self.broken = True
                 return pos
         return pos
@@ -249,38 +254,40 @@ class RepairingPythonScanner(PythonScanner):
             self.broken = self.at_stop = True
             return False
         self._passed = False
-        if self._held == "\\":
-            self._held = ""
-        elif char == "\\":
-            self._held = char
+        if "\\" in (self._held, char):
+            self._held = "" if self._held else char
         elif self._quote:
             self._quote = ""
         elif char in "'\"":
-            before = "".join(self._source)
-            if before[-1:] in BLANKS and before.rstrip(BLANKS)[-1:].isalnum():
-                self.broken = True  # a string behind a value: a comma may be missing
-                return False
-            self._quote = char if _OPENS_STRING(before) else ""
-        elif char in "([{":
-            self._nested += char
-            self.broken = len(self._nested) > MAX_NESTED
-        elif self._nested:
-            if char in ")]}":
-                self.broken = self._nested[-1] != _PARTNERS[char]
-                self._nested = self._nested[:-1]
+            self._quote_in_source(char)
+        elif char in "([{" or self._nested:
+            self._bracket_in_source(char)
         elif char == "=":
             if "".join(self._source[-1:])[-1:] not in tuple("!<>:="):
                 self._held = "="  # the next character says whether it compares
                 return True
-        elif char in self._stops or (char == ":" and self._then == "after" and self._stack[-1] not in KEYED):
-            pass  # no marker, or the colon of a lambda
-        else:
-            self._end_source(char)
+        elif char not in self._stops and not (char == ":" and self._then == "after" and self._stack[-1] not in KEYED):
+            self._end_source(char)  # no marker, and no colon of a lambda
             return False
         if self.broken:
             return False
         add_piece(self._source, char)
         return True
+
+    def _quote_in_source(self, quote: str) -> None:
+        before = "".join(self._source)
+        self.broken = before[-1:] in BLANKS and before.rstrip(BLANKS)[-1:].isalnum()  # a comma may be missing
+        if not self.broken and _OPENS_STRING(before):
+            self._quote = quote
+
+    def _bracket_in_source(self, char: str) -> None:
+        """An opening bracket, or what is inside of brackets."""
+        if char in _PARTNERS.values():
+            self._nested += char
+            self.broken = len(self._nested) > MAX_NESTED_EXPRESSION
+        elif char in _PARTNERS:
+            self.broken = self._nested[-1] != _PARTNERS[char]
+            self._nested = self._nested[:-1]
 
     def _end_source(self, char: str) -> None:
         taken = take_pieces(self._source)
@@ -313,7 +320,7 @@ class RepairingPythonScanner(PythonScanner):
                 return
             if integer and whole[0] == "0" and whole.strip("0_"):
                 self.notes.append(source)
-        elif written is None and _radix(source) and len(source) <= _MOST_BLANKS:
+        elif written is None and _radix(source) and len(source) <= MOST_BLANKS:
             written = str(int(source.replace("_", ""), 0))
         elif written is None:
             if not source or _side_by_side(source):
@@ -350,8 +357,7 @@ class RepairingPythonScanner(PythonScanner):
             self._first = None
 
     def _colon(self, text: str, pos: int) -> int:
-        match = COLON.match(text, pos)
-        assert match is not None
+        match = COLON(text, pos)
         end = match.end()
         if self._first is not None and end < len(text) and match.lastgroup is None and text[end] in ",}":
             self.notes.append("{")
@@ -373,13 +379,11 @@ class RepairingPythonScanner(PythonScanner):
         if self._state == "opening":
             self._quote = ""  # of an empty one: a quote in it would have several readings
         super()._close_string()
-        self._held = ""
 
     def _closed(self, text: str, pos: int) -> int:
-        match = CLOSED.match(text, pos)
-        assert match is not None
+        match = CLOSED(text, pos)
         at = match.end() - (match.lastgroup is not None)
-        if len(self._quote) != 1 or len(self._held) + at - pos > _MOST_BLANKS:
+        if len(self._quote) != 1 or len(self._held) + at - pos > MOST_BLANKS:
             return self._ends(text, pos)
         if at == len(text):
             self._held += text[pos:]
@@ -408,13 +412,12 @@ class RepairingPythonScanner(PythonScanner):
         return at
 
     def _read_after_a_quote(self, text: str, pos: int) -> int:
-        """A word behind a string: the name of the next argument, or the string goes on."""
+        """A word after a string: the name of the next argument, or the string goes on."""
         held = self._held + text[pos:]
-        match = _after_a_quote(held)
-        assert match is not None
+        match = _after_a_quote(held, 0)
         end = pos + match.end() - len(self._held)
         self._held = match.group()
-        if len(self._held) > _MOST_DOUBTFUL:
+        if len(self._held) > MOST_BETWEEN:
             return self._goes_on(end)
         if end == len(text):
             return end
@@ -426,7 +429,7 @@ class RepairingPythonScanner(PythonScanner):
             return self._goes_on(end)
         self._parts.append('"')
         self._add_comma(word, len(self._held.lstrip(BLANKS)))
-        self._state, self._held = "equals", ""
+        self._state, self._held, self._quote = "equals", "", ""
         return end
 
     # --- snapshots ------------------------------------------------------------------------------------------------
@@ -438,7 +441,7 @@ class RepairingPythonScanner(PythonScanner):
 
     @classmethod
     def load(cls, data: Any) -> RepairingPythonScanner:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         literal, first, source, nested, notes, stops, passed = checked(
             data, list, (str, None), str, str, list, str, bool
         )
@@ -450,7 +453,7 @@ class RepairingPythonScanner(PythonScanner):
         self.notes = checked(notes, *[str] * len(notes))[:]
         fits = (bool(source or stops) or self._state != "source") and not nested.strip("([{")
         fits &= self._held in ("", "=", "\\") or self._state != "source"
-        fits &= self._state != "after a quote" or (bool(_after_a_quote(self._held)) and len(self._quote) == 1)
+        fits &= self._state != "after a quote" or (len(self._quote) == 1)
         fits &= first is None or self._stack[-1:] == "{"
         fits &= self._state != "closed" or not self._held.strip(BLANKS)
         if not fits:
@@ -467,6 +470,7 @@ def _number_as_json(source: str) -> str:
     return f"{number['sign'].strip('+')}{whole}{fraction}{(number['power'] or '').replace('_', '')}"
 
 
+_FORGETS = BETWEEN_SCALARS - {"item", "after"}  # where `inside` looks at it
 _CACHES: dict[str, dict[Any, Any]] = {}  # by the characters that markers begin with
 _READERS: dict[str, Callable[[Any, str, int], int]] = {
     **READERS,

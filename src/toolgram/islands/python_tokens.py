@@ -7,19 +7,25 @@ ever look forward over runs, and end in an optional group, so that nothing is re
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from json.encoder import encode_basestring
+from typing import cast
 
 BLANKS = " \t\n\r\f"  # what Python skips inside brackets; a no-break space is not among them
 SCALAR = r"(?P<quote>[\"'])|(?P<number>[-+.0-9])|(?P<word>[TFNtfn])"
 OPEN = r"(?P<open>[\[({])"
+Always = Callable[[str, int], re.Match[str]]
 
 
-def expect(tokens: str) -> re.Pattern[str]:
+def always(pattern: str) -> Always:
+    """The `match` of a pattern that matches everywhere."""
+    return cast("Always", re.compile(pattern).match)
+
+
+def expect(tokens: str) -> Always:
     """Blanks, then one of the tokens if it is there; `lastgroup` names it. Optional, so that nothing is retried."""
-    return re.compile(rf"[{BLANKS}]*(?:{tokens})?")
+    return always(rf"[{BLANKS}]*(?:{tokens})?")
 
-
-MAX_DIGITS = 4300  # of an integer: Python's `json.loads` refuses more
 
 # Frames of the stack are the brackets themselves, "s" for a set, and for the outermost "k" (keyword arguments) or
 # "d" (a sole dict).
@@ -56,43 +62,35 @@ WORD_PREFIXES = {word[:size] for word in WORDS for size in range(1, len(word) + 
 WORD_ENDS = BLANKS + ",:)]}"
 WHOLE_WORD = re.compile(rf"(?:{'|'.join(WORDS)})(?=[{re.escape(WORD_ENDS)}])").match
 
-# Numbers: token -> next state and the JSON written for it (None: as it stands).  JSON wants a digit on both sides of a
+# Numbers: token -> next state and the JSON written for it (None: as it is).  JSON wants a digit on both sides of a
 # point and knows neither a plus sign in front nor underscores.
 NUMBER_TOKEN = re.compile(
     r"(?P<zero>0)|(?P<digits>[1-9][0-9]*)|(?P<point>\.)|(?P<exp>[eE])|(?P<minus>-)|(?P<plus>\+)|(?P<under>_)"
 )
 Row = dict[str, tuple[str, str | None]]
+
+
+def digits(state: str) -> Row:
+    """The row of a state in which digits lead to `state`."""
+    return {"zero": (state, None), "digits": (state, None)}
+
+
 UNSIGNED: Row = {"zero": ("zero", None), "digits": ("integer", None), "point": ("leading point", "0.")}
+EXPONENT: Row = {"exp": ("exponent", None)}
 NUMBER: dict[str, Row] = {
     "number": {**UNSIGNED, "minus": ("sign", "-"), "plus": ("sign", "")},
     "sign": UNSIGNED,
-    "zero": {"point": ("point", "."), "exp": ("exponent", None)},
-    "integer": {
-        "zero": ("integer", None),
-        "digits": ("integer", None),
-        "under": ("integer _", ""),
-        "point": ("point", "."),
-        "exp": ("exponent", None),
-    },
-    "integer _": {"zero": ("integer", None), "digits": ("integer", None)},
-    "leading point": {"zero": ("fraction", None), "digits": ("fraction", None)},
-    "point": {"zero": ("fraction", None), "digits": ("fraction", None), "exp": ("exponent", "0e")},
-    "fraction": {
-        "zero": ("fraction", None),
-        "digits": ("fraction", None),
-        "under": ("fraction _", ""),
-        "exp": ("exponent", None),
-    },
-    "fraction _": {"zero": ("fraction", None), "digits": ("fraction", None)},
-    "exponent": {
-        "zero": ("power", None),
-        "digits": ("power", None),
-        "minus": ("exponent sign", None),
-        "plus": ("exponent sign", None),
-    },
-    "exponent sign": {"zero": ("power", None), "digits": ("power", None)},
-    "power": {"zero": ("power", None), "digits": ("power", None), "under": ("power _", "")},
-    "power _": {"zero": ("power", None), "digits": ("power", None)},
+    "zero": {"point": ("point", "."), **EXPONENT},
+    "integer": {**digits("integer"), "under": ("integer _", ""), "point": ("point", "."), **EXPONENT},
+    "integer _": digits("integer"),
+    "leading point": digits("fraction"),
+    "point": {**digits("fraction"), "exp": ("exponent", "0e")},
+    "fraction": {**digits("fraction"), "under": ("fraction _", ""), **EXPONENT},
+    "fraction _": digits("fraction"),
+    "exponent": {**digits("power"), "minus": ("exponent sign", None), "plus": ("exponent sign", None)},
+    "exponent sign": digits("power"),
+    "power": {**digits("power"), "under": ("power _", "")},
+    "power _": digits("power"),
 }
 NUMBER_ENDS = {"zero": "", "integer": "", "point": "0", "fraction": "", "power": ""}  # what JSON still needs there
 
@@ -101,35 +99,39 @@ SPECIAL = {quote: re.compile(rf'["{quote[0]}\\\x00-\x1f]').search for quote in R
 HEX = "[0-9a-fA-F]"
 # As much of one escape as fits, so that a cut one and a wrong one differ only in whether text is left.  The digits
 # after "\U" are spelled out because the largest character is 10FFFF.
-ESCAPE = re.compile(
-    rf"\\(?:[0-7]{{1,3}}|x{HEX}{{0,2}}|u{HEX}{{0,4}}|U(?:0(?:0(?:0{HEX}{{0,5}}|1(?:0{HEX}{{0,4}})?)?)?)?|\r\n?|.)?",
-    re.DOTALL,
+ESCAPE_PATTERN = (
+    rf"\\(?:[0-7]{{1,3}}|x{HEX}{{0,2}}|u{HEX}{{0,4}}|U(?:0(?:0(?:0{HEX}{{0,5}}|1(?:0{HEX}{{0,4}})?)?)?)?|\r\n?|.)?"
 )
+ESCAPE = always(f"(?s:{ESCAPE_PATTERN})")
 ESCAPE_SIZE = {"x": 4, "u": 6, "U": 10, "\r": 3, **dict.fromkeys("01234567", 4)}  # the longest it can be; others 2
 LONGEST_ESCAPE = 10
 SHORT_ESCAPES = {
-    "n": r"\n",
-    "t": r"\t",
-    "r": r"\r",
-    "b": r"\b",
-    "f": r"\f",
-    "a": r"\u0007",
-    "v": r"\u000b",
-    "\\": r"\\",
-    '"': r"\"",
-    "'": "'",
-    "\n": "",
-    "\r": "",
+    **{letter: "\\" + letter for letter in 'ntrbf\\"'},
+    **{"a": r"\u0007", "v": r"\u000b", "'": "'", "\n": "", "\r": ""},
 }
 
 
 def json_text(text: str) -> str:
-    """The text as it stands inside a JSON string."""
+    """The text as it is inside a JSON string."""
     return encode_basestring(text)[1:-1]
 
 
+def more_of_escape(held: str, text: str, pos: int) -> tuple[str, int, bool]:
+    """An escape of which `held` comes before `pos`: as much of it as fits, the position after that, and whether the
+    text ends before it is certainly whole."""
+    window = held + text[pos : pos + LONGEST_ESCAPE - len(held)]
+    match = ESCAPE(window, 0)
+    escape, end = match.group(), pos + match.end() - len(held)
+    return escape, end, match.end() == len(window) and is_short(escape)
+
+
+def is_short(escape: str) -> bool:
+    """Whether more characters may belong to an escape."""
+    return len(escape) < ESCAPE_SIZE.get(escape[1], 2)
+
+
 def unescape(escape: str) -> str:
-    """One whole escape, backslash included, as it stands inside a JSON string."""
+    """One whole escape, backslash included, as it is inside a JSON string."""
     kind = escape[1]
     if kind in SHORT_ESCAPES:
         return SHORT_ESCAPES[kind]

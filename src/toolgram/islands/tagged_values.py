@@ -13,7 +13,7 @@ Strategy: what may stand there (the types of the parameter) decides the way of r
 A list or object that is certain, and wrong in one place, is repaired (`literal_repairs`); the fence of a code block may
 stand around it. What a closing marker leaves open in it is closed.
 
-JSON that was escaped once too often (`[{\\"a\\": 1}]`) begins with a quote behind a backslash, where nothing else can
+JSON that was escaped once too often (`[{\\"a\\": 1}]`) begins with a quote after a backslash, where nothing else can
 have one; it is read without these backslashes.
 
 Where a marker says that what comes is JSON (`quoted`), text stands in quotes.  A number is passed on as it is written.
@@ -28,10 +28,11 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import checked
+from toolgram.islands import checked, dump_types, load_types
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.literal_repairs import FENCE, LiteralScanner, RepairedLiteral
 from toolgram.islands.python_literals import PythonScanner
+from toolgram.limits import BLANKS
 from toolgram.tools.parameters import TEXT_ONLY, Types
 
 BEGIN, TEXT, HELD, STREAMED, BROKEN = _MODES = "begin", "text", "held", "streamed", "broken"
@@ -46,12 +47,12 @@ _BEGINS_TEXT = re.compile(r"[a-eg-mo-su-zA-EG-MO-SU-Z]").match  # and no word of
 _NUMBERS = {"integer", "number"}
 _ESCAPE = re.compile(r"\\(.)|[^\\]+", re.DOTALL).finditer
 _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_OPENERS = re.compile(r"[\[{ \t\r\n]*+").match
+_BEFORE_TOKEN = "[{ \t\r\n"
 _BITS = {"1": "true", "0": "false"}
 _BLANKS = " \t\r\n"
 REPAIRED, UNCLOSED = REPAIRS = "repaired_json", "unclosed_arguments"
-_FENCE = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{])").match
-_FENCE_BEGUN = re.compile(r"`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64}").fullmatch
+_FENCE = re.compile(rf"```[ \t]?\w{{0,16}}{BLANKS}(?=[\[{{])").match
+_FENCE_BEGUN = re.compile(rf"`{{1,2}}|```[ \t]?\w{{0,16}}{BLANKS}").fullmatch
 
 
 class TaggedValue:
@@ -64,37 +65,23 @@ class TaggedValue:
     """
 
     __slots__ = (
-        "_escapes",
-        "_fenced",
-        "_held",
-        "_literal",
-        "_mode",
-        "_quoted",
-        "_rest",
-        "_scanner",
-        "_tail",
-        "_trimmed",
-        "_types",
-        "back",
-        "odd",
-        "out",
-        "repairs",
-        "tail",
-    )
+        "_escapes", "_fenced", "_held", "_literal", "_mode", "_quoted", "_rest", "_scanner", "_tail", "_trimmed",
+        "_types", "back", "odd", "out", "repairs", "tail",
+    )  # fmt: skip
 
     def __init__(self, types: Types, quoted: bool = False, trimmed: bool = False) -> None:
         self._types = types
         self._quoted = quoted
         self._trimmed = trimmed
         self._tail: list[str] = []  # blanks that are text if more text follows them
-        self.tail = 0  # how many characters the last `read` took behind those that have written `out`
+        self.tail = 0  # how many characters the last `read` took after those that have written `out`
         self._escapes = ""  # of a streamed literal: "?" while only brackets have come, "\\" once it is escaped
         self._mode = BEGIN
         self._held: list[str] = []  # source of a literal that is not certain,
         self._literal: list[str] = []  # and its JSON, or that of what opens a text
         self._scanner: PythonScanner | None = None
         self._fenced = False  # the literal stands in a fence
-        self._rest: RepairedLiteral | None = None  # what reads a literal behind the place where it is wrong
+        self._rest: RepairedLiteral | None = None  # what reads a literal after the place where it is wrong
         self.repairs: list[str] = []  # kinds of anomalies: what the literal deviates in
         self.back = 0  # how far the first of them is before where the last `read` has stopped
         self.out = ""
@@ -105,7 +92,7 @@ class TaggedValue:
 
     @staticmethod
     def plain(raw: str, types: Types, trimmed: bool) -> str | None:
-        """The JSON of a whole value that is surely text, a number or a word; None where one has to be read."""
+        """The JSON of a whole value that is surely text, a number or a word; None if one has to be read."""
         if types == TEXT_ONLY:
             return encode_basestring(raw.strip(_BLANKS) if trimmed else raw)
         number = _SHORT_NUMBER(raw)
@@ -144,7 +131,7 @@ class TaggedValue:
 
     @property
     def in_string(self) -> bool:
-        """The next character is inside a string of a literal that is certain: no marker can stand there."""
+        """The next character is inside a string of a literal that is certain: no marker can be there."""
         reader = self._rest or self._scanner
         return self._mode == STREAMED and reader is not None and reader.in_string
 
@@ -221,7 +208,7 @@ class TaggedValue:
         return types is not None and "string" not in types and (not types or _KINDS[bracket] in types)
 
     def _fence(self, piece: str) -> int:
-        """The opening fence of a code block, up to the bracket behind it. How much of the piece fits."""
+        """The opening fence of a code block, up to the bracket after it. How much of the piece fits."""
         add_piece(self._held, piece)
         text = "".join(self._held)
         bare = text.lstrip(_BLANKS)
@@ -232,7 +219,7 @@ class TaggedValue:
             self._begin(bare[match.end()])
             self.repairs.append(REPAIRED)
             self.back = match.end()
-            return len(piece) - len(bare) + match.end()  # the rest is read behind the repair
+            return len(piece) - len(bare) + match.end()  # the rest is read after the repair
         if match is not None or not _FENCE_BEGUN(bare):
             self._fenced = False
             self.out = self._as_text()
@@ -249,6 +236,7 @@ class TaggedValue:
             certain = first in "{[" and self._is_certain(first)
             self._mode = STREAMED if certain else HELD
             self._escapes = "?" if certain else ""
+            self._held = [] if certain else self._held
             self._start(LiteralScanner if certain else PythonScanner)
         else:
             self._mode = TEXT
@@ -265,8 +253,7 @@ class TaggedValue:
         """Hand on what comes of a literal that is certain, without the backslashes of one that is escaped."""
         begin = 0
         if self._escapes == "?":
-            match = _OPENERS(text)
-            begin = match.end() if match else 0
+            begin = len(text) - len(text.lstrip(_BEFORE_TOKEN))
             if begin < len(text) and text[begin] != "\\":
                 self._escapes = ""
             elif begin < len(text):
@@ -276,20 +263,20 @@ class TaggedValue:
                     self._escapes = "\\"
                     self.repairs.append(REPAIRED)
                 return end
-        if not self._escapes.startswith("\\"):
-            return self._scan(text)
-        begin = min(begin, self._scan(text[:begin])) if begin else 0
-        written, waiting = self.out if begin else "", len(self._escapes) - 1
-        mark = begin - self.tail if written else 0
-        rest = "\\" * waiting + text[begin:]
+        return self._without_escapes(text) if self._escaped else self._scan(text)
+
+    def _without_escapes(self, text: str) -> int:
+        """Hand on what comes of an escaped literal. How much of it fits."""
+        waiting, written, mark = len(self._escapes) - 1, "", 0
+        rest = "\\" * waiting + text
         end, self._escapes = len(text), "\\"
         for unit in _ESCAPE(rest):
             taken = self._scan(_ESCAPED.get(unit[1], unit[0]) if unit[1] else unit[0])
             written += self.out
             if self.out:
-                mark = begin + (unit.end() if unit[1] else unit.start() + taken) - waiting - self.tail
+                mark = (unit.end() if unit[1] else unit.start() + taken) - waiting - self.tail
             if self._mode == BROKEN:
-                end = max(0, begin + unit.start() + (1 if unit[1] else taken) - waiting)
+                end = max(0, unit.start() + (1 if unit[1] else taken) - waiting)
                 break
         if self._mode != BROKEN and (len(rest) - len(rest.rstrip("\\"))) % 2:
             self._escapes = "\\\\"
@@ -328,7 +315,7 @@ class TaggedValue:
         if rest is None or rest.broken:
             self._mode = BROKEN
             return None
-        self._rest = rest
+        self._rest, self._scanner = rest, None
         self.out += rest.out
         self.tail = 0 if rest.out else self.tail
         return rest
@@ -349,8 +336,7 @@ class TaggedValue:
     def _close(self) -> str:
         """The rest of a literal: what the scanner wrote when told that nothing follows."""
         rest, scanner, written = self._rest, self._scanner, ""
-        assert scanner is not None
-        if rest is None:
+        if scanner is not None:
             scanner.alone = False
             scanner.read(")", 0)
             if scanner.done:
@@ -361,6 +347,7 @@ class TaggedValue:
             if rest is None:
                 self._mode = BROKEN
                 return ""
+        assert rest is not None
         written += rest.finish()
         if rest.broken:
             self._mode = BROKEN
@@ -424,34 +411,40 @@ class TaggedValue:
         """A marker ends what is left of tagged arguments, and no bracket does."""
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
-        types = None if self._types is None else sorted(self._types)
+        """Return the state as JSON-able data."""
+        undecided = self._mode in (BEGIN, HELD)
+        types = dump_types(self._types) if undecided else None
         scanner = self._scanner.dump() if self._scanner else None
         rest = self._rest.dump() if self._rest else None
-        spelt = [self._quoted, self._trimmed, "".join(self._tail), self._escapes]
+        spelt = [undecided and self._quoted, self._trimmed, "".join(self._tail), self._escapes]
         read = [self._mode, "".join(self._held), "".join(self._literal), scanner, self.odd]
         return [types, *spelt, *read, self._fenced, rest, bool(self.repairs)]
 
     @classmethod
     def load(cls, data: Any) -> TaggedValue:
-        """The inverse of `dump`. Raises ValueError for what is none."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
+        value = cls(None)
+        value._set(data)
+        return value
+
+    def _set(self, data: Any) -> None:
+        """Set the state that was dumped. Raises ValueError for anything else."""
         spelt = (list, None), bool, bool, str, ("", "?", "\\", "\\\\")
         read = _MODES, str, str, (list, None), bool
-        types, quoted, trimmed, tail, escapes, mode, held, literal, scanner, odd, fenced, rest, repaired = checked(
+        types, self._quoted, self._trimmed, tail, self._escapes, *rest_of_it = checked(
             data, *spelt, *read, bool, (list, None), bool
         )
-        if types is not None:
-            checked(types, *[str] * len(types))
-        if (scanner is not None) != (mode in (HELD, STREAMED)) or (rest is not None and mode != STREAMED):
+        self._mode, held, literal, scanner, self.odd, self._fenced, rest, repaired = rest_of_it
+        mode, reads = self._mode, scanner is not None or rest is not None
+        if reads != (mode in (HELD, STREAMED)) or (rest is not None and mode != STREAMED):
             raise ValueError("a literal and its scanner go together")
-        value = cls(None if types is None else frozenset(types), quoted, trimmed)
-        value.wait(tail)
-        value._escapes, value._mode, value.odd = escapes, mode, odd
-        value._held, value._literal = ([held] if held else []), ([literal] if literal else [])
-        value._fenced, value.repairs = fenced, [REPAIRED] if repaired else []
-        value._rest = None if rest is None else RepairedLiteral.load(rest)
-        if scanner is not None:
-            value._scanner = (LiteralScanner if mode == STREAMED else PythonScanner).load(scanner)
-            if not value._scanner.alone:
+        self._types = load_types(types)
+        self.wait(tail)
+        self._held, self._literal = ([held] if held else []), ([literal] if literal else [])
+        self.repairs = [REPAIRED] if repaired else []
+        if rest is not None:
+            self._rest = RepairedLiteral.load(rest)
+        elif scanner is not None:
+            self._scanner = (LiteralScanner if mode == STREAMED else PythonScanner).load(scanner)
+            if not self._scanner.alone:
                 raise ValueError("no scanner of a value")
-        return value

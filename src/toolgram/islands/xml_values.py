@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 from toolgram.islands import checked
+from toolgram.islands.held_text import overlap
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.tools.parameters import Types
 
@@ -22,96 +23,68 @@ _TOKENS = (_OPENING, *_ENTITIES)
 _TOKEN = re.compile("|".join(map(re.escape, _TOKENS))).search
 
 
-class XmlValue:
-    """One value being read, with the attributes of a tagged value, which reads it once it is decoded."""
+class XmlValue(TaggedValue):
+    """One value being read: a tagged value whose text is decoded before it is read."""
 
-    __slots__ = ("_held", "_inside", "_section", "_unclosed", "back", "out", "tail")
+    __slots__ = ("_section", "_unclosed", "_undecoded")
 
-    def __init__(self, types: Types) -> None:
-        self._inside = TaggedValue(types)
+    def __init__(self, types: Types, quoted: bool = False, trimmed: bool = False) -> None:
+        super().__init__(types, quoted, trimmed)
         self._section = False  # a section is open
-        self._held = ""  # what may become a token
+        self._undecoded = ""  # what may become a token
         self._unclosed = False
-        self.out = ""
-        self.back = 0  # how far the first repair of the last `read` is before where that has stopped
-        self.tail = 0  # characters behind those that the last `read` has written; some may have been read before
 
     @property
     def is_text(self) -> bool:
-        """Everything that comes before the marker is text as it stands: never known."""
+        """Everything that comes before the marker is text as it is: never known."""
         return False
 
     @property
     def stops(self) -> str:
         """In text, the characters that may be more than text; nothing elsewhere."""
-        return ("]" if self._section else "&<") if self._inside.is_text and not self._held else ""
+        return ("]" if self._section else "&<") if super().is_text and not self._undecoded else ""
 
     @property
     def broken(self) -> bool:
-        """What was passed on cannot be gone on with."""
-        return self._inside.broken or self._unclosed
-
-    @property
-    def odd(self) -> bool:
-        """The value is not of a declared type."""
-        return self._inside.odd
-
-    @property
-    def repairs(self) -> list[str]:
-        """Kinds of anomalies: what a literal deviates in."""
-        return self._inside.repairs
-
-    @property
-    def unclosed(self) -> bool:
-        """A literal is certain, and not whole."""
-        return self._inside.unclosed
+        """What was passed on cannot be continued."""
+        return super().broken or self._unclosed
 
     @property
     def in_string(self) -> bool:
-        """The next character is in a section, or in a string of a literal: no marker can stand there."""
-        return self._section or self._inside.in_string
-
-    @property
-    def is_literal(self) -> bool:
-        """A literal is certain, and passed on while it comes."""
-        return self._inside.is_literal
-
-    @property
-    def done(self) -> bool:
-        """Only a marker says that the value is over."""
-        return False
+        """The next character is in a section, or in a string of a literal: no marker can be there."""
+        return self._section or super().in_string
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on from `pos`; `out` is the JSON that this makes certain. Returns where it breaks, or the end."""
-        begun = len(self._held)
-        text = self._held + text[pos:]
-        self._held, self.tail, self.back = "", 0, 0
+        begun = len(self._undecoded)
+        text = self._undecoded + text[pos:]
+        self._undecoded = ""
         parts: list[str] = []
-        at = mark = 0
+        at = mark = back = 0
         known, place = len(self.repairs), None
         while at < len(text):
             tokens = (_CLOSING,) if self._section else _TOKENS
             end, behind, plain = self._next(text, at)
             if end > at:
-                fits = self._inside.read(text[at:end], 0, False)
+                fits = super().read(text[at:end], 0, False)
                 if len(self.repairs) > known and place is None:
-                    place = at + fits - self._inside.back
-                if self._inside.out:
-                    parts.append(self._inside.out)
-                    mark = at + fits - self._inside.tail
-                if self._inside.broken:
+                    place = at + fits - self.back
+                if self.out:
+                    parts.append(self.out)
+                    mark = at + fits - self.tail
+                if self.broken:
                     taken = max(begun, _waited(text, at, at + fits, tokens))
-                    self.back = 0 if place is None else taken - place
-                    return self._broke(parts, pos - begun, taken, mark)
+                    back = 0 if place is None else taken - place
+                    return self._broke(parts, pos - begun, taken, mark, back)
             if plain:
-                self._inside.read(plain, 0, False)
-                if self._inside.out:
-                    parts.append(self._inside.out)
+                super().read(plain, 0, False)
+                if self.out:
+                    parts.append(self.out)
                     mark = behind
-                if self._inside.broken:
-                    return self._broke(parts, pos - begun, max(begun, behind - 1), mark)
+                if self.broken:
+                    return self._broke(parts, pos - begun, max(begun, behind - 1), mark, 0)
             if behind == end:  # all the rest waits
-                self._held = text[end:]
+                self._undecoded = text[end:]
                 break
             at = behind
         self.out = "".join(parts)
@@ -119,9 +92,9 @@ class XmlValue:
         self.back = 0 if place is None else len(text) - place
         return pos + len(text) - begun
 
-    def _broke(self, parts: list[str], pos: int, taken: int, mark: int) -> int:
-        """Where it breaks: behind `taken` characters of which `mark` have written."""
-        self.out = "".join(parts)
+    def _broke(self, parts: list[str], pos: int, taken: int, mark: int, back: int) -> int:
+        """Where it breaks: after `taken` characters of which `mark` have written."""
+        self.out, self.back = "".join(parts), back
         self.tail = max(0, taken - mark) if parts else 0
         return pos + taken
 
@@ -130,13 +103,13 @@ class XmlValue:
         if self._section:
             end = text.find(_CLOSING, at)
             if end < 0:
-                end = len(text) - _overlap(text, at, (_CLOSING,))
+                end = len(text) - overlap(text, at, _CLOSING)
                 return end, end, ""
             self._section = False
             return end, end + len(_CLOSING), ""
         match = _TOKEN(text, at)
         if match is None:
-            end = len(text) - _overlap(text, at, _TOKENS)
+            end = len(text) - overlap(text, at, *_TOKENS)
             return end, end, ""
         self._section = match.group() == _OPENING
         return match.start(), match.end(), _ENTITIES.get(match.group(), "")
@@ -147,25 +120,23 @@ class XmlValue:
             self._unclosed = True
             return ""
         written = ""
-        if self._held:
-            self._inside.read(self._held, 0, True)
-            written, self._held = self._inside.out, ""
-        return written + self._inside.finish()
-
-    def open_brackets(self) -> None:
-        """A marker ends what is left of tagged arguments, and no bracket does."""
+        if self._undecoded:
+            super().read(self._undecoded, 0, True)
+            written, self._undecoded = self.out, ""
+        return written + super().finish()
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data."""
-        return [self._section, self._held, self._inside.dump()]
+        """Return the state as JSON-able data."""
+        return [self._section, self._undecoded, super().dump()]
 
     @classmethod
     def load(cls, data: Any) -> XmlValue:
-        """The inverse of `dump`. Raises ValueError for what is none."""
-        section, held, inside = checked(data, bool, str, list)
+        """Load what `dump` returned. Raises ValueError for anything else."""
+        section, undecoded, inside = checked(data, bool, str, list)
         value = cls(None)
-        value._section, value._held, value._inside = section, held, TaggedValue.load(inside)
-        if len(held) >= len(_OPENING):
+        value._set(inside)
+        value._section, value._undecoded = section, undecoded
+        if len(undecoded) >= len(_OPENING):
             raise ValueError("nothing waits that long")
         return value
 
@@ -181,11 +152,3 @@ def _waited(text: str, begin: int, at: int, tokens: tuple[str, ...]) -> int:
 def _common(text: str, start: int, token: str) -> int:
     """How many characters of a token stand at `start`."""
     return next((at for at, one in enumerate(token) if text[start + at : start + at + 1] != one), len(token))
-
-
-def _overlap(text: str, at: int, tokens: tuple[str, ...]) -> int:
-    """How many characters at the end of a text may begin a token."""
-    for size in range(min(max(map(len, tokens)) - 1, len(text) - at), 0, -1):
-        if any(token.startswith(text[-size:]) for token in tokens):
-            return size
-    return 0

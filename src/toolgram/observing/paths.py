@@ -11,77 +11,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
+from toolgram.formats import Format
 from toolgram.islands import read_whole, value_island, value_kind
+from toolgram.observing.observed import BEGIN, Edge, ObservedPaths
 from toolgram.observing.probes import TOOLS
 from toolgram.runtime.stream import REJECTED, TraceStep
-from toolgram.spec.data import END, TEXT, Literal, Spec, is_json_trigger, rows_of
-
-if TYPE_CHECKING:
-    from toolgram.formats import Format
+from toolgram.spec.data import END, TEXT, Literal, Spec, is_json_trigger
 
 _SKIPPED = re.compile(r"[\s,:]*")
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]+', re.DOTALL)
 _BRACKETS = {"start_map": "{", "end_map": "}", "start_array": "[", "end_array": "]"}
-BEGIN = "begin"  # the trigger of the state in which an output begins
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """An observed transition: `text` is its own text, `lead` the text between the transition before and it."""
-
-    source: str
-    trigger: str
-    dest: str
-    actions: tuple[str, ...]
-    lead: str
-    text: str
-
-
-@dataclass(slots=True)
-class ObservedPaths:
-    """What canonical outputs show: `edges` by source, and `texts`, the states in which free text occurred.
-
-    `closes_content` are the triggers behind content with which an output ends, but for the marker of its turn's end.
-    `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
-    `pairs` are triggers that follow each other. `outputs` has, for each output, the state in which it begins and its
-    transitions in order. `owed` has the triggers of the closing markers that each call has behind it, by the state;
-    `opens` those of the markers that close what a marker opens, and `instead` what such markers are missed before.
-    """
-
-    edges: dict[str, list[Edge]] = field(default_factory=dict)
-    texts: set[str] = field(default_factory=set)
-    closes_content: set[str] = field(default_factory=set)
-    following: dict[tuple[str, str], set[Edge]] = field(default_factory=dict)
-    pairs: set[tuple[str, str]] = field(default_factory=set)
-    outputs: list[tuple[str, list[Edge]]] = field(default_factory=list)
-    owed: dict[str, frozenset[str]] = field(default_factory=dict)
-    opens: dict[str, frozenset[str]] = field(default_factory=dict)
-    instead: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
-    python_values: bool = False  # values of arguments are written as Python writes them
-    json_words: bool = False  # arguments in Python's notation have JSON's words in them
-    python_calls: bool = False  # a call is a Python dict as a whole
-    ascii_only: bool = False  # JSON is written with `\u` escapes
-
-    def closing(self, state: str, via: str) -> list[Edge]:
-        """What was observed behind `via`, or behind the arguments where it is "", in a state with closing markers."""
-        edges = self.edges.get(state, [])
-        inside = {edge.trigger for edge in edges if edge.dest == state}
-        triggers = {via} if via else {trigger for source, trigger in self.following if source == state} - inside
-        seen = {edge for trigger in triggers for edge in self.following.get((state, trigger), ())}
-        return [edge for edge in edges if edge in seen]
-
-    def enclosed(self, closers: frozenset[str], trigger: str) -> frozenset[str]:
-        """The triggers of the closing markers that are to come, behind a transition."""
-        return (closers | self.opens.get(trigger, frozenset())) - {trigger}
-
-    def missed(self, state: str, closers: frozenset[str]) -> set[str]:
-        """The triggers before which one of these closing markers is missed in a state."""
-        return {trigger for trigger, those in self.instead.get(state, {}).items() if not those.isdisjoint(closers)}
-
-
 _PYTHON_KEY = re.compile(r"\{\s*'name'\s*:").search
 _JSON_WORD = re.compile(r"[=:,\[]\s*(?:true|false|null)\b").search
 _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
@@ -89,10 +31,14 @@ _ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 def observe_paths(fmt: Format) -> ObservedPaths:
     """The paths of a format, from all its canonical outputs."""
-    states = fmt.program.states
+    states, in_text = fmt.program.states, fmt.program.initial.row.keys()
+    moves = [(state, move) for state in states.values() for move in state.row.values()]
     paths = ObservedPaths(
-        owed={name: state.owed for name, state in states.items() if state.owed},
-        opens={move.trigger: move.opens for state in states.values() for move in state.row.values() if move.opens},
+        repeated={
+            state.name for state, move in moves if move.closes and move.dest is state and move.trigger not in in_text
+        },
+        opens={move.opens: move.within for _, move in moves if move.opens},
+        closes={move.trigger: move.closes for _, move in moves if move.closes},
         instead={name: state.instead for name, state in states.items() if state.instead},
     )
     seen: set[Edge] = set()
@@ -135,26 +81,6 @@ def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
     for probe in report.probes:
         if not probe.problem:
             yield prompts[probe.prompt].text if probe.prompt in prompts else "", probe.output, TOOLS
-
-
-def stop_tokens(spec: Spec, paths: ObservedPaths) -> frozenset[str]:
-    """The terminals that end a turn: `stop:` of the machine file, but for one behind which the examples always go on.
-
-    Without it: the special tokens that have no effect in text and that nothing follows.
-    """
-    if spec.stop is not None:
-        followed = {first for first, _ in paths.pairs} - {first for first, second in paths.pairs if second == END}
-        return frozenset(spec.stop) - followed
-    rows = rows_of(spec)
-    begins = {spec.initial}
-    begins |= {rows[state][TEXT].dest for state in begins if TEXT in rows[state]}
-    loops = {
-        trigger
-        for state in begins
-        for trigger, move in rows[state].items()
-        if trigger in spec.special_tokens and move.dest in begins and not move.actions
-    }
-    return frozenset(loops - {first for first, _ in paths.pairs})
 
 
 def state_after(fmt: Format, prefix: str) -> tuple[str, str]:
@@ -224,23 +150,7 @@ class _Reader:
             begin, end = self._place(step, at_once)
             if begin < 0:
                 return  # what cannot be followed is not learned from
-            lead = self.output[self.lead : begin]
-            meaning = self.spec.states[step.source].meaning
-            if meaning in ("content", "reasoning") and lead.strip():
-                self.paths.texts |= {step.source, *self.left}
-                last = steps[number + 1 :][:1]
-                if meaning == self.spec.states[step.dest].meaning == "content" and self._ends(last):
-                    self.paths.closes_content.add(step.trigger)
-                lead = ""
-            elif meaning == "value" and step.trigger != END:
-                written = lead.strip() or self.output[begin:end]
-                python = written in ("True", "False", "None") or written[:2] in ("{'", "['")
-                self.paths.python_values = self.paths.python_values or python
-                if step.trigger != "value_end":
-                    lead = ""
-            elif step.trigger == "object_end":
-                written = self.output[self.pos : end]
-                self.paths.json_words = self.paths.json_words or _JSON_WORD(written) is not None
+            lead = self._lead(step, begin, end, steps[number + 1 :][:1])
             self.pos = end
             if step.trigger == TEXT:
                 self.left.append(step.source)
@@ -249,10 +159,34 @@ class _Reader:
             if self._blank(step.trigger) and step.source == step.dest:
                 continue  # its text belongs to the lead of the next edge
             self.lead = end
-            inside = self.spec.states[step.dest].meaning == "arguments" or step.trigger in ("object_end",)
-            text = "" if inside or meaning == "arguments" or step.trigger == "value_end" else self.output[begin:end]
+            text = "" if self._is_value(step) else self.output[begin:end]
             actions = self.actions.get((step.source, step.trigger), ())
             yield Edge(step.source, step.trigger, step.dest, actions, lead, text)
+
+    def _lead(self, step: _Seen, begin: int, end: int, following: Sequence[_Seen]) -> str:
+        """The text between the step before and this one, without free text and values. Notes what these show."""
+        lead = self.output[self.lead : begin]
+        meaning = self.spec.states[step.source].meaning
+        if meaning in ("content", "reasoning") and lead.strip():
+            self.paths.texts |= {step.source, *self.left}
+            if meaning == self.spec.states[step.dest].meaning == "content" and self._ends(following):
+                self.paths.closes_content.add(step.trigger)
+            return ""
+        if meaning == "value" and step.trigger != END:
+            written = lead.strip() or self.output[begin:end]
+            python = written in ("True", "False", "None") or written[:2] in ("{'", "['")
+            self.paths.python_values = self.paths.python_values or python
+            return lead if step.trigger == "value_end" else ""
+        if step.trigger == "object_end":
+            written = self.output[self.pos : end]
+            self.paths.json_words = self.paths.json_words or _JSON_WORD(written) is not None
+        return lead
+
+    def _is_value(self, step: _Seen) -> bool:
+        """Whether the text of a step is of a value or of arguments."""
+        states = self.spec.states
+        inside = "arguments" in (states[step.source].meaning, states[step.dest].meaning)
+        return inside or step.trigger in ("object_end", "value_end")
 
     def _ends(self, steps: Sequence[_Seen]) -> bool:
         """Whether the first of these steps ends an output, or its turn."""
@@ -280,41 +214,55 @@ class _Reader:
         return True
 
     def _place(self, step: _Seen, at_once: Iterable[_Seen]) -> tuple[int, int]:
-        """Where the text of a step stands; `at_once` are the steps behind it that the same character has shown."""
-        output, spec, pos = self.output, self.spec, self.pos
-        shape = spec.terminals.get(step.trigger)
-        meaning = spec.states[step.source].meaning
+        """Where the text of a step begins and ends; `at_once` are the steps after it that the same character showed."""
+        shape = self.spec.terminals.get(step.trigger)
         if step.trigger == END:
-            return len(output), len(output)
-        if step.trigger == TEXT:
-            return pos, pos
+            return len(self.output), len(self.output)
         if isinstance(shape, Literal):
-            if meaning in ("content", "reasoning", "value"):
-                at = output.rfind(shape.text, pos, step.offset + 1)
-                while at >= 0 and not self._fits(at_once, at + len(shape.text)):
-                    at = output.rfind(shape.text, pos, at + len(shape.text) - 1)
-            else:
-                at = pos if output.startswith(shape.text, pos) else -1
-            return at, at + len(shape.text)
+            return self._marker(step, shape.text, at_once)
         if shape is not None:
-            if meaning in ("content", "reasoning"):  # here blanks are not emitted until a token follows
-                pos += len(output[pos:]) - len(output[pos:].lstrip(" \t\r\n"))
-            match = re.compile(shape.pattern).match(output, pos)
-            return match.span() if match else (-1, -1)
-        closing = step.trigger == "object_end" or step.trigger.startswith("end_map item.")
-        if step.trigger == "object_empty" or (closing and meaning == "arguments"):
-            return self.pos, step.offset + 1
-        if step.trigger == "value_end":
-            typed = spec.states[step.source].typed
-            # nested elements end with the tag that closes them
-            return (pos, step.offset + 1) if typed == "elements" else self._value(typed)
-        if step.trigger == "object_start":
-            at = output.find("(" if spec.states[step.dest].python else "{", pos)
-            if spec.states[step.dest].encoded:
-                at = min(each for each in (at, output.find('"', pos)) if each >= 0)
-            return at, at + 1
-        if is_json_trigger(step.trigger):
+            return self._run(step, shape.pattern)
+        if is_json_trigger(step.trigger) and not self._closes_arguments(step):
             return self._json_token(step)
+        return self._island(step)
+
+    def _marker(self, step: _Seen, text: str, at_once: Iterable[_Seen]) -> tuple[int, int]:
+        """Where a marker is: the last place up to the character that showed it from which the next steps fit."""
+        output, pos = self.output, self.pos
+        if self.spec.states[step.source].meaning in ("content", "reasoning", "value"):
+            at = output.rfind(text, pos, step.offset + 1)
+            while at >= 0 and not self._fits(at_once, at + len(text)):
+                at = output.rfind(text, pos, at + len(text) - 1)
+        else:
+            at = pos if output.startswith(text, pos) else -1
+        return at, at + len(text)
+
+    def _run(self, step: _Seen, pattern: str) -> tuple[int, int]:
+        """Where a name or another run is. In free text, blanks are not emitted until a token follows."""
+        pos = self.pos
+        if self.spec.states[step.source].meaning in ("content", "reasoning"):
+            pos += len(self.output[pos:]) - len(self.output[pos:].lstrip(" \t\r\n"))
+        match = re.compile(pattern).match(self.output, pos)
+        return match.span() if match else (-1, -1)
+
+    def _closes_arguments(self, step: _Seen) -> bool:
+        """Whether a step is the end of JSON arguments inside the JSON of a call."""
+        return step.trigger.startswith("end_map item.") and self.spec.states[step.source].meaning == "arguments"
+
+    def _island(self, step: _Seen) -> tuple[int, int]:
+        """Where a step of an embedded value is."""
+        pos, source, dest = self.pos, self.spec.states[step.source], self.spec.states[step.dest]
+        ends = step.trigger == "object_end" and source.meaning == "arguments"
+        if ends or step.trigger == "object_empty" or self._closes_arguments(step):
+            return pos, step.offset + 1
+        if step.trigger == "value_end":
+            # nested elements end with the tag that closes them
+            return (pos, step.offset + 1) if source.typed == "elements" else self._value(source.typed)
+        if step.trigger == "object_start":
+            at = self.output.find("(" if dest.python else "{", pos)
+            if dest.encoded:
+                at = min(each for each in (at, self.output.find('"', pos)) if each >= 0)
+            return at, at + 1
         return pos, pos
 
     def _json_token(self, step: _Seen) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from toolgram.errors import ToolgramError
 from toolgram.events import Event
 from toolgram.formats import Format, format_names, get_format
 from toolgram.spec.data import END, Spec, State, Transition
+from toolgram.spec.declarations import short_name
 
 # What text in a state means; None is structure.
 MEANINGS: dict[str | None, str] = {
@@ -65,7 +66,7 @@ def page(fmt: Format, prove: Prove = proved) -> str:
     sections = (
         _head(fmt),
         _example(fmt),
-        _grammar(fmt.spec),
+        _grammar(fmt),
         _machine(fmt),
         _held(fmt.spec),
         _notes(fmt),
@@ -189,10 +190,16 @@ def _owner(event: Event) -> tuple[str, str]:
             return event.type, event.text
 
 
-def _grammar(spec: Spec) -> Iterator[str]:
+def _grammar(fmt: Format) -> Iterator[str]:
     yield "## Grammar"
     yield ""
-    yield _lined(_fenced(spec.grammar_text, "lark"))
+    if fmt.spec.declared:
+        names = [f"`{name}`" for name in dict.fromkeys(map(short_name, fmt.spec.declared))]
+        yield f"Declared here or in an imported file, and defined by what the machine says: {', '.join(names)}."
+        if _ships(fmt):
+            yield f"`toolgram grammar {fmt.name} --whole` prints the definitions."
+        yield ""
+    yield _lined(_fenced(fmt.grammar_text, "lark"))
 
 
 def _machine(fmt: Format) -> Iterator[str]:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolgram.events import Content, Reasoning
+from toolgram.limits import MOST_BLANKS
 from toolgram.program.expected import what_follows
 from toolgram.program.expressions import (
     Beginnings,
@@ -39,10 +40,11 @@ from toolgram.program.look_ahead import (
 from toolgram.program.missed_markers import (
     BRACKETS,
     FENCE,
+    find_closed_states,
     find_closing,
     find_closing_marks,
     find_element_ends,
-    find_unclosed,
+    find_open_markers,
 )
 from toolgram.program.state import (
     ENVELOPE,
@@ -62,7 +64,6 @@ from toolgram.spec.data import TEXT, Literal, Run, Spec, is_json_trigger, withou
 
 _BLANK = r"[ \t\r\n]"
 _SURE_MARKER = 4  # characters: what is shorter, and no special token, is found in prose and code as well
-_MOST_BLANKS = 64  # looked at after a bracket, to see whether it begins a call
 
 
 @lru_cache(maxsize=64)
@@ -112,7 +113,8 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         if state.is_text and "start_map item" not in state.row:
             announcing = (trigger for trigger, move in state.row.items() if "start_map item" in move.dest.row)
             state.announces = next((trigger for trigger in announcing if trigger in literals), "")
-    bare = find_unclosed(spec, states, closers)
+    find_open_markers(spec, states)
+    find_closed_states(spec, states)
     marks = find_closing_marks(spec, states, literals, strict)
     inner = {literals[name].strip(): Symbol(name, INNER, name in spec.special_tokens) for name in marks.inner}
     surplus = inner | closers
@@ -149,7 +151,6 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         marks.fences,
         marks.thought_ends,
         find_element_ends(spec, states.values()),
-        bare,
     )
 
 
@@ -357,7 +358,7 @@ class _EndsOfValue(NamedTuple):
 _NO_WORD = "(?![A-Za-z0-9_-])"
 _LINE_END = "(?:\r?\n)?"
 _CLOSERS = "})]"
-_CLOSINGBRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{_MOST_BLANKS}}}+){{0,16}}+"
+_CLOSINGBRACKETS = rf"(?:[}}\])]{_BLANK}{{0,{MOST_BLANKS}}}+){{0,16}}+"
 
 
 def _ends_of_value(
@@ -437,9 +438,9 @@ def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
     """
     if symbol.kind == ENVELOPE:
         if symbol.trigger == "start_array":
-            return _MOST_BLANKS, r'[\[\]{"tfn0-9-]'
+            return MOST_BLANKS, r'[\[\]{"tfn0-9-]'
         closing = "}" if "end_map item" in state.row[symbol.trigger].dest.row else ""
-        return _MOST_BLANKS, f"""["'{closing}]""" if spec.python_json else f'["{closing}]'
+        return MOST_BLANKS, f"""["'{closing}]""" if spec.python_json else f'["{closing}]'
     move = state.row[symbol.trigger]
     if symbol.special or move.actions or not move.dest.held or TEXT in move.dest.row:
         return 0, ""

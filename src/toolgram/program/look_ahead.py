@@ -18,19 +18,17 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolgram.errors import ToolgramError
+from toolgram.limits import BLANKS, MOST_BLANKS, MOST_NESTED_BEGINNINGS, MOST_STEPS_AHEAD
 from toolgram.program.expressions import Expression
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec
 
 if TYPE_CHECKING:
     from toolgram.program.state import Move, StateProgram
 
-_MOST_BLANKS = 64  # looked at behind a marker
 _BLANK = r"[ \t\r\n]"
-_SPACE_AHEAD = rf"{_BLANK}{{0,{_MOST_BLANKS}}}+"
 _MOST_AGAIN = 3  # closing markers of a value that is closed already
 _NEVER = "(?!)"
 _ATOMIC, _GROUP = "(?>{})", "({})"  # what is put around the expression of a name
-_MOST_STEPS = 2_000  # rows that are looked at from one marker on
 
 
 class TooManyWays(ToolgramError):
@@ -76,7 +74,7 @@ def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str
     repeated, begun = again_pattern(again), partial_pattern(again)
     if not repeated:
         return ahead
-    partial = f"{repeated}(?:{ahead.partial}|{_SPACE_AHEAD}(?:{begun or _NEVER}))"
+    partial = f"{repeated}(?:{ahead.partial}|{BLANKS}(?:{begun or _NEVER}))"
     alone = ahead.names
     names = alone and Expression(lambda: repeated + alone.pattern)
     return Ahead(repeated + ahead.whole, repeated + ahead.final, partial, names)
@@ -85,7 +83,7 @@ def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str
 def again_pattern(markers: Iterable[str]) -> str:
     """A regular expression for a few of these markers, with blanks before each; empty for none."""
     texts = "|".join(map(re.escape, sorted({*markers}, key=lambda text: (-len(text), text))))
-    each = f"{_SPACE_AHEAD}(?:{texts})"
+    each = f"{BLANKS}(?:{texts})"
     return f"(?>{'|'.join(each * times for times in range(_MOST_AGAIN, -1, -1))})" if texts else ""
 
 
@@ -109,7 +107,7 @@ def name_ahead(spec: Spec, state: StateProgram) -> Way | None:
     if any(move.dest is not state and not (isinstance(shape, Run) and "name" in move.actions) for shape, move in moves):
         return None
     found = _Ways(spec, _ATOMIC).opening(state, ())
-    return found and found._replace(whole=f"(?:{found.whole}|{_BLANK}{{{_MOST_BLANKS + 1}}})")
+    return found and found._replace(whole=f"(?:{found.whole}|{_BLANK}{{{MOST_BLANKS + 1}}})")
 
 
 def _written(spec: Spec, follow: Callable[[_Ways], Way]) -> Ahead:
@@ -159,16 +157,15 @@ class _Ways:
         self._spec = spec
         self._name = name  # what is put around the expression of a name or a key
         self.named = False  # whether there was one
-        self._left = _MOST_STEPS
+        self._left = MOST_STEPS_AHEAD
 
     def _rows(self, state: StateProgram) -> Iterator[tuple[Any, Move]]:
         """The rows of a state that are left by a terminal, with the shape of that."""
         for trigger, move in state.row.items():
             self._left -= 1
             if self._left < 0:
-                raise TooManyWays(
-                    f"from the closing markers of a value on there are more than {_MOST_STEPS} ways through the machine"
-                )
+                ways = f"more than {MOST_STEPS_AHEAD} ways through the machine"
+                raise TooManyWays(f"from the closing markers of a value on there are {ways}")
             shape = self._spec.terminals.get(trigger)
             if shape is not None and trigger != "WS":
                 yield shape, move
@@ -181,7 +178,7 @@ class _Ways:
                 found = self._behind(state, move, seen)
                 if found is not None:
                     branches.markers(shape.texts, found)
-        return branches.way(_SPACE_AHEAD, r"\Z")
+        return branches.way(BLANKS, r"\Z")
 
     def to_argument(self, state: StateProgram) -> Way:
         """Another argument, or the end of the call."""
@@ -194,7 +191,7 @@ class _Ways:
                 found = _NOTHING if sure else self._behind(state, move, ())
                 if found is not None:
                     branches.markers(shape.texts, found)
-        return branches.way(_SPACE_AHEAD if "WS" in state.row else "", r"\Z")
+        return branches.way(BLANKS if "WS" in state.row else "", r"\Z")
 
     def to_value(self, state: StateProgram, seen: tuple[str, ...]) -> Way:
         """A key, and the markers up to its value."""
@@ -228,7 +225,7 @@ class _Ways:
                 found = self.opening(dest, (*seen, state.name))
                 if found is not None:
                     branches.markers(shape.texts, found)
-        return branches.way(_SPACE_AHEAD if "WS" in state.row or not state.held else "") if branches else None
+        return branches.way(BLANKS if "WS" in state.row or not state.held else "") if branches else None
 
     def _named(self, shape: Run) -> str:
         self.named = True
@@ -252,7 +249,7 @@ class _Ways:
             return way
         rows = [(shape, move) for shape, move in self._rows(state) if move.dest.meaning == "content"]
         begun = "|".join(re.escape(shape.text) for shape, _ in rows if isinstance(shape, Literal))
-        return way._replace(final=rf"(?:{way.final}|{_SPACE_AHEAD}(?:(?:{begun or _NEVER}){_SPACE_AHEAD})?+\Z)")
+        return way._replace(final=rf"(?:{way.final}|{BLANKS}(?:(?:{begun or _NEVER}){BLANKS})?+\Z)")
 
 
 def _is_header(state: StateProgram) -> bool:
@@ -266,7 +263,7 @@ def _between(spec: Spec, state: StateProgram) -> str:
     marks = [re.escape(text) for text in _marks(spec, state)]
     if "WS" not in state.row:
         return ""
-    return rf"(?:{'|'.join([_BLANK, *marks])}){{0,{_MOST_BLANKS}}}+" if marks else _SPACE_AHEAD
+    return rf"(?:{'|'.join([_BLANK, *marks])}){{0,{MOST_BLANKS}}}+" if marks else BLANKS
 
 
 def _marks(spec: Spec, state: StateProgram) -> list[str]:
@@ -292,10 +289,9 @@ def partial_pattern(literals: Iterable[str]) -> str:
 
     Its size is n log n in the length of each; empty when no literal is longer than one character.
     """
-    return _prefixes_of_any(tuple(sorted({*literals})), _DEEPEST)
+    return _prefixes_of_any(tuple(sorted({*literals})), MOST_NESTED_BEGINNINGS)
 
 
-_DEEPEST = 32  # nested beginnings that several literals share
 _FEW = 6  # prefixes that are listed
 
 

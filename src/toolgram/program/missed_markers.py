@@ -1,18 +1,17 @@
-"""Closing markers behind a call that may be missed: in which states one is still to come, and what comes instead of it.
+"""Closing markers: which ones a call owes, what comes instead of one that is missing, and what a surplus one closes.
 
-Strategy: what a format's own examples always have behind their calls, it misses where it does not come.  A marker that
-leads on from a state is missed before whatever else leads on from there; one that stays in the state (each call in a
-section has it) is owed by each call.  A marker that may be missing, or that stands in text as well, is owed only where
-its opening marker has come: a fence, the tag behind a list.
+Strategy: a format declares its pairs (`closed_by:`).  An opening marker that has come owes its closing marker after the
+call.  The marker is missing if something comes that leads on and is neither inside the pair nor a closing marker of
+what is inside it.  A marker that belongs inside of another pair, and comes alone, owes nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolgram.spec.data import END, TEXT, UNCLOSED, Literal, Spec
+from toolgram.spec.data import END, TEXT, Literal, Spec
 
 if TYPE_CHECKING:
     from toolgram.program.state import StateProgram
@@ -20,182 +19,69 @@ if TYPE_CHECKING:
 BRACKETS, FENCE = "}])", "```"
 _LONG = 4  # characters: what is shorter stands in prose and in code as well
 _CLOSING_WORDS = (("end", "begin"), ("end", "start"), ("close", "open"))
-_CALLS = frozenset({"start_call", "end_call"})
 
 
-def find_unclosed(spec: Spec, states: Mapping[str, StateProgram], closers: Collection[str]) -> frozenset[str]:
-    """See in which states behind a call a closing marker is still to come, and which triggers come instead of it. The
-    triggers that begin a call between such markers, and without them.
+def find_open_markers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
+    """Compute what each transition opens and closes, and which opening markers it leaves open.
 
-    Only a marker that the format's own examples have is missed, and none that may stand in text, or end the turn.
+    `closed_by` declares the pairs. Closing markers and single characters leave a pair open only if they close the one
+    around it.
     """
-    initial = states[spec.initial]
-    said = spec.machine_dict.get("format", {}).get("canonical") or ()
-    texts = [spec.example, *(each.get("output", "") if isinstance(each, dict) else each for each in said)]
-    begins = {
-        trigger: move.dest
-        for trigger, move in initial.row.items()
-        if not move.repair
-        and not move.dest.loops
-        and not any(each.dest.meaning == "reasoning" for each in move.dest.row.values())
-    }
-    texts_of = {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
+    inner = {opener: _markers_inside(spec, states, opener) for opener in spec.closed_by}
+    texts = [state for state in states.values() if state.loops]
+    in_text = {trigger for state in texts for trigger, move in state.row.items() if not move.repair}
+    around = {opener: frozenset(other for other in inner if opener in inner[other] - in_text) for opener in inner}
+    for state in states.values():
+        for move in state.row.values():
+            move.closes = frozenset(each for each, closing in spec.closed_by.items() if move.trigger in closing)
+            if move.trigger in inner:
+                move.opens, move.within = move.trigger, around[move.trigger]
+    literals = {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
+    harmless = {name for name, text in literals.items() if len(text) == 1} | _find_closing_markers(spec, states).keys()
+    harmless |= {closer for closers in spec.closed_by.values() for closer in closers}
+    for opener, closing in spec.closed_by.items():
+        outer = {closer for other in around[opener] for closer in spec.closed_by[other]}
+        passed = {*closing, *(inner[opener] - {TEXT, END}), *(harmless - outer)}
+        if spec.stop is None and not states[spec.initial].row.keys().isdisjoint(closing):
+            passed.add(END)  # what ends text may end the turn as well, and servers cut that off
+        for state in states.values():
+            if not state.held and state.meaning in (None, "content") and not state.row.keys().isdisjoint(closing):
+                _leave_open(state, opener, passed)
+
+
+def _leave_open(state: StateProgram, opener: str, passed: Set[str]) -> None:
+    """Note which triggers of a state, but for those in `passed`, come instead of what closes `opener`."""
+    for trigger, move in state.row.items():
+        if trigger not in passed and (move.dest is not state or trigger == TEXT):
+            state.instead[trigger] = state.instead.get(trigger, frozenset()) | {opener}
+
+
+def _markers_inside(spec: Spec, states: Mapping[str, StateProgram], opener: str) -> set[str]:
+    """Compute the triggers that may come after an opening marker, before a call is certain."""
+    alike = {other for other, closers in spec.closed_by.items() if closers == spec.closed_by[opener]}
+    others = spec.closed_by.keys() - alike
     moves = [move for state in states.values() for move in state.row.values()]
-    names = {move.trigger for move in moves if move.dest.meaning == "name" and not move.repair}
-    markers = [text for name, text in texts_of.items() if name in (names & {*texts_of} or begins)]
-    examples = [text for text in texts if isinstance(text, str) and any(marker in text for marker in markers)]
-    triggers = {
-        name
-        for name, text in texts_of.items()
-        if text in closers and text not in (*BRACKETS, FENCE) and name not in {*(spec.stop or ()), *initial.row}
-        and examples and all(text in example for example in examples)
-    }  # fmt: skip
-    closed: list[StateProgram] = []
-    sure = [(opened, move) for opened in begins.values() for move in opened.row.values() if not move.repair]
-    ways = {(move.trigger, move.dest.name) for opened, move in sure if move.dest is not opened}
-    for state in _behind_calls(states, triggers):
-        begin = [text for name, text in texts_of.items() if name in state.row and state.row[name].dest.held]
-        state.owed = frozenset(
-            trigger
-            for trigger in triggers & state.row.keys()
-            if state.row[trigger].dest is state
-            and all(example.count(texts_of[trigger]) >= example.count(text) for example in examples for text in begin)
-        )
-        owed = {trigger for trigger in triggers & state.row.keys() if state.row[trigger].dest is not state}
-        if not owed or state.loops or UNCLOSED in state.row:
-            continue
-        inner = {trigger for trigger, move in state.row.items() if (trigger, move.dest.name) in ways}
-        inner |= {  # what the examples have more often than what closes all of it
-            name
-            for name in texts_of.keys() & state.row.keys()
-            if any(text.count(texts_of[name]) > max(text.count(texts_of[each]) for each in owed) for text in examples)
-        }
-        inner |= {  # what separates calls: behind it the next one begins as the first one does behind the marker
-            trigger
-            for trigger, move in state.row.items()
-            if not move.repair and trigger not in initial.row and _ways(move.dest) and _ways(move.dest) <= ways
-        }
-        others = {trigger for trigger, move in state.row.items() if move.dest is not state}
-        others -= {name for name, text in texts_of.items() if text in closers}
-        state.unclosed = frozenset(others - (inner - {TEXT, END, *(spec.stop or ())}))
-        closed += (state.row[trigger].dest for trigger in owed)
-    entered = {move.dest.name for move in moves if "end_call" in move.actions and move.trigger not in texts_of}
-    for state in closed:
-        state.closed = not state.unclosed and state.name not in entered
-    for state in states.values():
-        if state.owed:
-            state.instead = {trigger: state.owed for trigger, move in state.row.items() if move.dest is not state}
-    may_close = {name for name, text in texts_of.items() if text in closers and text not in BRACKETS}
-    may_close -= triggers | {*(spec.stop or ())}
-    may_be_cut = spec.stop is None  # what ends text as well may end the turn, and servers cut that off
-    _find_pairs(states, texts_of, examples, may_close, initial.row.keys(), may_be_cut)
-    inside = {trigger for opened in begins.values() for trigger, move in opened.row.items() if move.dest is not opened}
-    return frozenset(inside & initial.row.keys() - {TEXT, END, *(spec.stop or ())})
-
-
-def _find_pairs(
-    states: Mapping[str, StateProgram],
-    texts_of: Mapping[str, str],
-    examples: list[str],
-    closers: Set[str],
-    in_text: Set[str],
-    may_be_cut: bool,
-) -> None:
-    """See which opening markers the examples always close behind the call, by which of these closers, and what comes
-    instead of one. Those that stand `in_text` as well `may_be_cut` off at the end of the output."""
-    rows = [(state, move) for state in states.values() for move in state.row.values()]
-    said = _markers(texts_of, examples)
-    met = {name for each in said for name in each}
-    leads = {(move.trigger, _leads_to_calls(move.dest)) for _, move in rows if move.trigger in met and not move.repair}
-    openers = {trigger for trigger, alone in leads if alone and (trigger, False) not in leads}
-    ahead = {move.trigger for state, move in rows if state.held or move.dest.held}
-    ending = {move.trigger for _, move in rows if "end_call" in move.actions and not move.repair}
-    either = {  # of two markers that close alike, neither is missed
-        one
-        for state in states.values()
-        for one in met.intersection(closers) & state.row.keys()
-        for other in state.row.keys() & closers - in_text
-        if other != one and state.row[one].dest is state.row[other].dest is not state and not state.held
-    }
-    found, inner = _pairs(said, openers, met.intersection(closers) - ahead - ending - either)
-    for state in states.values():
-        if state.held or state.meaning not in (None, "content"):
-            continue
-        instead: dict[str, frozenset[str]] = {**state.instead}
-        for closer, inside in inner.items():
-            for trigger, move in state.row.items() if closer in state.row else ():
-                leads_on = move.dest is not state or trigger == TEXT
-                marker = len(texts_of.get(trigger, "")) > 1 or trigger in (TEXT, END)
-                own = trigger == closer or trigger in inside or (may_be_cut and trigger == END and closer in in_text)
-                if leads_on and marker and not own:
-                    instead[trigger] = instead.get(trigger, frozenset()) | {closer}
-        state.instead = instead
-    for _, move in rows:
-        if move.trigger in found:
-            move.opens = frozenset({found[move.trigger]})
-
-
-def _markers(texts_of: Mapping[str, str], examples: list[str]) -> list[list[str]]:
-    """The names of the markers in each example, in order."""
-    names = {text: name for name, text in texts_of.items() if len(text) > 1}
-    marker = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or r"(?!)")
-    return [[names[found.group()] for found in marker.finditer(example)] for example in examples]
-
-
-def _leads_to_calls(state: StateProgram) -> bool:
-    """Whether nothing but a call follows, or what is none after all."""
-    if not state.held:
-        return False
+    waiting = [move.dest for move in moves if move.trigger == opener and not move.repair]
     seen: set[str] = set()
-    pending = [state]
-    while pending:
-        state = pending.pop()
-        if state.loops or state.meaning == "reasoning":
-            return False
-        if state.held and state.name not in seen:
+    found: set[str] = set()
+    while waiting:
+        state = waiting.pop()
+        if state.name not in seen:
             seen.add(state.name)
-            pending += [
-                move.dest
-                for move in state.row.values()
-                if move.trigger != TEXT and not move.repair and not _CALLS.intersection(move.actions)
-            ]
-    return True
+            leaving = [move for move in state.row.values() if move.dest is not state and not move.repair]
+            found |= {move.trigger for move in leaving} | (others & state.row.keys())
+            waiting += [move.dest for move in leaving if move.dest.held]
+    return found - alike
 
 
-def _pairs(
-    said: list[list[str]], openers: Collection[str], closers: Collection[str]
-) -> tuple[dict[str, str], dict[str, set[str]]]:
-    """The openers that the same closer always follows before they come again, each with that; and what stands between
-    them, by the closer. Where one such opener always follows another, only the last counts."""
-    stretches: dict[tuple[str, str], list[set[str]]] = {}
-    for opener in sorted(openers):
-        for closer in sorted(closers):
-            found = [_between(each, opener, closer) for each in said]
-            if opener != closer and None not in found:
-                stretches[opener, closer] = [each for some in found for each in some or ()]
-    pairs: dict[str, str] = {}
-    inner: dict[str, set[str]] = {}
-    for (opener, closer), between in stretches.items():
-        always = set.intersection(*between)
-        if opener not in pairs and not any((other, closer) in stretches for other in always):
-            pairs[opener] = closer
-            inner.setdefault(closer, set()).update(*between)
-    return pairs, inner
-
-
-def _between(said: list[str], opener: str, closer: str) -> list[set[str]] | None:
-    """What stands between each opener and its closer; None where one is not closed before the next one."""
-    found: list[set[str]] = []
-    is_open = False
-    for name in said:
-        if is_open and name == opener:
-            return None
-        if is_open and name != closer:
-            found[-1].add(name)
-        if name == opener:
-            found.append(set())
-        is_open = name != closer and (is_open or name == opener)
-    return None if is_open else found
+def find_closed_states(spec: Spec, states: Mapping[str, StateProgram]) -> None:
+    """Mark the states after a call that only its closing markers lead to: nothing is owed there."""
+    closing = {closer for closers in spec.closed_by.values() for closer in closers} - states[spec.initial].row.keys()
+    moves = [move for state in states.values() for move in state.row.values()]
+    entered = {move.dest.name for move in moves if "end_call" in move.actions and move.trigger not in spec.terminals}
+    for move in moves:
+        if move.trigger in closing and move.dest.name not in entered:
+            move.dest.closed = True
 
 
 def find_closing(spec: Spec, states: Iterable[StateProgram]) -> frozenset[str]:
@@ -318,19 +204,3 @@ def find_element_ends(spec: Spec, states: Iterable[StateProgram]) -> tuple[str, 
     if any(state.typed == "elements" for state in states):
         ends.add(spec.notation[1])
     return tuple(sorted(ends))
-
-
-def _ways(state: StateProgram) -> set[tuple[str, str]]:
-    """The triggers that leave a state, and where to."""
-    return {(trigger, move.dest.name) for trigger, move in state.row.items() if move.dest is not state}
-
-
-def _behind_calls(states: Mapping[str, StateProgram], closing: Collection[str]) -> list[StateProgram]:
-    """The states behind a complete call, and behind markers that close it."""
-    moves = [(name, move) for name, state in states.items() for move in state.row.values()]
-    behind: set[str] = set()
-    grown = {move.dest.name for _, move in moves if "end_call" in move.actions}
-    while grown - behind:
-        behind |= grown
-        grown = {move.dest.name for name, move in moves if name in behind and move.trigger in ("end_array", *closing)}
-    return [states[name] for name in sorted(behind)]

@@ -41,7 +41,9 @@ class Move:
     actions: tuple[str, ...]
     repair: bool = False
     only_declared: bool = False  # by `declared_name`: it is followed only where the call's function is declared
-    opens: frozenset[str] = frozenset()  # triggers of markers that close, behind the call, what this one opens
+    opens: str = ""  # its own trigger, if a call owes a closing marker after it
+    within: frozenset[str] = frozenset()  # and the opening markers inside of which alone it does; none if everywhere
+    closes: frozenset[str] = frozenset()  # triggers of the markers that it closes after a call
     begins: frozenset[str] = frozenset()  # triggers of those that close what this one opens in text
 
 
@@ -83,10 +85,8 @@ class StateProgram:
     announces: str = ""  # trigger of the marker that announces calls as objects, where text is
     around_key: tuple[str, str] = ("", "")  # markers before and behind the key whose element is the value
     opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes
-    unclosed: frozenset[str] = frozenset()  # triggers before which a marker that closes the call was to come
-    closed: bool = False  # the marker that closes the call has come
-    owed: frozenset[str] = frozenset()  # triggers of markers that each call has behind it, and that stay here
-    instead: dict[str, frozenset[str]] = field(default_factory=dict)  # trigger -> those of markers that it comes before
+    closed: bool = False  # after a call, and only its closing markers lead here
+    instead: dict[str, frozenset[str]] = field(default_factory=dict)  # trigger -> opening markers that it leaves open
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:
@@ -129,7 +129,6 @@ class Program:
     fences: frozenset[str] = frozenset()  # triggers of closing fences
     thought_ends: tuple[str, ...] = ()  # markers that close reasoning
     element_ends: tuple[str, ...] = ()  # how the closing tags of elements begin that are named as arguments are
-    bare: frozenset[str] = frozenset()  # triggers that begin a call between the markers around it, and in text as well
     by_id: Any = None  # the tokens that a parser was last given, and the triggers of their ids
     parsed: int = 0  # how many whole outputs were parsed,
     whole: Any = None  # and what then reads them without a parser (see `runtime.whole_outputs`)

@@ -13,10 +13,9 @@ from typing import cast
 
 from toolgram.anomalies import KINDS, Anomaly
 from toolgram.events import BufferedEvent, Dropped, Event, Malformed, Note, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.limits import MOST_ANOMALY_TEXT, MOST_UNTAKEN_ANOMALIES
 
 _MARKUP = (Dropped, ToolCallDelta)
-_MOST_TEXT = 1000  # characters of an anomaly about text, which the message has whole
-_MOST_UNTAKEN = 256  # anomalies of a stream that keeps nothing, and that nobody takes
 
 
 class AnomalyLog:
@@ -104,7 +103,7 @@ class AnomalyLog:
 
     def _append(self, anomaly: Anomaly) -> None:
         if self._anomalies is None:
-            self._anomalies = [] if self._keep else deque(maxlen=_MOST_UNTAKEN)
+            self._anomalies = [] if self._keep else deque(maxlen=MOST_UNTAKEN_ANOMALIES)
         self._anomalies.append(anomaly)
 
     def _add_malformed(self, event: Malformed) -> None:
@@ -114,10 +113,10 @@ class AnomalyLog:
             return
         text = event.source.lstrip()
         if last is not None and self._malformed_to == self.offset and last.why == event.why:
-            last.text += event.source[: max(0, _MOST_TEXT - len(last.text))]
+            last.text += event.source[: max(0, MOST_ANOMALY_TEXT - len(last.text))]
         elif text:
             start = self.offset + len(event.source) - len(text)
-            self._append(Anomaly("malformed", start, text[:_MOST_TEXT], None, event.why or KINDS["malformed"]))
+            self._append(Anomaly("malformed", start, text[:MOST_ANOMALY_TEXT], None, event.why or KINDS["malformed"]))
         self._malformed_to = self.offset + len(event.source)
 
     def take(self) -> list[Anomaly]:

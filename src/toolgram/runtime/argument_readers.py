@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 from toolgram.islands import island_class
 from toolgram.islands.held_text import take_pieces
-from toolgram.islands.json_envelope import MAX_TOKEN, Envelope
+from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
+from toolgram.limits import LONGEST_ENVELOPE_TEXT
 from toolgram.runtime.blanks import end_of_json_blanks
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import Stream, symbol_why
@@ -25,7 +26,7 @@ def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
         return pos
     repairs = stream.may_repair_object
     repaired = repairs and text[pos] in REPAIRABLE
-    if not (repaired or text[pos] in '"}') or len(stream.source.opening or "") > MAX_TOKEN:
+    if not (repaired or text[pos] in '"}') or len(stream.source.opening or "") > LONGEST_ENVELOPE_TEXT:
         stream.unexpected_input()
         return pos
     scanner = JsonScanner(repairs=repairs)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from toolgram.call_ids import CallIds
 from toolgram.events import Status, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.limits import MOST_KEYS
 from toolgram.runtime.event_buffer import SYNTAX, EventBuffer
 
 if TYPE_CHECKING:
-    from toolgram.program.state import Move, StateProgram
+    from toolgram.program.state import Move
     from toolgram.tools.parameters import DeclaredParameters, Parameters, Place, Types
     from toolgram.tools.reading import Tools
 
-_MOST_KEYS = 1024  # of undeclared arguments that are remembered, to see whether one comes twice
 # What a value was read on after: the beginning of an argument, or what closes a call or begins one.
 READ_ON_IN_CALL, READ_ON = 1, 2
 # What was seen of markers in a value: what opens a value stands in it; one that is text of it was noted.
@@ -26,34 +26,26 @@ NOTHING_OWED: frozenset[str] = frozenset()
 
 
 class OpenMarkers(NamedTuple):
-    """Triggers of markers that are still to come: they close what other markers have opened."""
+    """Markers that are still to be closed."""
 
-    unclosed: bool | None = False  # the last call is complete and not closed; None where no marker has opened it
-    owed: frozenset[str] = NOTHING_OWED  # of other markers after the last call
-    enclosed: frozenset[str] = NOTHING_OWED  # of markers that every call owes from here on, as they were opened
-    sections: frozenset[str] = NOTHING_OWED  # of markers that close what was opened in text
-
-    def is_missed(self, trigger: str, state: StateProgram) -> bool:
-        """Whether a marker that closes the last call does not come before this transition."""
-        if self.unclosed and trigger in state.unclosed:
-            return True
-        return not self.owed.isdisjoint(state.instead.get(trigger, NOTHING_OWED))
+    owed: frozenset[str] = NOTHING_OWED  # triggers of opening markers whose closing markers the last call lacks
+    enclosed: frozenset[str] = NOTHING_OWED  # triggers of opening markers that have come, and what closes them has not
+    sections: frozenset[str] = NOTHING_OWED  # of markers that close what was opened in text, and is not closed
 
     def followed(self, trigger: str, move: Move, sections: Mapping[str, frozenset[str]]) -> OpenMarkers:
         """The same after a transition."""
-        unclosed, owed, enclosed, opened = self
-        if move.dest.owed and "end_call" in move.actions and unclosed is not None:
-            owed |= move.dest.owed
+        owed, enclosed, opened = self
         if move.opens:
-            enclosed |= move.opens
-        elif trigger in owed or trigger in enclosed:
-            owed -= {trigger}
-            enclosed -= {trigger}
+            if not (move.within and move.within.isdisjoint(enclosed)):
+                enclosed |= {move.opens}
+        elif move.closes and (owed or enclosed):
+            owed -= move.closes
+            enclosed -= move.closes
         if move.begins:
             opened |= move.begins
         elif trigger in opened:
             opened -= sections[trigger]
-        return OpenMarkers(unclosed, owed, enclosed, opened)
+        return OpenMarkers(owed, enclosed, opened)
 
 
 NO_MARKERS = OpenMarkers()
@@ -160,17 +152,14 @@ class Calls:
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
             self._events.after_call = NOTHING_OWED if status == "complete" else None
-            unclosed, owed, enclosed, sections = self.markers
-            whole = None if unclosed is None else status == "complete"
-            if status == "complete":
-                owed |= enclosed
-            self.markers = OpenMarkers(whole, owed, enclosed, sections)
+            owed, enclosed, _ = self.markers
+            if enclosed and status == "complete":
+                self.markers = self.markers._replace(owed=owed | enclosed)
             self.index = self.keys = self.argument = None
 
     def forget_owed(self) -> None:
         """No marker is missing any more: it was reported, or what was open is malformed."""
-        unclosed = None if self.markers.unclosed is None else False
-        self.markers = OpenMarkers(unclosed, sections=self.markers.sections)
+        self.markers = OpenMarkers(sections=self.markers.sections)
 
     def delta(self, arguments: str, source: str) -> None:
         """Arguments of the open call, or of the next one."""
@@ -205,7 +194,7 @@ class Calls:
             self._events.note("undeclared_argument", key)
         if key in keys:
             self._events.note("repeated_argument", key)
-        if len(keys) < _MOST_KEYS or (declared is not None and key in declared.types):
+        if len(keys) < MOST_KEYS or (declared is not None and key in declared.types):
             keys[key] = None
 
     def _may_wrap(self, key: str) -> bool:
@@ -232,7 +221,7 @@ class Calls:
             self.delta(written.strip()[1:-1], source)
         else:
             self._events.drop(source, SYNTAX)
-        self.keys = dict.fromkeys(islice(members, _MOST_KEYS))
+        self.keys = dict.fromkeys(islice(members, MOST_KEYS))
 
     def may_have(self, key: str) -> bool:
         """Whether the open call may have an argument of this name, which it has not had."""

@@ -11,7 +11,7 @@ import re
 from typing import cast
 
 from toolgram.islands.held_text import take_pieces
-from toolgram.islands.json_envelope import MAX_TOKEN, Envelope, NoEvent
+from toolgram.islands.json_envelope import Envelope, NoEvent
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_values import (
     AFTER_ITEM,
@@ -25,7 +25,6 @@ from toolgram.islands.json_values import (
     KEY,
     MEMBER_STRING,
     MEMBER_VALUE,
-    MOST_BLANKS,
     OPEN,
     PUNCTUATION,
     SCALAR_END,
@@ -35,6 +34,7 @@ from toolgram.islands.json_values import (
     escape_controls,
     leaves_string,
 )
+from toolgram.limits import BLANKS, LONGEST_ENVELOPE_TEXT, MOST_BLANKS
 from toolgram.runtime.argument_readers import (
     REPAIRABLE,
     begin_repair,
@@ -63,8 +63,8 @@ _QUOTES = "\"'"
 _COMMENTS = ("//", "/*")
 _QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # where a string may begin in an envelope
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
-_object_goes_on = re.compile(r"[ \t\r\n]{0,64}+(?:\}|,[ \t\r\n]{0,64}+\")").match
-_object_may_go_on = re.compile(r"[ \t\r\n]{0,64}+(?:,[ \t\r\n]{0,64}+)?\Z").match
+_object_goes_on = re.compile(rf"{BLANKS}(?:\}}|,{BLANKS}\")").match
+_object_may_go_on = re.compile(rf"{BLANKS}(?:,{BLANKS})?\Z").match
 _MEMBER_WHY = "a member where the next call should stand: its object is closed"
 _KINDS = {
     '"': "string",
@@ -180,7 +180,7 @@ def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
             stream.unexpected_input(scanner)
         return limit
     end = scanner.step(text, pos) if limit == len(text) else pos + scanner.step(text[pos:limit], 0)
-    if scanner.broken or len(envelope.source) > MAX_TOKEN:
+    if scanner.broken or len(envelope.source) > LONGEST_ENVELOPE_TEXT:
         if end > pos:  # else the character is still to be read
             envelope.source += stream.source.take(text, pos, end)
         stream.unexpected_input()
@@ -302,7 +302,7 @@ def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
     if envelope.scanner.repairs and text[pos] in REPAIRABLE:
         begin_repair(stream, envelope.scanner)
         return pos
-    if text[pos] not in '"}' or len(stream.source.opening or "") > MAX_TOKEN:
+    if text[pos] not in '"}' or len(stream.source.opening or "") > LONGEST_ENVELOPE_TEXT:
         stream.unexpected_input()
         return pos
     trigger = f"start_map {stream.same(envelope.path)}"

@@ -22,6 +22,7 @@ from toolgram.events import (
     ToolCallStart,
 )
 from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.limits import MOST_TAIL
 
 if TYPE_CHECKING:
     from toolgram.islands.error_recovery import ErrorRecovery
@@ -34,7 +35,6 @@ UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
 # Where the next text is: inside a segment, at the beginning of one, or after a marker or a call (blanks are dropped).
 INSIDE, SEGMENT, AFTER_MARKUP = range(3)
-_MOST_TAIL = 64  # characters of text in which its last brackets are looked for
 may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
 _NOWHERE: list[BufferedEvent] = []  # until the first delta has a list of its own
 
@@ -168,7 +168,7 @@ class EventBuffer:
 
     def remember(self, text: str) -> bool:
         """Text that was said: its end is kept while brackets or a fence may be what it ends in. Whether it is."""
-        tail = (self.tail + text)[-_MOST_TAIL:]
+        tail = (self.tail + text)[-MOST_TAIL:]
         self.tail = tail if may_open(tail) else ""
         return self.tail != ""
 

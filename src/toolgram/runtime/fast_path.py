@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from toolgram.events import Content, Event, Reasoning, ToolCallDelta
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_values import KEY_STRING, leaves_string
+from toolgram.limits import MOST_BLANKS
 from toolgram.message import MessageBuilder
 from toolgram.program.expressions import FindMatch
 from toolgram.runtime.argument_readers import arguments_scanner, took_arguments
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from toolgram.islands.tagged_values import TaggedValue
 
 Path: TypeAlias = "Run | Json | Python"
-_MOST_BLANKS = 64  # that are held at the end of a text; more of them are left to the readers
 _TRIMMED = " \t\r\n"  # blanks that are no part of a trimmed value
 
 
@@ -80,7 +80,7 @@ class Run:
         body = text.rstrip(self._blanks)
         held = self.held
         if not body:
-            if not text or len(held) >= _MOST_BLANKS:
+            if not text or len(held) >= MOST_BLANKS:
                 return None
             self.held = held + text
             return []
@@ -112,7 +112,7 @@ class Run:
         match = cast("re.Match[str]", self._find(text))
         group = match.lastindex or 0
         end = match.start(1) if group == 1 else match.end()
-        if group > 1 or (len(self.held) >= _MOST_BLANKS and end and not text[:end].strip()):
+        if group > 1 or (len(self.held) >= MOST_BLANKS and end and not text[:end].strip()):
             return None
         self.rest = text[end:]
         return text[:end]

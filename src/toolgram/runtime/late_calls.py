@@ -12,15 +12,14 @@ from functools import lru_cache
 
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.limits import BLANKS, LONGEST_WORD, MOST_BLANKS
 from toolgram.program.state import Program
 from toolgram.runtime.position import RejectedValue
 from toolgram.runtime.stream import LATE_CALL, Stream
 
-_MOST_BLANKS = 64
-_BLANK = r"[ \t\r\n]{0,64}+"
-_KEY = r"""(?:"[^"\\\n]{1,64}"|'[^'\\\n]{1,64}')"""
-_NAME = r"[A-Za-z_][\w.]{0,63}+"
-_WORD = r"[A-Za-z_]\w{0,63}+"
+_KEY = rf"""(?:"[^"\\\n]{{1,{LONGEST_WORD}}}"|'[^'\\\n]{{1,{LONGEST_WORD}}}')"""
+_NAME = rf"[A-Za-z_][\w.]{{0,{LONGEST_WORD - 1}}}+"
+_WORD = rf"[A-Za-z_]\w{{0,{LONGEST_WORD - 1}}}+"
 # What is certain to be one, up to its bracket; what may become one.
 _Patterns = tuple[re.Pattern[str], re.Pattern[str]]
 
@@ -31,12 +30,12 @@ def _patterns(program: Program) -> _Patterns | None:
     if any("start_map item" in state.row for state in states):
         keys = {path.split(".")[1] for state in states for path in state.key_paths if path.count(".") == 1}
         key = "|".join(re.escape(key) for key in sorted(keys)) or "(?!)"
-        found.append(rf'(,{_BLANK}\{{)(?={_BLANK}{_KEY}{_BLANK}:)|(\{{)(?={_BLANK}"(?:{key})"{_BLANK}:)')
-        parts.append(rf"""(?:,{_BLANK})?(?:\{{{_BLANK}(?:["'][^"'\\\n]{{0,64}}|{_KEY}{_BLANK})?)?\Z""")
+        found.append(rf'(,{BLANKS}\{{)(?={BLANKS}{_KEY}{BLANKS}:)|(\{{)(?={BLANKS}"(?:{key})"{BLANKS}:)')
+        parts.append(rf"""(?:,{BLANKS})?(?:\{{{BLANKS}(?:["'][^"'\\\n]{{0,{LONGEST_WORD}}}|{_KEY}{BLANKS})?)?\Z""")
     if any(state.python for state in states):
-        comma = rf"(?:,{_BLANK})" + ("?" if program.line_calls else "")
-        found.append(rf"({comma}{_NAME}\()(?={_BLANK}(?:\)|{_WORD}{_BLANK}=[^=]))")
-        parts.append(rf"(?:{comma}(?:{_NAME}(?:\({_BLANK}(?:{_WORD}{_BLANK}=?)?)?)?|,{_BLANK})\Z")
+        comma = rf"(?:,{BLANKS})" + ("?" if program.line_calls else "")
+        found.append(rf"({comma}{_NAME}\()(?={BLANKS}(?:\)|{_WORD}{BLANKS}=[^=]))")
+        parts.append(rf"(?:{comma}(?:{_NAME}(?:\({BLANKS}(?:{_WORD}{BLANKS}=?)?)?)?|,{BLANKS})\Z")
     return (re.compile("|".join(found)), re.compile("|".join(parts))) if found else None
 
 
@@ -46,7 +45,7 @@ def read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool)
     state, patterns = stream.state, _patterns(stream.program)
     if patterns is None or not state.is_text or state.meaning != "content" or "start_map item" in state.row:
         return None
-    if sum(map(len, stream.events.blanks)) + begin - pos > _MOST_BLANKS:
+    if sum(map(len, stream.events.blanks)) + begin - pos > MOST_BLANKS:
         return None
     if not state.loops and state.match is not None and state.match(text, begin):
         return None

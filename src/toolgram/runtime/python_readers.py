@@ -16,7 +16,7 @@ import re
 from typing import TYPE_CHECKING, cast
 
 from toolgram.islands.held_text import take_pieces
-from toolgram.islands.json_values import MOST_BLANKS
+from toolgram.limits import LONGEST_WORD, MOST_BLANKS
 from toolgram.runtime.argument_readers import say_converted
 from toolgram.runtime.position import WAIT
 from toolgram.runtime.stream import Stream
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from toolgram.islands.python_repairs import RepairingPythonScanner
 
 _run = re.compile(rf"[\]}}) \t\r\n\f]{{1,{MOST_BLANKS}}}").match
-_SPACE = r"[ \t\r\n\f]{0,64}+"
-_NAME = r"[^\W\d][\w.]{0,64}+"
+_SPACE = rf"[ \t\r\n\f]{{0,{MOST_BLANKS}}}+"
+_NAME = rf"[^\W\d][\w.]{{0,{LONGEST_WORD}}}+"
 _next_call = re.compile(rf",{_SPACE}{_NAME}{_SPACE}\(").match
-_next_argument = re.compile(rf",{_SPACE}[^\W\d]\w{{0,64}}+{_SPACE}=(?=[^=])").match
+_next_argument = re.compile(rf",{_SPACE}[^\W\d]\w{{0,{LONGEST_WORD}}}+{_SPACE}=(?=[^=])").match
 _next_begun = re.compile(rf",{_SPACE}(?:{_NAME}{_SPACE}=?)?").fullmatch
 _GOES_ON = frozenset(",:.=+-*/%<>&|^@!'\"[({0123456789")  # what may follow a bracket in an expression
 SEVERAL = -2

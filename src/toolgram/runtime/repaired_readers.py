@@ -19,11 +19,11 @@ from toolgram.islands.json_values import (
     FIRST_ITEM,
     ITEM,
     MEMBER_VALUE,
-    MOST_BLANKS,
     SCALARS,
     JsonScanner,
 )
 from toolgram.islands.literal_repairs import LiteralScanner
+from toolgram.limits import BLANKS, MOST_BLANKS
 from toolgram.program.missed_markers import FENCE
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
     from toolgram.islands.python_literals import PythonScanner
 
-_opening_fence = re.compile(r"```[ \t]?\w{0,16}[ \t\r\n]{0,64}(?=[\[{\"'])").match
-_opening_begun = re.compile(r"(?:`{1,2}|```[ \t]?\w{0,16}[ \t\r\n]{0,64})\Z").match
-_closing_fence = re.compile(r"```[ \t\r\n]{0,64}(?=[,}\]])").match
-_closing_begun = re.compile(r"(?:`{1,2}|```[ \t\r\n]{0,64})\Z").match
+_opening_fence = re.compile(rf"```[ \t]?\w{{0,16}}{BLANKS}(?=[\[{{\"'])").match
+_opening_begun = re.compile(rf"(?:`{{1,2}}|```[ \t]?\w{{0,16}}{BLANKS})\Z").match
+_closing_fence = re.compile(rf"```{BLANKS}(?=[,}}\]])").match
+_closing_begun = re.compile(rf"(?:`{{1,2}}|```{BLANKS})\Z").match
 _closers = re.compile(rf"[\]}} \t\r\n]{{1,{MOST_BLANKS}}}").match
 _closer = re.compile(r"[ \t\r\n]*[\]}]").match
-_next_item = re.compile(r",[ \t\r\n]{0,64}+\{").match
-_next_item_begun = re.compile(r",[ \t\r\n]{0,64}+\Z").match
+_next_item = re.compile(rf",{BLANKS}\{{").match
+_next_item_begun = re.compile(rf",{BLANKS}\Z").match
 _OPENERS = {"}": "{", "]": "["}
 _GOES_ON = frozenset(",:\"'{[#/0123456789-")  # what may follow a value in JSON, or in JSON that is repaired
 

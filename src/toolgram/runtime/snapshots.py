@@ -73,7 +73,6 @@ def _dumped_calls(calls: Calls, held: HeldRegion | None) -> dict[str, Any]:
         "keys": None if calls.keys is None else [*calls.keys],
         "argument": None if argument is None else [getattr(argument, name) for name in _ARGUMENT],
         "wrapper": None if calls.wrapper is None else "".join(calls.wrapper),
-        "unclosed": markers.unclosed,
         "owed": sorted(markers.owed),
         "enclosed": sorted(markers.enclosed),
         "sections": sorted(markers.sections),
@@ -189,11 +188,10 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
-    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None), (bool, None))
-    values = _fields(data, ("calls", "call", "call_id", "name", "keys", "unclosed"), *kinds)
-    calls.count, calls.index, calls.id, name, keys, unclosed = values
+    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None))
+    calls.count, calls.index, calls.id, name, keys = _fields(data, ("calls", "call", "call_id", "name", "keys"), *kinds)
     triggers = _fields(data, ("owed", "enclosed", "sections"), list, list, list)
-    calls.markers = OpenMarkers(unclosed, *(frozenset(checked(each, *[str] * len(each))) for each in triggers))
+    calls.markers = OpenMarkers(*(frozenset(checked(each, *[str] * len(each))) for each in triggers))
     calls.argument = _loaded_argument(*_fields(data, ("argument", "wrapper"), (list, None), (str, None)))
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
     if name is not None:

@@ -86,7 +86,7 @@ class Stream(Position):
             return
         if self.source.prefix_characters:
             text = text[self.source.skip_prefix(0, len(text)) :]
-        if self.calls.markers is not NO_MARKERS and events.held is None and self._misses(trigger):
+        if events.held is None and self.calls.index is None and self._misses(trigger):
             self.note_unclosed()
         if move.dest.held and events.held is None:
             move = self._begin_holding(trigger, move, why)
@@ -104,8 +104,7 @@ class Stream(Position):
         """What follows is not certain. Returns the rest of the transition."""
         calls = self.calls
         if self.state.loops:
-            unclosed = None if trigger in self.program.bare else False
-            calls.markers = calls.markers._replace(unclosed=unclosed, enclosed=NOTHING_OWED)
+            calls.markers = calls.markers._replace(enclosed=NOTHING_OWED)
         if trigger == UNCLOSED:
             self.hold(calls.index)
             return move
@@ -118,7 +117,7 @@ class Stream(Position):
     def _follow(self, trigger: str, move: Move) -> None:
         """Go to the destination of a transition whose actions are done, and see what reads there."""
         calls, events, dest = self.calls, self.events, move.dest
-        if calls.markers is not NO_MARKERS or dest.owed or move.opens or move.begins:
+        if calls.markers is not NO_MARKERS or move.opens or move.begins:
             calls.markers = calls.markers.followed(trigger, move, self.program.sections)
         if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
             self.assumed = trigger in self.program.stop or calls.count > 0
@@ -191,13 +190,13 @@ class Stream(Position):
 
     def _misses(self, trigger: str) -> bool:
         """Whether a marker that closes the last call does not come before this transition."""
-        markers, state = self.calls.markers, self.state
-        missed = markers.is_missed(trigger, state)
-        closers = state.instead.get(trigger, NOTHING_OWED)
-        if markers.enclosed and closers and not (markers.unclosed and trigger in state.unclosed):
-            # whether a call stood there or not
-            self.calls.markers = markers._replace(enclosed=markers.enclosed - closers)
-        return missed
+        owed, enclosed, _ = self.calls.markers
+        if not owed and not enclosed:
+            return False
+        left_open = self.state.instead.get(trigger, NOTHING_OWED)
+        if enclosed:
+            self.calls.markers = self.calls.markers._replace(enclosed=enclosed - left_open)  # with a call or without
+        return not owed.isdisjoint(left_open)
 
     # --- what does not fit ----------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.limits import LONGEST_WORD, MOST_BLANKS
 from toolgram.program.look_ahead import partial_pattern
 from toolgram.program.missed_markers import FENCE
 from toolgram.program.state import INNER, TERMINAL, StateProgram, Symbol
@@ -22,20 +23,19 @@ from toolgram.runtime.position import RejectedValue
 from toolgram.runtime.stream import Stream, symbol_why
 from toolgram.spec.data import UNCLOSED
 
-_MOST_BLANKS = 64  # between a call and a closer
 # A member, where the arguments are closed already.
-_KEY = r"""(?:"[^"\\\n]{1,64}"|'[^'\\\n]{1,64}')"""
-_member = re.compile(rf",\s{{0,64}}+{_KEY}\s{{0,64}}+:").match
-_member_begun = re.compile(rf""",\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?\Z""").match
+_SPACE = rf"\s{{0,{MOST_BLANKS}}}+"
+_WORD = f"{{0,{LONGEST_WORD}}}"
+_KEY = rf"""(?:"[^"\\\n]{{1,{LONGEST_WORD}}}"|'[^'\\\n]{{1,{LONGEST_WORD}}}')"""
+_member = re.compile(rf",{_SPACE}{_KEY}{_SPACE}:").match
+_member_begun = re.compile(rf""",{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?\Z""").match
 # Another call, as in a list, where objects stand without the brackets of one.
-_object = re.compile(rf",\s{{0,64}}+\{{\s{{0,64}}+({_KEY})\s{{0,64}}+:").match
-_object_begun = re.compile(rf""",\s{{0,64}}+(?:\{{\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?)?\Z""").match
-_unmarked = re.compile(rf"([,;]?)\s{{0,64}}+\{{\s{{0,64}}+({_KEY})\s{{0,64}}+:").match
-_unmarked_begun = re.compile(
-    rf"""(?:[,;]\s{{0,64}}+)?(?:\{{\s{{0,64}}+(?:["'][^"'\\\n]{{0,64}}|{_KEY}\s{{0,64}}+)?)?\Z"""
-).match
-_notated_member = re.compile(r",\s{0,64}+\w{1,64}+:").match
-_notated_begun = re.compile(r",\s{0,64}+\w{0,64}+\Z").match
+_object = re.compile(rf",{_SPACE}\{{{_SPACE}({_KEY}){_SPACE}:").match
+_object_begun = re.compile(rf""",{_SPACE}(?:\{{{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?)?\Z""").match
+_unmarked = re.compile(rf"([,;]?){_SPACE}\{{{_SPACE}({_KEY}){_SPACE}:").match
+_unmarked_begun = re.compile(rf"""(?:[,;]{_SPACE})?(?:\{{{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?)?\Z""").match
+_notated_member = re.compile(rf",{_SPACE}\w{{1,{LONGEST_WORD}}}+:").match
+_notated_begun = re.compile(rf",{_SPACE}\w{{0,{LONGEST_WORD}}}+\Z").match
 _MEMBER_WHY = "a member behind the arguments, which are closed"
 _ELEMENT = Symbol("", INNER)
 _OPENERS = {"}": "{", "]": "[", ")": "("}
@@ -83,7 +83,7 @@ def _read_another(stream: Stream, text: str, pos: int, begin: int, marked: bool,
 def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, cut: bool, final: bool) -> int | None:
     """Drop a closer ("" for none) after blanks from `pos` on. `cut`: the text may end in a part of a longer one."""
     events, program = stream.events, stream.program
-    if sum(map(len, events.blanks)) + begin - pos > _MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
+    if sum(map(len, events.blanks)) + begin - pos > MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
         events.after_call = None
         return None
     symbol = program.surplus.get(closer, _ELEMENT)
@@ -139,7 +139,7 @@ def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) ->
     """A member after the arguments, or another call of a list without brackets: the position after what was taken,
     or WAIT. None where the comma is text."""
     state = stream.state
-    notated = stream.program.notation and stream.calls.markers.unclosed
+    notated = stream.program.notation and stream.calls.markers.owed
     if (_notated_member if notated else _member)(text, begin):
         return _read_member(stream, text, pos, begin)
     if not final and (_notated_begun if notated else _member_begun)(text, begin):
@@ -185,8 +185,8 @@ def _find_closer(stream: Stream, text: str, begin: int) -> tuple[str, bool]:
 def _elements(ends: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The closing tag of an element, and the beginning of one."""
     tag = "|".join(map(re.escape, ends))
-    return re.compile(rf"(?:{tag})[^<>\s]{{1,64}}+>"), re.compile(
-        rf"(?:{partial_pattern(list(ends))}|(?:{tag})[^<>\s]{{0,64}}+)\Z"
+    return re.compile(rf"(?:{tag})[^<>\s]{{1,{LONGEST_WORD}}}+>"), re.compile(
+        rf"(?:{partial_pattern(list(ends))}|(?:{tag})[^<>\s]{{0,{LONGEST_WORD}}}+)\Z"
     )
 
 
@@ -211,8 +211,7 @@ def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
 def is_open_in_text(stream: Stream, closer: str) -> bool:
     """Whether the text before the call has opened what `closer` closes. Not before the call's own closing marker:
     what stands there is of the call."""
-    markers = stream.calls.markers
-    if markers.owed or (markers.unclosed and stream.state.unclosed):
+    if stream.calls.markers.owed:
         return False
     found = _OPEN_AT_END.search(stream.events.tail)
     opened = found.group().rstrip() if found is not None else ""

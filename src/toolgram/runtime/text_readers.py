@@ -7,6 +7,7 @@ import re
 from toolgram.islands import Island, island_class
 from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
+from toolgram.limits import BLANKS
 from toolgram.program.missed_markers import FENCE
 from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.blanks import end_of_blanks
@@ -16,7 +17,7 @@ from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
 _FENCES = ("```json", "```")
-_fence = re.compile(r"```(?:json)?+[ \t\r\n]{0,64}+(?!j)").match
+_fence = re.compile(rf"```(?:json)?+{BLANKS}(?!j)").match
 
 
 def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
+from toolgram.limits import MOST_AFTER_STRING, MOST_BLANKS
 from toolgram.program.expressions import Expression, FindMatch, may_begin
 from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
@@ -425,9 +426,8 @@ def _end_alone(stream: Stream, value: Value) -> None:
     _leave(stream, "value_end", "", SYNTAX)
 
 
-_closing_run = re.compile(r"[})\] \t\r\n]{1,64}").match
+_closing_run = re.compile(rf"[}})\] \t\r\n]{{1,{MOST_BLANKS}}}").match
 _closing_bracket = re.compile(r"[ \t\r\n]*[})\]]").match
-_MOST_AHEAD = 4096  # after a string: closing brackets, a marker, and the opener of the next call with its name
 
 
 def _closer_in_string(
@@ -441,7 +441,7 @@ def _closer_in_string(
     if quote >= 0 and not any(text.find(marker, pos, last) >= 0 for marker in state.literals):
         return len(text), len(text), None
     find = state.find_final if final and stream.stopped else state.find
-    found = next_symbol(state, find, text, pos, min(len(text), last + _MOST_AHEAD))
+    found = next_symbol(state, find, text, pos, min(len(text), last + MOST_AFTER_STRING))
     return (len(text), len(text), None) if found[0] >= last else found
 
 
@@ -460,7 +460,7 @@ def _end_string(
     at = marker
     while wanted:
         before = len(text[begin:at].rstrip(_BLANKS))
-        if not before or text[begin + before - 1] not in wanted[0] or marker - begin - before > _MOST_AHEAD:
+        if not before or text[begin + before - 1] not in wanted[0] or marker - begin - before > MOST_AFTER_STRING:
             break
         at = begin + before - 1
         del wanted[0]

@@ -20,6 +20,14 @@ from typing import Any, NamedTuple, cast
 
 from toolgram.call_ids import CallIds
 from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
+from toolgram.limits import (
+    LONGEST_WHOLE_OUTPUT,
+    MOST_BLANKS_BESIDE,
+    MOST_SIGNATURE_PIECES,
+    MOST_SIGNATURES,
+    MOST_TAIL,
+    MOST_WHOLE_BRACKETS,
+)
 from toolgram.message import Message, Part, ToolCall
 from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol
 from toolgram.runtime.event_buffer import may_open
@@ -29,12 +37,7 @@ from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, entry_ke
 from toolgram.tools.parameters import DeclaredParameters, Parameters, Types, declared_parameters
 from toolgram.tools.reading import Tools, read_tools
 
-_LONGEST_TEXT = 65_536  # characters; of a longer output, making events is a small part
-_MOST_BRACKETS = 64  # so nothing is nested too deeply
 _LONG = 4_096  # characters: to read so many in vain costs more than counting their brackets
-_MOST_PIECES = 256  # of a signature
-_MOST_BLANKS = 4  # beside text
-_MOST_SIGNATURES = 512
 _MADE_UP_ID = "id"
 
 Signature = tuple[object, ...]
@@ -93,14 +96,14 @@ class WholeOutputs:
 
     def message(self, text: str, tools: Tools, ids: CallIds, finish_reason: str | None) -> Message | None:
         """The message that a parser makes of `text`; None where a parser has to read it."""
-        if self.start is None or len(text) > _LONGEST_TEXT:
+        if self.start is None or len(text) > LONGEST_WHOLE_OUTPUT:
             return None
         reading = _Reading(self, text, tools, self.start)
         if not reading.whole():
             return None
         signature = (finish_reason, *reading.signature)
         known = self._known.get(signature)
-        if known is None and len(self._known) < _MOST_SIGNATURES:
+        if known is None and len(self._known) < MOST_SIGNATURES:
             known = self._known[signature] = self._compare(text, tools, reading, finish_reason)
         return reading.message(ids, finish_reason) if known else None
 
@@ -172,7 +175,7 @@ class _Reading:
     def _marker(self, symbol: Symbol) -> bool:
         """Take a marker that does nothing but lead on; whether it is one."""
         move, literal = self.state.row.get(symbol.trigger), self.whole_outputs.program.literals.get(symbol.trigger)
-        if move is None or move.actions or literal is None or len(self.signature) > _MOST_PIECES:
+        if move is None or move.actions or literal is None or len(self.signature) > MOST_SIGNATURE_PIECES:
             return False
         if not self.text.startswith(literal, self.pos):
             return False  # a marker with another line end
@@ -202,9 +205,9 @@ class _Reading:
     def _blanks(self) -> bool:
         """Take blanks before a marker; whether they are few, and something follows."""
         begin, text = self.pos, self.text
-        while self.pos < len(text) and text[self.pos].isspace() and self.pos <= begin + _MOST_BLANKS:
+        while self.pos < len(text) and text[self.pos].isspace() and self.pos <= begin + MOST_BLANKS_BESIDE:
             self.pos += 1
-        if self.pos > begin + _MOST_BLANKS:
+        if self.pos > begin + MOST_BLANKS_BESIDE:
             self.pos = begin
             return False
         if self.pos > begin:
@@ -215,10 +218,10 @@ class _Reading:
         """Take text; whether it is plain."""
         state, body = self.state, said.strip()
         if not body:
-            self.signature.append((state.name, said[:_MOST_BLANKS]))
-            return len(said) <= _MOST_BLANKS or bool(self.calls)
+            self.signature.append((state.name, said[:MOST_BLANKS_BESIDE]))
+            return len(said) <= MOST_BLANKS_BESIDE or bool(self.calls)
         leading, trailing = said[: len(said) - len(said.lstrip())], said[len(said.rstrip()) :]
-        if self.calls or max(len(leading), len(trailing)) > _MOST_BLANKS or may_open(body[-64:]):
+        if self.calls or max(len(leading), len(trailing)) > MOST_BLANKS_BESIDE or may_open(body[-MOST_TAIL:]):
             return False
         self.signature.append((state.name, leading, trailing))
         if self.pos == 0:
@@ -263,7 +266,7 @@ class _Reading:
             if found is not None:
                 if self.signature[-1:] != [piece]:
                     self.signature.append(piece)
-                return (piece, found) if len(self.signature) <= _MOST_PIECES else (None, None)
+                return (piece, found) if len(self.signature) <= MOST_SIGNATURE_PIECES else (None, None)
         return None, None
 
     def _begin(self, name: str, made_id: str) -> _Open | None:
@@ -360,13 +363,16 @@ class _Reading:
 
 def _end_of_object(text: str, start: int) -> int:
     """Where the JSON object ends that begins at `start`; -1 where none does that is read as it stands."""
-    if len(text) - start > _LONG and text.count("{", start) + text.count("[", start) > _MOST_BRACKETS:
+    if len(text) - start > _LONG and text.count("{", start) + text.count("[", start) > MOST_WHOLE_BRACKETS:
         return -1
     try:
         members, end = _members(text, start)
     except (ValueError, StopIteration, RecursionError):
         return -1
-    deep = end - start > _MOST_BRACKETS and text.count("{", start, end) + text.count("[", start, end) > _MOST_BRACKETS
+    deep = (
+        end - start > MOST_WHOLE_BRACKETS
+        and text.count("{", start, end) + text.count("[", start, end) > MOST_WHOLE_BRACKETS
+    )
     if text[start] != "{" or deep or len({key for key, _ in members}) < len(members):
         return -1
     return end

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from toolgram.events import Content, Malformed, Reasoning, ToolCallEnd, ToolCallStart
 from toolgram.islands import dump_island
+from toolgram.limits import LONGEST_FIXED_TEXT, LONGEST_WORD, MOST_PATH_EXAMPLES, MOST_RECORDED_BLANKS
 from toolgram.message import Message, ToolCall
 from toolgram.program.state import ENVELOPE, Program, StateProgram, Symbol
 from toolgram.runtime.parser import Parser
@@ -26,16 +27,15 @@ from toolgram.runtime.stream import Stream, next_symbol, reader_of
 
 JSON, PYTHON, VALUE, TEXT = "json", "python", "value", "text"  # what follows a piece
 MADE_UP_ID = "made-up"  # what no example has for an id
-_MOST_EXAMPLES = 8
-_LONGEST_PIECE = 400
-_BLANKS = " \n\t\r" * 4  # as many as may stand where some may
+_MORE = f"{{0,{LONGEST_WORD - 1}}}+"  # letters of a name, after the first
+_BLANKS = " \n\t\r" * (MOST_RECORDED_BLANKS // 4)  # as many as may stand where some may
 # What a name, an id or a key may be: an example, and an expression, tried in order. The first of the names stands
 # twice: not every format takes it as it is.
 _VARIANTS = {
-    "name": (("it-now_2.it-now_2", r"[A-Za-z_][A-Za-z0-9_.-]{0,63}+"), ("getIt_2", r"[A-Za-z_][A-Za-z0-9_]{0,63}+")),
-    "id": (("id-0:a_9", r"[A-Za-z0-9_:.-]{1,64}+"), ("aB3dE6gH9", r"[A-Za-z0-9]{1,64}+")),
+    "name": (("it-now_2.it-now_2", rf"[A-Za-z_][A-Za-z0-9_.-]{_MORE}"), ("getIt_2", rf"[A-Za-z_][A-Za-z0-9_]{_MORE}")),
+    "id": (("id-0:a_9", rf"[A-Za-z0-9_:.-]{{1,{LONGEST_WORD}}}+"), ("aB3dE6gH9", rf"[A-Za-z0-9]{{1,{LONGEST_WORD}}}+")),
 }
-_KEY = r"[A-Za-z_][A-Za-z0-9_]{0,63}+"
+_KEY = rf"[A-Za-z_][A-Za-z0-9_]{_MORE}"
 _WORD = re.compile(r"[A-Za-z0-9_:.-]").match
 _MAY_HAVE_BLANKS = re.compile(r"""[ \t\r\n]++|(?<=[{}\[\]:,"])|(?=[{}\[\]:,"])|\Z""")
 
@@ -93,7 +93,7 @@ def examples(program: Program) -> list[str]:
     said = program.spec.machine_dict.get("format", {}).get("canonical") or ()
     texts = [text.get("output", "") if isinstance(text, dict) else text for text in (program.spec.example, *said)]
     kept = dict.fromkeys(text for text in texts if isinstance(text, str) and text)
-    return list(kept)[:_MOST_EXAMPLES]
+    return list(kept)[:MOST_PATH_EXAMPLES]
 
 
 def fresh_stream(program: Program, state: StateProgram) -> Stream:
@@ -288,7 +288,7 @@ class _Recorder:
             found = piece.pattern.match(self._example.text, begin)
             if found is not None and found.end() == span.begin and (piece.follows, piece.state) == _follows(span):
                 return piece
-        made = self._piece(begin, span, after) if span.begin - begin <= _LONGEST_PIECE else None
+        made = self._piece(begin, span, after) if span.begin - begin <= LONGEST_FIXED_TEXT else None
         if made is not None:
             made.next = self._following.setdefault((span.follows, span.state.name, span.inside), [])
             where.append(made)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+from toolgram.limits import LONGEST_WORD
 from toolgram.spec.composition import compose, fragment_loader
 from toolgram.spec.data import (
     END,
@@ -27,18 +28,27 @@ from toolgram.spec.data import (
     Transition,
     is_json_trigger,
 )
+from toolgram.spec.declarations import check_meanings
 from toolgram.spec.machine_checks import check_machine, instead
 from toolgram.spec.machine_file import Keys, MachineFile
 
 Shapes = Mapping[str, Callable[[], Literal | Run | None]]  # terminals of a grammar by name; None for free text
 
-_SUFFIX = re.compile(r"[^\w\s<>\"'\\][A-Za-z0-9_-]{1,64}")
+_SUFFIX = re.compile(rf"[^\w\s<>\"'\\][A-Za-z0-9_-]{{1,{LONGEST_WORD}}}")
 
 
 def build_spec(
-    machine: MachineFile, shapes: Shapes, grammar_text: str, grammar_path: str, import_paths: tuple[str, ...]
+    machine: MachineFile,
+    shapes: Shapes,
+    free_text: tuple[str, ...],
+    grammar_text: str,
+    grammar_path: str,
+    import_paths: tuple[str, ...],
 ) -> Spec:
-    """Check a machine against the terminals of its grammar. Raises FormatError for the first fault."""
+    """Check a machine against the terminals of its grammar. Raises FormatError for the first fault.
+
+    `shapes` are the terminals that the grammar defines, `free_text` those that it declares only.
+    """
     check_machine(machine)
     machine = compose(machine, fragment_loader(_homes(machine, import_paths)))
     about, declared = machine.data["format"], machine.data["machine"]
@@ -53,6 +63,7 @@ def build_spec(
     transitions = _transitions(machine, states, final)
     terminals = _terminals(machine, transitions, shapes, grammar_path)
     _check_names(machine, states, transitions, terminals)
+    check_meanings(free_text, states.values(), grammar_text, grammar_path)
     name = declared.get("name") or Path(machine.path).stem
     spec = Spec(
         name=name,
@@ -72,6 +83,7 @@ def build_spec(
         wrapped=tuple(about.get("wrapped", ())),
         namespaced_names=about.get("namespaced_names", False),
         suffix=about.get("suffix", ""),
+        closed_by={opener: tuple(closers) for opener, closers in about.get("closed_by", {}).items()},
         same_path=about.get("same_path", {}),
         notation=tuple(about.get("notation", ())),
         turn_start=about.get("turn_start", ""),
@@ -86,6 +98,7 @@ def build_spec(
         states=states,
         transitions=transitions,
         terminals=terminals,
+        declared=free_text,
         import_paths=import_paths,
     )
     from toolgram.spec.faults import faults
@@ -201,27 +214,12 @@ def _check_names(
     transitions: tuple[Transition, ...],
     terminals: Mapping[str, Literal | Run],
 ) -> None:
-    """Each name under `format:` names something."""
+    """Check that each name under `format:` names something."""
     about: Mapping[str, Any] = machine.data["format"]
-    literals = [name for name, shape in terminals.items() if isinstance(shape, Literal)]
-    for key in ("special_tokens", "stop"):
-        for index, token in enumerate(about.get(key, ())):
-            if token not in literals:
-                raise machine.error(
-                    ("format", key, index),
-                    f"`{key}` names {token}, which is no fixed text that a transition has as its trigger",
-                    instead(token, literals, "these are"),
-                )
-    suffix = about.get("suffix", "")
-    suffixed = [name for name in literals if suffix in terminals[name].text]  # type: ignore[union-attr]
-    if suffix and not (suffixed and _SUFFIX.fullmatch(suffix)):
-        raise machine.error(
-            ("format", "suffix"),
-            f"`suffix` is {suffix!r}, which no marker has"
-            if not suffixed
-            else f"`suffix` is {suffix!r}, and not a sign with up to 64 letters, digits, `_` and `-` behind it",
-            "write what every marker has behind its name, such as `suffix: ':opensource'`, or remove the line",
-        )
+    literals = {name: shape.text for name, shape in terminals.items() if isinstance(shape, Literal)}
+    _check_tokens(machine, about, literals)
+    _check_pairs(machine, about, literals)
+    _check_suffix(machine, about.get("suffix", ""), literals)
     line_calls = about.get("line_calls", "")
     held = [name for name, state in states.items() if state.held]
     if line_calls and line_calls not in held:
@@ -230,8 +228,57 @@ def _check_names(
             f"`line_calls` names {line_calls}, which is no held state",
             instead(line_calls, held, "the held states are"),
         )
+    _check_same_path(machine, about.get("same_path", {}), transitions)
+    if "notation" in about and not any(state.typed in ("notated", "elements") for state in states.values()):
+        raise machine.error(
+            ("format", "notation"),
+            "no state reads notated values or nested elements",
+            "write `tags: [value, notated]` at the state that does, or remove `notation:`",
+        )
+
+
+def _check_tokens(machine: MachineFile, about: Mapping[str, Any], literals: Mapping[str, str]) -> None:
+    """Check that special tokens, and those that end a turn, are markers."""
+    for key in ("special_tokens", "stop"):
+        for index, token in enumerate(about.get(key, ())):
+            if token not in literals:
+                raise machine.error(
+                    ("format", key, index),
+                    f"`{key}` names {token}, which is no fixed text that a transition has as its trigger",
+                    instead(token, list(literals), "these are"),
+                )
+
+
+def _check_pairs(machine: MachineFile, about: Mapping[str, Any], literals: Mapping[str, str]) -> None:
+    """Check that `closed_by` pairs markers of the machine."""
+    for opener, closers in about.get("closed_by", {}).items():
+        for name in (opener, *closers):
+            if name not in literals:
+                raise machine.error(
+                    ("format", "closed_by", opener),
+                    f"`closed_by` names {name}, which is no fixed text that a transition has as its trigger",
+                    instead(name, literals, "these are"),
+                )
+
+
+def _check_suffix(machine: MachineFile, suffix: str, literals: Mapping[str, str]) -> None:
+    """Check that a suffix is one, and that markers have it."""
+    suffixed = any(suffix in text for text in literals.values())
+    if suffix and not (suffixed and _SUFFIX.fullmatch(suffix)):
+        raise machine.error(
+            ("format", "suffix"),
+            f"`suffix` is {suffix!r}, which no marker has"
+            if not suffixed
+            else f"`suffix` is {suffix!r}, and not a sign with up to {LONGEST_WORD} letters, digits, `_` and `-` "
+            "behind it",
+            "write what every marker has behind its name, such as `suffix: ':opensource'`, or remove the line",
+        )
+
+
+def _check_same_path(machine: MachineFile, same: Mapping[str, str], transitions: Iterable[Transition]) -> None:
+    """Check that each other spelling is of a path that is read, and is read nowhere itself."""
     paths = {transition.trigger.split(" ")[1] for transition in transitions if transition.trigger.count(" ")}
-    for other, path in about.get("same_path", {}).items():
+    for other, path in same.items():
         if path not in paths or not is_json_trigger(f"map_key {other}") or other in paths:
             wrong = other if path in paths else path
             raise machine.error(
@@ -239,9 +286,3 @@ def _check_names(
                 f"`same_path` names {wrong}, which is no other spelling of a path that a transition has",
                 instead(wrong, sorted(paths), "the paths are") if wrong == path else f"remove `{other}`",
             )
-    if "notation" in about and not any(state.typed in ("notated", "elements") for state in states.values()):
-        raise machine.error(
-            ("format", "notation"),
-            "no state reads notated values or nested elements",
-            "write `tags: [value, notated]` at the state that does, or remove `notation:`",
-        )

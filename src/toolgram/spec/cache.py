@@ -68,7 +68,7 @@ def _bytes_of(path: str) -> bytes:
 def readers() -> list[str]:
     """The files of the code that reads and checks: this package, and what it imports."""
     own = (os.path.join(_HERE, name) for name in sorted(os.listdir(_HERE)) if name.endswith(".py"))
-    return [*own, os.path.join(_PACKAGE, "call_ids.py")]
+    return [*own, *(os.path.join(_PACKAGE, name) for name in ("call_ids.py", "limits.py"))]
 
 
 @cache

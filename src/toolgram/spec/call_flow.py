@@ -11,13 +11,13 @@ the end of the output ends an open call as truncated, and text that does not fit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from toolgram.errors import FormatError
+from toolgram.limits import MAX_FLOW_STEPS
 from toolgram.spec.data import END, ISLAND_TRIGGERS, TEXT, UNCLOSED, Literal, Spec, State, Transition, rows_of
 
-MOST_STEPS = 1 << 14  # transitions followed, each from each position
 ANY_KEY = "*"
 LIST = ("start_array", "end_array")
 
@@ -67,10 +67,10 @@ def call_faults(spec: Spec) -> Iterator[FormatError]:
     while waiting:
         name, position = waiting.pop()
         count += len(rows[name])
-        if count > MOST_STEPS:
+        if count > MAX_FLOW_STEPS:
             yield FormatError(
                 spec.machine_path,
-                f"the transitions can be followed in more than {MOST_STEPS} ways",
+                f"the transitions can be followed in more than {MAX_FLOW_STEPS} ways",
                 "nest fewer keys, or list fewer paths under `same_path:`",
             )
             return
@@ -135,30 +135,41 @@ def _loops(rows: Rows, state: State) -> bool:
 def _come(
     spec: Spec, transition: Transition, source: State, dest: State, position: Position, lists: bool
 ) -> list[Position]:
-    """The positions right behind the trigger, before its actions; none where it cannot come."""
-    trigger, arguments = transition.trigger, position.arguments
+    """The positions right after the trigger, before its actions; none if it cannot come."""
+    trigger = transition.trigger
+    if trigger in (TEXT, END, UNCLOSED, "malformed", "recovered"):
+        return _outside(trigger, source, position, lists)
+    if trigger in ISLAND_TRIGGERS:
+        return _island(trigger, source, position)
+    if trigger in spec.terminals:
+        return _terminal(spec, transition, source, position)
+    return [] if position.arguments == OPEN and trigger != position.closed_by else _json(spec, trigger, dest, position)
+
+
+def _outside(trigger: str, source: State, position: Position, lists: bool) -> list[Position]:
+    """After text, the end of the output, or what does not fit."""
     if trigger == TEXT:
         if source.held and position.started:
             raise _Fault("text would stand in an open call", "remove the transition on TEXT, or the tag `held`")
         return [Position() if source.held else position]
     if trigger == END:
         return [] if source.held and position.parents is not None else [position]
-    if trigger in ("malformed", UNCLOSED):
-        return [] if source.held else [position]
     if trigger == "recovered":
         listed = [Position(parents=(), in_list=True)] if lists else []
         return [Position(), *listed]
-    if trigger in ISLAND_TRIGGERS:
-        return _island(trigger, source, position)
-    if trigger in spec.terminals:
-        if "unclosed_arguments" in transition.actions and arguments == OPEN:
-            return [replace(position, parents=None, in_list=False, path="")]
-        if position.parents is not None or arguments == OPEN:
-            return []
-        if source.meaning != "value":
-            return [position]
-        return [replace(position, arguments=PARTS)] if isinstance(spec.terminals[trigger], Literal) else []
-    return [] if arguments == OPEN and trigger != position.closed_by else _json(spec, trigger, dest, position)
+    return [] if source.held else [position]
+
+
+def _terminal(spec: Spec, transition: Transition, source: State, position: Position) -> list[Position]:
+    """After a marker or a run, which no JSON and no arguments have inside."""
+    if "unclosed_arguments" in transition.actions and position.arguments == OPEN:
+        return [replace(position, parents=None, in_list=False, path="")]
+    if position.parents is not None or position.arguments == OPEN:
+        return []
+    if source.meaning != "value":
+        return [position]
+    marker = isinstance(spec.terminals[transition.trigger], Literal)
+    return [replace(position, arguments=PARTS)] if marker else []
 
 
 def _island(trigger: str, source: State, position: Position) -> list[Position]:
@@ -183,33 +194,43 @@ def _opened(position: Position, closed_by: str) -> Position:
 
 
 def _json(spec: Spec, trigger: str, dest: State, position: Position) -> list[Position]:
-    """Behind an event of the JSON around a call."""
+    """After an event of the JSON around a call."""
     if trigger == position.closed_by and position.arguments == OPEN:
         return [replace(position, arguments=DONE, closed_by="")]
     event, _, rest = trigger.partition(" ")
     path, _, value = rest.partition(" ")
-    parents = position.parents
-    if event == "start_array":
-        return [replace(position, parents=(), in_list=True)] if parents is None else []
-    if event == "start_map" and path == "item":
-        return [replace(position, parents=("item",))] if parents is None or parents == () else []
-    if parents is None:
+    if event in LIST or (event == "start_map" and path == "item"):
+        return _envelope(event, position)
+    if position.parents is None:
         return []
-    if event == "end_array":
-        return [replace(position, parents=None, in_list=False)] if parents == () else []
     if event == "map_key":
         return _keys(spec, path, position)
     if event == "end_map":
-        if not parents or position.path or _same(spec, parents[-1]) != path:
-            return []
-        left = parents[:-1]
-        return [replace(position, parents=left if left or position.in_list else None)]
+        return _object_ends(spec, path, position)
     if not position.path or _same(spec, position.path) != path:
         return []
-    behind = replace(position, path="")
+    after = replace(position, path="")
     if dest.meaning == "arguments" and event in ("start_map", "string") and not value:
-        return [_opened(behind, f"end_map {path}")]
-    return [replace(behind, parents=(*parents, position.path)) if event == "start_map" else behind]
+        return [_opened(after, f"end_map {path}")]
+    return [replace(after, parents=(*position.parents, position.path)) if event == "start_map" else after]
+
+
+def _envelope(event: str, position: Position) -> list[Position]:
+    """After a bracket of the list of calls, or the one that begins a call."""
+    parents = position.parents
+    if event == "start_array":
+        return [replace(position, parents=(), in_list=True)] if parents is None else []
+    if event == "end_array":
+        return [replace(position, parents=None, in_list=False)] if parents == () else []
+    return [replace(position, parents=("item",))] if parents is None or parents == () else []
+
+
+def _object_ends(spec: Spec, path: str, position: Position) -> list[Position]:
+    parents = position.parents
+    if not parents or position.path or _same(spec, parents[-1]) != path:
+        return []
+    left = parents[:-1]
+    return [replace(position, parents=left if left or position.in_list else None)]
 
 
 def _keys(spec: Spec, path: str, position: Position) -> list[Position]:
@@ -236,46 +257,42 @@ def _same(spec: Spec, path: str) -> str:
 
 def _act(action: str, transition: Transition, source: State, position: Position) -> Position:
     """The position after an action."""
-    if action in ("name", "call_id", "call_id_part", "argument_key"):
+    if action in _EVENTS_WITH_TEXT:
         return _take_text(action, transition, position)
-    if action == "start_call":
-        if position.started:
-            raise _Fault("`start_call` where a call is open", "write `end_call` before it")
-        if not position.named:
-            raise _Fault("`start_call` before `name`", "write `after: [name, start_call]`, or `name` on the way")
-        return replace(position, started=True, named=False, identified=False)
-    if action == "fail_call":
-        return position.over()
-    if action == "end_call":
-        if not position.started:
-            raise _Fault("`end_call` where no call is open", "write `after: [start_call, end_call]`, or remove it")
-        if position.arguments != DONE:
-            raise _Fault(*_UNFINISHED[position.arguments])
-        return position.over()
-    if action == "unclosed_value":
-        if source.meaning != "value":
-            raise _Fault("`unclosed_value` where no value is read", "remove `unclosed_value`")
-        return position
-    if action == "unclosed_envelope":
-        return position
-    if action == "unclosed_arguments":
-        if position.arguments != OPEN:
-            raise _Fault("`unclosed_arguments` where no arguments are open", "remove `unclosed_arguments`")
-        return replace(position, arguments=DONE, closed_by="")
-    if action == "late_call_id":
-        if not position.started:
-            raise _Fault("`late_call_id` where no call is open", "write `after: call_id`")
-        return position
-    if action == "unopened_reasoning":
-        if source.meaning != "content":
-            raise _Fault("`unopened_reasoning` where no content is read", "remove `unopened_reasoning`")
-        return position
-    if action == "declared_name":
-        if not position.named:
-            raise _Fault("`declared_name` where no name was read", "write it behind `name`")
-        return position
-    if action == "unusual_form":
-        return position
+    if action in _OF_A_CALL:
+        return _OF_A_CALL[action](position)
+    if action in _ARGUMENTS:
+        return _change_arguments(action, position)
+    if action in _NOTES:
+        holds, problem, remedy = _NOTES[action]
+        if not holds(source, position):
+            raise _Fault(problem, remedy)
+    return position
+
+
+def _start_call(position: Position) -> Position:
+    if position.started:
+        raise _Fault("`start_call` where a call is open", "write `end_call` before it")
+    if not position.named:
+        raise _Fault("`start_call` before `name`", "write `after: [name, start_call]`, or `name` on the way")
+    return replace(position, started=True, named=False, identified=False)
+
+
+def _end_call(position: Position) -> Position:
+    if not position.started:
+        raise _Fault("`end_call` where no call is open", "write `after: [start_call, end_call]`, or remove it")
+    if position.arguments != DONE:
+        raise _Fault(*_UNFINISHED[position.arguments])
+    return position.over()
+
+
+def _close_unclosed(position: Position) -> Position:
+    if position.arguments != OPEN:
+        raise _Fault("`unclosed_arguments` where no arguments are open", "remove `unclosed_arguments`")
+    return replace(position, arguments=DONE, closed_by="")
+
+
+def _change_arguments(action: str, position: Position) -> Position:
     needed, after = _ARGUMENTS[action]
     if position.arguments != needed:
         raise _Fault(*_MISPLACED[action])
@@ -284,6 +301,35 @@ def _act(action: str, transition: Transition, source: State, position: Position)
     return replace(position, arguments=after)
 
 
+_OF_A_CALL: Mapping[str, Callable[[Position], Position]] = {
+    "start_call": _start_call,
+    "fail_call": Position.over,
+    "end_call": _end_call,
+    "unclosed_arguments": _close_unclosed,
+}
+# Actions that change no position: what must be true for them, the problem if it is not, and the remedy.
+_NOTES: Mapping[str, tuple[Callable[[State, Position], bool], str, str]] = {
+    "unclosed_value": (
+        lambda source, position: source.meaning == "value",
+        "`unclosed_value` where no value is read",
+        "remove `unclosed_value`",
+    ),
+    "late_call_id": (
+        lambda source, position: position.started,
+        "`late_call_id` where no call is open",
+        "write `after: call_id`",
+    ),
+    "unopened_reasoning": (
+        lambda source, position: source.meaning == "content",
+        "`unopened_reasoning` where no content is read",
+        "remove `unopened_reasoning`",
+    ),
+    "declared_name": (
+        lambda source, position: position.named,
+        "`declared_name` where no name was read",
+        "write it behind `name`",
+    ),
+}
 _ARGUMENTS = {
     "no_arguments": (NONE, DONE),
     "open_arguments": (NONE, PARTS),
@@ -351,13 +397,33 @@ def _end(transition: Transition, source: State, position: Position) -> None:
 
 def _enter(transition: Transition, source: State, dest: State, loops: bool, position: Position) -> Position:
     """The position in the state that a transition leads to."""
-    name, meaning, trigger = dest.name, dest.meaning, transition.trigger
+    _check_open_call(transition, dest, loops, position)
+    _check_held(transition, source, dest, position)
+    _check_place(transition, source, dest, position)
+    if dest.meaning != "value":
+        return position
+    if position.arguments != KEYED:
+        raise _Fault(
+            f"{dest.name} reads the value of an argument, and no key comes before",
+            "write `after: argument_key` on the transition that reads the key",
+        )
+    return replace(position, arguments=VALUE)
+
+
+def _check_open_call(transition: Transition, dest: State, loops: bool, position: Position) -> None:
+    """Check that no call is open in text, and that arguments are open where they are read."""
+    name, meaning = dest.name, dest.meaning
     if position.started and (meaning == "malformed" or loops):
         raise _Fault(f"the call is still open in {name}", "write `after: end_call` (or `fail_call`)")
     if meaning == "arguments" and position.arguments != OPEN:
         raise _Fault(f"{name} reads arguments, and none begin", "write `trigger: object_start`")
-    if dest.python and trigger != "object_start":
+    if dest.python and transition.trigger != "object_start":
         raise _Fault(f"{name} reads Python arguments, which begin with `object_start`", "write `trigger: object_start`")
+
+
+def _check_held(transition: Transition, source: State, dest: State, position: Position) -> None:
+    """Check that a call starts outside of held states, and that what has not started is held."""
+    name = dest.name
     if dest.held and "start_call" in transition.actions:  # whether it ends at once or not
         raise _Fault(
             f"a call starts and {name} is held",
@@ -370,6 +436,11 @@ def _enter(transition: Transition, source: State, dest: State, loops: bool, posi
             f"a call has not started and {name} is not held",
             f"write `after: start_call` at this transition, or `- {{name: {name}, tags: [held]}}`",
         )
+
+
+def _check_place(transition: Transition, source: State, dest: State, position: Position) -> None:
+    """Check that what a state reads can come after this trigger, in or outside of the JSON around a call."""
+    name, meaning, trigger = dest.name, dest.meaning, transition.trigger
     if meaning in ("content", "reasoning", "malformed", "value") and position.parents is not None:
         raise _Fault(
             f"the JSON around the call is still open in {name}",
@@ -379,11 +450,3 @@ def _enter(transition: Transition, source: State, dest: State, loops: bool, posi
         raise _Fault(f"{name} reads what does not fit, and something fits", "write `trigger: malformed`")
     if meaning == "ignored" and not (trigger.startswith("map_key") and position.path):
         raise _Fault(f"{name} reads the value of a member, and no key comes before", "write `trigger: map_key`")
-    if meaning != "value":
-        return position
-    if position.arguments != KEYED:
-        raise _Fault(
-            f"{name} reads the value of an argument, and no key comes before",
-            "write `after: argument_key` on the transition that reads the key",
-        )
-    return replace(position, arguments=VALUE)

@@ -21,19 +21,22 @@ plain machine: what runs, is proved, drawn and exported.
    - What is left of a broken call being over, the malformed state leads to `recovered:`, which fragments say as well.
    - At the end of the output, every state that is not held leads to the final state.
 
+`closed_by:` of the file and of its fragments are one mapping; the file's entry for an opening marker goes first.
+
 A row of the file itself goes before a row of a fragment, and that before a row that follows from a state.  Each entry
 of the result keeps the file and the line from which it came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from toolgram.limits import MAX_FRAGMENTS
 from toolgram.spec.machine_checks import check_fragment, instead, names_of
 from toolgram.spec.machine_file import Keys, MachineFile, Place, load_machine, read_text
 from toolgram.spec.vocabulary import END, STOP, TAGS, TEXT
@@ -42,7 +45,6 @@ START = "WAITING_FOR_TOOL_START"
 FINAL = "ALL_TOOLS_COMPLETE"
 MALFORMED = "RECOVERING"
 FRAGMENTS = "common"  # the folder of fragments, beside the machines
-MAX_IMPORTS = 64  # fragments in one machine, those of fragments included
 
 _TEXT_TAGS = ("content", "reasoning")
 Load = Callable[[str], MachineFile]  # a fragment by its name; KeyError, with the names that there are, for none
@@ -71,11 +73,21 @@ class _Row:
 
 
 @dataclass(slots=True)
+class _Pair:
+    """An opening marker and what closes it."""
+
+    opener: str
+    closers: list[str]
+    place: Place
+
+
+@dataclass(slots=True)
 class _Parts:
     """States and rows of a file, its fragments not yet among them."""
 
     states: list[_State] = field(default_factory=list)
     rows: list[_Row] = field(default_factory=list)
+    pairs: list[_Pair] = field(default_factory=list)
     exits: list[tuple[str, Place]] = field(default_factory=list)
     recovered: str = ""
     notes: list[str] = field(default_factory=list)
@@ -85,8 +97,9 @@ def compose(machine: MachineFile, load: Load) -> MachineFile:
     """The machine without imports and with all its rows. Raises FormatError where an import cannot be done."""
     declared = machine.data["machine"]
     own = _parts(machine, declared, ("machine",))
+    own.pairs = _pairs(machine, machine.data["format"], ("format",))
     parts = _Parts()
-    budget = [MAX_IMPORTS]
+    budget = [MAX_FRAGMENTS]
     for index, entry in enumerate(declared.get("import", ())):
         _import(machine, ("machine", "import", index), entry, load, parts, budget)
     stop = machine.data["format"].get("stop", ())
@@ -98,7 +111,7 @@ def compose(machine: MachineFile, load: Load) -> MachineFile:
     rows.add_own(own.rows)
     rows.add(parts.rows)
     rows.add(_following(_home(declared), recovered, states, stop, machine.place("machine")))
-    return _written(machine, declared, states, rows.kept, parts.notes)
+    return _written(machine, declared, states, rows.kept, [*own.pairs, *parts.pairs], parts.notes)
 
 
 def fragment_loader(folders: Iterable[Path]) -> Load:
@@ -160,6 +173,16 @@ def _parts(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> _P
     return parts
 
 
+def _pairs(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> list[_Pair]:
+    """Read the pairs of opening and closing markers that a file declares."""
+    return [
+        _Pair(
+            opener, [closers] if isinstance(closers, str) else list(closers), machine.place(*where, "closed_by", opener)
+        )
+        for opener, closers in declared.get("closed_by", {}).items()
+    ]
+
+
 def _import(
     machine: MachineFile, where: Keys, entry: Mapping[str, str], load: Load, parts: _Parts, budget: list[int]
 ) -> None:
@@ -169,7 +192,7 @@ def _import(
         importer, place, given, outer = waiting.pop(0)
         budget[0] -= 1
         if budget[0] < 0:
-            raise machine.error(where, f"more than {MAX_IMPORTS} fragments are imported", "import each once")
+            raise machine.error(where, f"more than {MAX_FRAGMENTS} fragments are imported", "import each once")
         name = given["fragment"]
         try:
             fragment = load(name)
@@ -180,14 +203,19 @@ def _import(
         _check_names(importer, place, name, names_in(fragment, load), names)
         renames = [names, *outer]
         found = _parts(fragment, fragment.data, ())
+        found.pairs = _pairs(fragment, fragment.data, ())
         for state in found.states:
             state.name, state.text = _renamed(state.name, renames), _renamed(state.text, renames)
             state.fragment = name
         for row in found.rows:
             row.trigger, row.dest = _renamed_trigger(row.trigger, renames), _renamed(row.dest, renames)
             row.sources = [_renamed(source, renames) for source in row.sources]
+        for pair in found.pairs:
+            pair.opener = _renamed(pair.opener, renames)
+            pair.closers = [_renamed(closer, renames) for closer in pair.closers]
         parts.states += found.states
         parts.rows += found.rows
+        parts.pairs += found.pairs
         about = fragment.data["fragment"]
         parts.exits += [(_renamed(exit_, renames), machine.place(*where)) for exit_ in about.get("exits", ())]
         parts.notes += about.get("notes", ())
@@ -226,7 +254,7 @@ def _check_names(importer: MachineFile, place: Keys, name: str, known: Iterable[
 def names_in(fragment: MachineFile, load: Load) -> set[str]:
     """The markers, states, exits and JSON paths of a fragment, and those of the fragments that it imports."""
     names: set[str] = set()
-    waiting, left = [fragment], MAX_IMPORTS
+    waiting, left = [fragment], MAX_FRAGMENTS
     while waiting and left:
         here, left = waiting.pop(), left - 1
         about = here.data["fragment"]
@@ -298,22 +326,32 @@ def _following(
 ) -> Iterable[_Row]:
     """The rows that follow from the states."""
     going = [state for state in states.values() if not state.final]
-    texts = [state for state in going if set(state.tags) & {*_TEXT_TAGS}]
-    malformed = [state.name for state in going if "malformed" in state.tags]
-    for state in texts:
+    firm = [state.name for state in going if "held" not in state.tags]
+    for state in filter(_is_text, going):
         yield _Row(TEXT, [state.name], state.text, None, state.place)
-    ending = [state.name for state in going if state.stop is True]
-    ending += [state.name for state in going if state.stop is None and (state in texts or state.name in malformed)]
+    ending = _ending(going)
     for token in stop:
         yield _Row(token, ending, home, None, place)
-    firm = [state for state in going if "held" not in state.tags]
+    malformed = [state.name for state in going if "malformed" in state.tags]
     if malformed:
-        broken = [state.name for state in firm if state not in texts and state.name not in malformed]
+        texts = {state.name for state in going if _is_text(state)}
+        broken = [name for name in firm if name not in texts and name not in malformed]
         yield _Row("malformed", broken, malformed[0], "fail_call", place)
         if recovered:
             yield _Row("recovered", malformed, recovered, None, place)
     final = next((state.name for state in states.values() if state.final), FINAL)
-    yield _Row(END, [state.name for state in firm], final, None, place)
+    yield _Row(END, firm, final, None, place)
+
+
+def _is_text(state: _State) -> bool:
+    return not set(_TEXT_TAGS).isdisjoint(state.tags)
+
+
+def _ending(states: Sequence[_State]) -> list[str]:
+    """The states that a token which ends the turn leaves: those that say so, then those of text and of broken calls."""
+    said = [state.name for state in states if state.stop is True]
+    silent = [state for state in states if state.stop is None]
+    return said + [state.name for state in silent if _is_text(state) or "malformed" in state.tags]
 
 
 class _Rows:
@@ -363,6 +401,7 @@ def _written(
     declared: Mapping[str, Any],
     states: Mapping[str, _State],
     rows: list[_Row],
+    pairs: Iterable[_Pair],
     notes: Iterable[str],
 ) -> MachineFile:
     """The composed machine as a machine file, with the place of each entry."""
@@ -388,6 +427,7 @@ def _written(
             entry["of_calls"] = True
         transitions.append(entry)
         places["machine", "transitions", index] = row.place
+    closed_by = _by_opener(pairs, places)
     kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered")}
     name = Path(machine.path).stem
     composed = {
@@ -401,7 +441,20 @@ def _written(
     fragments = {state.name: state.fragment for state in states.values() if state.fragment}
     about = machine.data["format"]
     about = {**about, "notes": list(dict.fromkeys([*about.get("notes", ()), *notes]))}
+    if closed_by:
+        about["closed_by"] = closed_by
     return MachineFile(machine.path, {"format": about, "machine": composed}, places, fragments)
+
+
+def _by_opener(pairs: Iterable[_Pair], places: dict[Keys, Place]) -> dict[str, list[str]]:
+    """Return what closes each opening marker, the first pair of each; note their places."""
+    found: dict[str, list[str]] = {}
+    for pair in pairs:
+        closers = [closer for each in pair.closers for closer in _terminals(each)]
+        for opener in _terminals(pair.opener):
+            found.setdefault(opener, closers)
+            places.setdefault(("format", "closed_by", opener), pair.place)
+    return found
 
 
 _SECTIONS = (("machine", "states"), ("machine", "transitions"), ("machine", "import"))

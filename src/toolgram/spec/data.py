@@ -32,8 +32,6 @@ TAGS = tuple(vocabulary.TAGS)
 ACTIONS = tuple(vocabulary.ACTIONS)
 ISLAND_TRIGGERS = tuple(vocabulary.ISLAND_TRIGGERS)
 RECOVERY_TRIGGERS = tuple(vocabulary.RECOVERY_TRIGGERS)
-MAX_RUN = 1024
-MAX_MARKER = 256
 
 _LINE_NAME = re.compile(r"[^\W\d][\w.\-]{0,255}").fullmatch
 _JSON_TRIGGER = re.compile(
@@ -131,6 +129,7 @@ class Spec:
     wrapped: tuple[str, ...]  # keys under which all arguments may stand as one object
     namespaced_names: bool  # a declared function may have a namespace before its name
     suffix: str  # at the end of markers, another one for each checkpoint; "" for none
+    closed_by: Mapping[str, tuple[str, ...]]  # the closing markers that a call owes, by what opens them
     same_path: Mapping[str, str]
     notation: tuple[str, ...]  # of notated values: the quotes; of nested elements: how their tags begin, and items
     turn_start: str
@@ -145,10 +144,11 @@ class Spec:
     states: Mapping[str, State]
     transitions: tuple[Transition, ...]
     terminals: Mapping[str, Literal | Run]
+    declared: tuple[str, ...]  # terminals of the grammar that follow from the machine, by Lark's names for them
     import_paths: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for name in ("same_path", "states", "terminals"):
+        for name in ("closed_by", "same_path", "states", "terminals"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @property
@@ -211,11 +211,7 @@ def text_only(spec: Spec) -> Spec:
         | {name for name, state in spec.states.items() if state.meaning in ("content", "reasoning")}
         | {spec.final}
     )
-    grown = True
-    while grown:
-        before = {row.source for row in rows if row.dest in useful and row.trigger != END} - useful
-        grown = bool(before)
-        useful |= before
+    useful = _reached(useful, {(row.dest, row.source) for row in rows if row.trigger != END})
     return replace(spec, transitions=tuple(row for row in rows if {row.source, row.dest} <= useful))
 
 
@@ -232,13 +228,18 @@ def _headers_of_calls(spec: Spec) -> set[str]:
     found = {row.dest for row in inside if row.actions == ("name",)}
     if not any(row.source in found and row.trigger in begins for row in inside):
         return set()
-    on_the_way = {row.source for row in inside if row.dest != row.source}  # not behind the header
-    grown = True
-    while grown:
-        new = {row.dest for row in inside if row.source in found and row.dest in on_the_way} - found
-        grown = bool(new)
-        found |= new
+    on_the_way = {row.source for row in inside if row.dest != row.source}  # not after the header
+    found = _reached(found, {(row.source, row.dest) for row in inside if row.dest in on_the_way})
     return found | {row.source for row in inside if row.actions == ("name",)}
+
+
+def _reached(states: set[str], steps: set[tuple[str, str]]) -> set[str]:
+    """Return the states that steps lead to from these, and these themselves."""
+    found, fresh = set(states), states
+    while fresh:
+        fresh = {dest for source, dest in steps if source in fresh} - found
+        found |= fresh
+    return found
 
 
 def is_json_trigger(trigger: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from toolgram.errors import FormatError
@@ -153,6 +153,23 @@ def _initial_faults(spec: Spec) -> Iterator[FormatError]:
 def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Transition]]) -> Iterator[FormatError]:
     """How the values and arguments that a state reads can end."""
     name, row, path = state.name, rows[state.name], spec.file_of(state)
+    closers = [trigger for trigger in row if isinstance(spec.terminals.get(trigger), Literal)]
+    yield from _notation_faults(spec, state)
+    yield from _end_faults(spec, state, closers, "value_end" in row)
+    if state.echo and not _echoes(spec, closers, rows, name):
+        yield FormatError(
+            path,
+            f"{name} is tagged `echo`, and no key and marker follow its one marker",
+            f"write `- {{name: {name}, tags: [value]}}`",
+            state.line,
+        )
+    if state.meaning == "arguments":
+        yield from _arguments_faults(spec, state, row)
+
+
+def _notation_faults(spec: Spec, state: State) -> Iterator[FormatError]:
+    """Values in a notation that the format does not describe."""
+    name, path = state.name, spec.file_of(state)
     if state.typed == "notated" and len(spec.notation) != 2:
         yield FormatError(
             path,
@@ -168,8 +185,11 @@ def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Tran
             "name of a list's items",
             state.line,
         )
-    closers = [trigger for trigger in row if isinstance(spec.terminals.get(trigger), Literal)]
-    alone = "value_end" in row
+
+
+def _end_faults(spec: Spec, state: State, closers: Sequence[str], alone: bool) -> Iterator[FormatError]:
+    """A value that nothing ends, and one that cannot end by itself."""
+    name, path = state.name, spec.file_of(state)
     if state.meaning in ("value", "ignored") and not (alone or (closers and value_type(state.typed).to_marker)):
         needed = f"{state.meaning} {state.typed}".strip()
         yield FormatError(
@@ -185,23 +205,20 @@ def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Tran
             f"write `- {{name: {name}, tags: [value, json]}}`",
             state.line,
         )
-    if state.echo and not _echoes(spec, closers, rows, name):
-        yield FormatError(
-            path,
-            f"{name} is tagged `echo`, and no key and marker follow its one marker",
-            f"write `- {{name: {name}, tags: [value]}}`",
-            state.line,
-        )
-    if state.meaning == "arguments":
-        for opener in spec.transitions:
-            closer = _closer(opener) if opener.dest == name and opener.source != name else ""
-            if closer and closer not in row:
-                yield FormatError(
-                    path,
-                    f"{name} reads arguments and has no transition for their end, which is `{closer}`",
-                    f"add `- {{trigger: {closer}, source: {name}, dest: {spec.initial}, after: end_call}}`",
-                    state.line,
-                )
+
+
+def _arguments_faults(spec: Spec, state: State, row: Mapping[str, Transition]) -> Iterator[FormatError]:
+    """Arguments without a transition for the end that their opener needs."""
+    name, path = state.name, spec.file_of(state)
+    for opener in spec.transitions:
+        closer = _closer(opener) if opener.dest == name and opener.source != name else ""
+        if closer and closer not in row:
+            yield FormatError(
+                path,
+                f"{name} reads arguments and has no transition for their end, which is `{closer}`",
+                f"add `- {{trigger: {closer}, source: {name}, dest: {spec.initial}, after: end_call}}`",
+                state.line,
+            )
 
 
 def _closer(opener: Transition) -> str:
@@ -271,6 +288,26 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
     """Symbols of one state of which one begins with another, without a rule for it."""
     shapes = [spec.terminals[trigger] for trigger in row if trigger in spec.terminals]
     openers = _openers(spec, row)
+    yield from _opener_faults(spec, state, row, openers)
+    for shape in shapes:
+        if isinstance(shape, Run):
+            yield from _run_faults(spec, state, shape, shapes)
+        else:
+            others = [other for other in shapes if other is not shape and isinstance(other, Literal)]
+            yield from _literal_faults(spec, state, shape, others)
+            for opener in [opener for opener, bracket in openers if bracket == shape.text]:
+                yield FormatError(
+                    spec.file_of(state),
+                    f"in {state.name}, {shape.name} and `{opener}` both begin with {shape.text!r}",
+                    "keep one of them",
+                    state.line,
+                )
+
+
+def _opener_faults(
+    spec: Spec, state: State, row: Mapping[str, Transition], openers: Iterable[tuple[str, str]]
+) -> Iterator[FormatError]:
+    """Two events that begin with the same bracket."""
     for (opener, begins), (late, other_begins) in combinations(openers, 2):
         if begins == other_begins:
             yield FormatError(
@@ -279,52 +316,43 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
                 f"remove {state.name} from the sources of one of the two",
                 row[late].line,
             )
-    longest = spec.longest_match
-    for shape in shapes:
-        if isinstance(shape, Run):
-            pattern = re.compile(shape.first)
-            for other in shapes:
-                first = other.text[0] if isinstance(other, Literal) else None
-                clash = (first is not None and pattern.match(first) and not longest) or (
-                    isinstance(other, Run) and other is not shape and _overlap(shape, other)
-                )
-                if clash:
-                    yield FormatError(
-                        spec.file_of(state),
-                        f"in {state.name}, {shape.name} and {other.name} can begin with the same character",
-                        "exclude that character from the class, split the state, or (for a fixed text) write "
-                        "`longest_match: true` under `format:`, by which it comes before the class",
-                        state.line,
-                    )
+
+
+def _run_faults(spec: Spec, state: State, run: Run, shapes: Iterable[Literal | Run]) -> Iterator[FormatError]:
+    """Runs and markers whose first character may be the first one of a run."""
+    begins = re.compile(run.first).match
+    for other in shapes:
+        if isinstance(other, Literal):
+            clash = begins(other.text[0]) is not None and not spec.longest_match
         else:
-            for other in shapes:
-                if other is not shape and isinstance(other, Literal) and other.text == shape.text:
-                    yield FormatError(
-                        spec.file_of(state),
-                        f"in {state.name}, {shape.name} and {other.name} are the same text",
-                        "remove one of them",
-                        state.line,
-                    )
-                if (
-                    other is not shape
-                    and isinstance(other, Literal)
-                    and other.text.startswith(shape.text)
-                    and not longest
-                ):
-                    yield FormatError(
-                        spec.file_of(state),
-                        f"in {state.name}, {shape.name} ({shape.text!r}) is a prefix of {other.name} ({other.text!r})",
-                        "write `longest_match: true` under `format:` if the longer one is to win, or "
-                        "make the markers differ",
-                        state.line,
-                    )
-            for opener in [opener for opener, bracket in openers if bracket == shape.text]:
-                yield FormatError(
-                    spec.file_of(state),
-                    f"in {state.name}, {shape.name} and `{opener}` both begin with {shape.text!r}",
-                    "keep one of them",
-                    state.line,
-                )
+            clash = other is not run and _overlap(run, other)
+        if clash:
+            yield FormatError(
+                spec.file_of(state),
+                f"in {state.name}, {run.name} and {other.name} can begin with the same character",
+                "exclude that character from the class, split the state, or (for a fixed text) write "
+                "`longest_match: true` under `format:`, by which it comes before the class",
+                state.line,
+            )
+
+
+def _literal_faults(spec: Spec, state: State, marker: Literal, others: Iterable[Literal]) -> Iterator[FormatError]:
+    """Markers with the same text, and those that begin with this one."""
+    for other in others:
+        if other.text == marker.text:
+            yield FormatError(
+                spec.file_of(state),
+                f"in {state.name}, {marker.name} and {other.name} are the same text",
+                "remove one of them",
+                state.line,
+            )
+        if other.text.startswith(marker.text) and not spec.longest_match:
+            yield FormatError(
+                spec.file_of(state),
+                f"in {state.name}, {marker.name} ({marker.text!r}) is a prefix of {other.name} ({other.text!r})",
+                "write `longest_match: true` under `format:` if the longer one is to win, or make the markers differ",
+                state.line,
+            )
 
 
 def _openers(spec: Spec, row: Mapping[str, Transition]) -> list[tuple[str, str]]:

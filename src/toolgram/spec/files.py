@@ -13,7 +13,8 @@ from pathlib import Path
 
 from toolgram.spec.building import Shapes, build_spec
 from toolgram.spec.data import TEXT, Literal, Run, Spec
-from toolgram.spec.grammar_file import read_terminals, shape_of, short_name, terminal_line
+from toolgram.spec.declarations import short_name
+from toolgram.spec.grammar_file import Grammar, read_grammar, shape_of, terminal_line
 from toolgram.spec.machine_file import load_machine, read_text
 
 
@@ -28,18 +29,20 @@ def spec_from_texts(
 ) -> Spec:
     """Read and check the texts of both files, which errors call by the given paths. Raises FormatError."""
     machine = load_machine(machine_text, machine_path)
-    shapes = _shapes(grammar_text, grammar_path, import_paths)
-    return build_spec(machine, shapes, grammar_text, grammar_path, import_paths)
+    grammar = read_grammar(grammar_text, grammar_path, import_paths)
+    shapes = _shapes(grammar, grammar_text, grammar_path)
+    return build_spec(machine, shapes, grammar.declared, grammar_text, grammar_path, import_paths)
 
 
-def _shapes(text: str, path: str, import_paths: tuple[str, ...]) -> Shapes:
+def _shapes(grammar: Grammar, text: str, path: str) -> Shapes:
     """The terminals of a grammar, each with what finds out its shape.
 
     One that came with an imported rule, and has that grammar in its name, is known by its own name as well.
     """
     # Lark's names are tokens, which are compared in Python whenever they are looked up.
-    terminals = {str(name): terminal for name, terminal in read_terminals(text, path, import_paths).items()}
+    terminals = {str(terminal.name): terminal for terminal in grammar.terminals}
     names = {short_name(name): name for name in terminals} | {name: name for name in terminals}
+    free = [TEXT] if TEXT in map(short_name, grammar.declared) else []
 
     def shape(name: str) -> Literal | Run | None:
         if name == TEXT:
@@ -47,4 +50,4 @@ def _shapes(text: str, path: str, import_paths: tuple[str, ...]) -> Shapes:
         found = shape_of(terminals[names[name]], path, terminal_line(text, name))
         return replace(found, name=name)
 
-    return {name: partial(shape, name) for name in names}
+    return {name: partial(shape, name) for name in [*names, *free]}

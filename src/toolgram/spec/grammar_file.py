@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from re import _constants, _parser
-from typing import Any
+from typing import Any, NamedTuple
 
 from lark.exceptions import LarkError, UnexpectedInput
 from lark.grammar import Rule
@@ -20,19 +21,34 @@ from lark.lexer import PatternStr, TerminalDef
 from lark.load_grammar import load_grammar
 
 from toolgram.errors import FormatError
-from toolgram.spec.data import MAX_MARKER, MAX_RUN, Literal, Run
+from toolgram.limits import MAX_MARKER, MAX_RUN
+from toolgram.spec.data import Literal, Run
+from toolgram.spec.declarations import check_declared
 from toolgram.spec.grammar_size import GrammarFiles
 from toolgram.spec.machine_file import read_text
 
 
-def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> tuple[list[TerminalDef], list[Rule]]:
-    """The grammar's terminals and rules, as Lark compiles them. Raises FormatError."""
+class Grammar(NamedTuple):
+    """A grammar as Lark compiles it: terminals, rules, and the names of terminals that are declared only, sorted.
+
+    Names have the prefix of their import, unless they are imported by name.
+    """
+
+    terminals: list[TerminalDef]
+    rules: list[Rule]
+    declared: tuple[str, ...]
+
+
+def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> Grammar:
+    """Load a grammar with Lark. Raises FormatError."""
     files = GrammarFiles(import_paths, _text_of)
     try:
         files.check(text, path)
         grammar, _ = load_grammar(  # type: ignore[no-untyped-call]
             text, path, [files.load], False
         )
+        declared = sorted(str(name) for name, definition in _definitions(grammar) if definition is None)
+        check_declared(declared, text, path)
         terminals, rules, _ = grammar.compile(["start"], "*")
     except UnexpectedInput as error:
         raise FormatError(
@@ -53,7 +69,13 @@ def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> tuple[list
         ) from None
     if not any(rule.origin.name == "start" for rule in rules):
         raise FormatError(path, "the grammar has no rule `start`", "start: TEXT*")
-    return list(terminals), list(rules)
+    return Grammar(list(terminals), list(rules), tuple(declared))
+
+
+def _definitions(grammar: Any) -> Iterator[tuple[str, Any]]:
+    """The terminals and rules of Lark's grammar, with the trees that define them."""
+    yield from ((name, tree) for name, (tree, _) in grammar.term_defs)
+    yield from ((name, tree) for name, _, tree, _ in grammar.rule_defs)
 
 
 # What Lark raises for a grammar that it cannot use: some of it on purpose.
@@ -66,10 +88,10 @@ def _text_of(path: str) -> str | None:
     return read_text(Path(path)) if os.path.exists(path) else None
 
 
-def read_terminals(text: str, path: str, import_paths: tuple[str, ...]) -> dict[str, TerminalDef]:
-    """The grammar's own and imported terminals by name. Raises FormatError."""
-    terminals, _ = load_lark(text, path, import_paths)
-    for terminal in terminals:
+def read_grammar(text: str, path: str, import_paths: tuple[str, ...]) -> Grammar:
+    """Load a grammar, and check that its terminals are regular expressions. Raises FormatError."""
+    grammar = load_lark(text, path, import_paths)
+    for terminal in grammar.terminals:
         try:
             with warnings.catch_warnings(action="ignore"):
                 re.compile(terminal.pattern.to_regexp())
@@ -80,17 +102,12 @@ def read_terminals(text: str, path: str, import_paths: tuple[str, ...]) -> dict[
                 f"{terminal.name}: /[a-z]{{1,64}}/",
                 terminal_line(text, terminal.name),
             ) from None
-    return {terminal.name: terminal for terminal in terminals}
-
-
-def short_name(name: str) -> str:
-    """The name of a rule or terminal, without the prefix of its import."""
-    return name if name.startswith("__") else name.rpartition("__")[2]
+    return grammar
 
 
 def terminal_line(grammar_text: str, name: str) -> int:
-    """The line on which `name` is defined in the grammar, 0 where it is imported."""
-    pattern = re.compile(rf"^[ \t]*[?!]?{re.escape(name)}(?:\.\d+)?[ \t]*(?:\{{|:)")
+    """The line on which `name` is defined in the grammar, 0 if it is imported."""
+    pattern = re.compile(rf"^[ \t]*(?:%override[ \t]+)?[?!]?{re.escape(name)}(?:\.-?\d+)?[ \t]*(?:\{{|:)")
     for number, line in enumerate(grammar_text.splitlines(), 1):
         if pattern.match(line):
             return number

@@ -16,12 +16,7 @@ from lark.grammar import Terminal
 from lark.load_grammar import _parse_grammar
 
 from toolgram.errors import FormatError
-
-MAX_GRAMMAR = 1 << 15  # characters of one file
-MAX_DEFINITIONS = 500  # rules and terminals of one file
-MAX_SIZE = 100_000  # symbols of all rules and terminals, written out
-MAX_DEPTH = 64  # of groups in groups
-MAX_FILES = 32
+from toolgram.limits import MAX_DEFINITIONS, MAX_GRAMMAR_FILES, MAX_GRAMMAR_SIZE, MAX_GRAMMAR_TEXT, MAX_GROUP_DEPTH
 
 Statements = Tree[Token]
 Read = Callable[[str], str | None]  # the text of a file, None where there is none
@@ -56,18 +51,20 @@ class GrammarFiles:
         if path in self._sizes:
             return self._sizes[path]
         self._asked += 1
-        if len(text) > MAX_GRAMMAR:
-            raise FormatError(path, f"the grammar is longer than {MAX_GRAMMAR} characters", "write fewer alternatives")
+        if len(text) > MAX_GRAMMAR_TEXT:
+            raise FormatError(
+                path, f"the grammar is longer than {MAX_GRAMMAR_TEXT} characters", "write fewer alternatives"
+            )
         statements = _parse_grammar(text, path).children  # type: ignore[no-untyped-call]
         if len(statements) > MAX_DEFINITIONS:
             raise FormatError(path, f"the grammar has more than {MAX_DEFINITIONS} lines", "write fewer definitions")
         size = sum(self._imported(statement, path, within) for statement in statements if statement.data == "import")
         for name, line, cost in _costs(statements, size, path):
             size += cost
-            if size > MAX_SIZE:
+            if size > MAX_GRAMMAR_SIZE:
                 raise FormatError(
                     path,
-                    f"{name} makes the grammar larger than {MAX_SIZE} symbols, written out",
+                    f"{name} makes the grammar larger than {MAX_GRAMMAR_SIZE} symbols, written out",
                     f"{name}: /[a-z]{{1,64}}/" if name.isupper() else f"{name}: TEXT+",
                     line,
                 )
@@ -86,9 +83,11 @@ class GrammarFiles:
             other, text = self.load(os.path.split(path)[0] if node.data == "import_rel" else None, name)
         except OSError:
             return 0  # of Lark's own, or Lark will say that it is missing
-        if other in within or self._asked >= MAX_FILES:
+        if other in within or self._asked >= MAX_GRAMMAR_FILES:
             line = getattr(parts[0], "line", 0)
-            problem = f"{name} imports itself" if other in within else f"more than {MAX_FILES} files are imported"
+            problem = (
+                f"{name} imports itself" if other in within else f"more than {MAX_GRAMMAR_FILES} files are imported"
+            )
             raise FormatError(path, problem, "remove the line, and define what it imports here", line)
         return self._size(text, other, (*within, other))
 
@@ -103,8 +102,8 @@ def _costs(statements: list[Statements], imported: int, path: str) -> Iterator[t
             continue
         if any(tree.find_data("template_usage")):
             raise FormatError(path, f"{name} uses a template", "write the rule out, without `{...}`", line)
-        if _depth(tree) > MAX_DEPTH:
-            raise FormatError(path, f"groups are nested more than {MAX_DEPTH} deep", "write them as rules", line)
+        if _depth(tree) > MAX_GROUP_DEPTH:
+            raise FormatError(path, f"groups are nested more than {MAX_GROUP_DEPTH} deep", "write them as rules", line)
         yield name, line, _terminal_size(name, terminals, sizes, imported) if is_terminal else _rule_size(tree)
 
 
@@ -148,7 +147,7 @@ def _terminal_size(name: str, terminals: dict[str, Statements], sizes: dict[str,
             waiting += unknown
             continue
         inner = sum(sizes.get(each, imported if each not in terminals else 0) for each in names)
-        sizes[current] = min(len(leaves) + inner, 2 * MAX_SIZE)
+        sizes[current] = min(len(leaves) + inner, 2 * MAX_GRAMMAR_SIZE)
         waiting.pop()
     return sizes[name]
 
@@ -169,7 +168,7 @@ def _rule_size(tree: Statements) -> int:
 
 def _combined(part: Statements, inner: list[tuple[int, int]]) -> tuple[int, int]:
     """The alternatives of a part of a rule, and the length of the longest."""
-    most = 2 * MAX_SIZE
+    most = 2 * MAX_GRAMMAR_SIZE
     longest = max((length for _, length in inner), default=1)
     if part.data == "expansions":
         return min(sum(alternatives for alternatives, _ in inner), most), longest
@@ -185,7 +184,7 @@ def _combined(part: Statements, inner: list[tuple[int, int]]) -> tuple[int, int]
 
 def _repeated(operator: list[str], alternatives: int, length: int) -> tuple[int, int]:
     """The same of something that is repeated. Lark makes a rule of `*`, `+`, and of many repetitions."""
-    most = 2 * MAX_SIZE
+    most = 2 * MAX_GRAMMAR_SIZE
     if operator[0] == "?":
         return alternatives + 1, length
     if operator[0] in ("*", "+"):

@@ -124,6 +124,10 @@ _OF_KIND: Mapping[str, Callable[[object], bool]] = {
     "text by text": lambda value: (
         isinstance(value, dict) and all(_is_text(key) and _is_text(each) for key, each in value.items())
     ),
+    "names by name": lambda value: (
+        isinstance(value, dict)
+        and all(_is_text(key) and bool(each) and (_is_text(each) or _is_texts(each)) for key, each in value.items())
+    ),
     "outputs": _is_outputs,
     "mapping": lambda value: isinstance(value, dict),
     "entries": lambda value: isinstance(value, list),
@@ -174,6 +178,18 @@ def _check_state(machine: MachineFile, where: Keys, entry: Any, seen: set[str]) 
 
 def _check_one_state(machine: MachineFile, where: Keys, entry: Any, name: str, seen: set[str]) -> None:
     tags = entry.get("tags", [])
+    _check_tags(machine, where, name, tags)
+    if entry.get("final") and tags:
+        raise machine.error(where, f"the final state {name} has tags", f"write `- {{name: {name}, final: true}}`")
+    if name in seen:
+        raise machine.error(where, f"state {name} is declared twice", "remove one of the two")
+    if name in ("*", "=", ""):
+        raise machine.error(where, f"`{name}` cannot be the name of a state", "write `name: SOME_STATE`")
+    seen.add(name)
+
+
+def _check_tags(machine: MachineFile, where: Keys, name: str, tags: list[str]) -> None:
+    """Check that the tags of a state are known, and that they go together."""
     for tag in tags:
         if tag not in TAGS:
             raise machine.error(where, f"state {name} has the unknown tag `{tag}`", instead(tag, TAGS, "the tags are"))
@@ -201,13 +217,6 @@ def _check_one_state(machine: MachineFile, where: Keys, entry: Any, name: str, s
         raise machine.error(
             where, f"state {name} is tagged both `python` and `encoded`", "write `tags: [arguments, python]`"
         )
-    if entry.get("final") and tags:
-        raise machine.error(where, f"the final state {name} has tags", f"write `- {{name: {name}, final: true}}`")
-    if name in seen:
-        raise machine.error(where, f"state {name} is declared twice", "remove one of the two")
-    if name in ("*", "=", ""):
-        raise machine.error(where, f"`{name}` cannot be the name of a state", "write `name: SOME_STATE`")
-    seen.add(name)
 
 
 def _check_transition(machine: MachineFile, where: Keys, entry: Any) -> None:

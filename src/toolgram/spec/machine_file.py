@@ -16,13 +16,11 @@ from typing import Any
 import yaml
 
 from toolgram.errors import FormatError
+from toolgram.limits import MAX_MACHINE_DEPTH, MAX_MACHINE_ENTRIES, MAX_MACHINE_TEXT
 
 Place = tuple[str, int]  # a file, and a line of it (1-based; 0 for the file as a whole)
 Keys = tuple[str | int, ...]  # the way to an entry: ("machine", "states", 3, "tags")
 
-MAX_TEXT = 1 << 18  # characters of a file
-MAX_ENTRIES = 10_000  # of a machine file
-MAX_DEPTH = 16  # of entries in entries
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -58,9 +56,9 @@ def read_text(path: Path) -> str:
         if not stat.S_ISREG(path.stat().st_mode):
             raise FormatError(str(path), "cannot be read: not a regular file", remedy)
         with path.open("rb") as file:
-            data = file.read(4 * MAX_TEXT + 1)
-        if len(data) > 4 * MAX_TEXT:
-            raise FormatError(str(path), f"the file is longer than {4 * MAX_TEXT} bytes", remedy)
+            data = file.read(4 * MAX_MACHINE_TEXT + 1)
+        if len(data) > 4 * MAX_MACHINE_TEXT:
+            raise FormatError(str(path), f"the file is longer than {4 * MAX_MACHINE_TEXT} bytes", remedy)
         return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, ValueError) as error:
         reason = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", str(error))
@@ -90,8 +88,8 @@ def load_machine(text: str, path: str) -> MachineFile:
 
 def _check_events(text: str, path: str) -> None:
     """Refuse what could grow while it is built, before anything is built."""
-    if len(text) > MAX_TEXT:
-        raise FormatError(path, f"the file is longer than {MAX_TEXT} characters", "remove what no parser needs")
+    if len(text) > MAX_MACHINE_TEXT:
+        raise FormatError(path, f"the file is longer than {MAX_MACHINE_TEXT} characters", "remove what no parser needs")
     depth = entries = 0
     for event in yaml.parse(text, Loader=_LOADER):
         line = event.start_mark.line + 1 if event.start_mark else 0
@@ -105,12 +103,12 @@ def _check_events(text: str, path: str) -> None:
         elif isinstance(event, yaml.NodeEvent):
             entries += 1
             depth += isinstance(event, yaml.CollectionStartEvent)
-        if entries > MAX_ENTRIES:
+        if entries > MAX_MACHINE_ENTRIES:
             raise FormatError(
-                path, f"the file has more than {MAX_ENTRIES} entries", "remove what no parser needs", line
+                path, f"the file has more than {MAX_MACHINE_ENTRIES} entries", "remove what no parser needs", line
             )
-        if depth > MAX_DEPTH:
-            raise FormatError(path, f"entries are nested more than {MAX_DEPTH} deep", "write them flat", line)
+        if depth > MAX_MACHINE_DEPTH:
+            raise FormatError(path, f"entries are nested more than {MAX_MACHINE_DEPTH} deep", "write them flat", line)
 
 
 def _places(root: yaml.Node | None, path: str) -> dict[Keys, Place]:

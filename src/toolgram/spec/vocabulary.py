@@ -30,6 +30,7 @@ KINDS: Mapping[str, str] = {
     "names": "a name, or a list of names",
     "truth": "`true` or `false`",
     "text by text": "a mapping of texts to texts",
+    "names by name": "a mapping of names, each to a name or a list of names",
     "outputs": "a list of outputs, each a text or `{prefix: ..., output: ...}`",
     "mapping": "a mapping",
     "entries": "a list of entries",
@@ -53,6 +54,11 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "Terminals that are special tokens of the tokenizer.", "texts", "special_tokens: [TOOL_CALL]"
     ),
     "stop": Key("Terminals that end a turn.", "texts", "stop: [EOS]"),
+    "closed_by": Key(
+        "The closing markers that a call owes: an opening marker, and what closes it after the call.",
+        "names by name",
+        "closed_by: {TOOL_CALL: END_TOOL_CALL}",
+    ),
     "canonical": Key("Outputs whose paths an exported grammar allows.", "outputs", "canonical: ['Hello.']"),
     "python_json": Key("Whether JSON in Python's spelling is read.", "truth", "python_json: true"),
     "loose_python": Key(
@@ -135,6 +141,7 @@ MACHINE_KEYS: Mapping[str, Key] = {
 FRAGMENT_FILE_KEYS: Mapping[str, Key] = {
     "fragment": Key("What the fragment is.", "mapping", "fragment: {about: A call in tags.}", True),
     "import": MACHINE_KEYS["import"],
+    "closed_by": FORMAT_KEYS["closed_by"],
     "states": Key("The states.", "entries", "states: [{name: REASONING, tags: [reasoning]}]"),
     "transitions": MACHINE_KEYS["transitions"],
 }

@@ -10,17 +10,16 @@ parameter untyped, which is always safe.  A function's schema is looked at when 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeGuard
 
+from toolgram.limits import MAX_SCHEMA_DEPTH, MAX_SCHEMA_STEPS
 from toolgram.tools.reading import Tools
 
 Types: TypeAlias = frozenset[str] | None  # names of JSON Schema; None where any type may stand
 
 TEXT_ONLY: Types = frozenset({"string"})
-_MOST_STEPS = 64  # schemas looked at for one parameter, or for what holds the parameters
-_MOST_DEPTH = 16
 _OF = {
     str: "string",
     bool: "boolean",
@@ -192,19 +191,24 @@ def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> Paramet
     types = _properties(certain, root, _both)
     for name, alternatives in _properties(possible, root, _either).items() if possible else ():
         types.setdefault(name, alternatives)
-    names: dict[str, None] = {}
-    for part in certain:
-        names.update([(each, None) for each in _listed(part.get("required")) if isinstance(each, str)])
-    more = [part["additionalProperties"] for part in certain if "additionalProperties" in part] or [not types]
+    required = [each for part in certain for each in _listed(part.get("required")) if isinstance(each, str)]
+    others, is_open = _others(certain, root, bool(types))
+    return Parameters(types, tuple(dict.fromkeys(required)), others, is_open)
+
+
+def _others(certain: Sequence[Mapping[str, Any]], root: Mapping[str, Any], has_types: bool) -> tuple[Types, bool]:
+    """The types of members that are not declared by name, and whether there may be any."""
+    more = [part["additionalProperties"] for part in certain if "additionalProperties" in part]
     patterned = [part["patternProperties"] for part in certain if "patternProperties" in part]
     patterns = [each for some in patterned for each in _mapped(some).values()]
     if patterns:
         matching = types_of({"anyOf": patterns}, root)
-        declared = any("additionalProperties" in part for part in certain) and more[0] is not True
-        return Parameters(types, tuple(names), matching if declared else _either(matching, TEXT_ONLY), True)
-    closed = False in [each for each in more if type(each) is bool]
-    others = TEXT_ONLY if closed else None if more[0] is True else types_of(more[0], root)
-    return Parameters(types, tuple(names), others, not closed)
+        declared = bool(more) and more[0] is not True
+        return matching if declared else _either(matching, TEXT_ONLY), True
+    more = more or [not has_types]
+    if any(each is False for each in more):
+        return TEXT_ONLY, False
+    return None if more[0] is True else types_of(more[0], root), True
 
 
 def _parts(
@@ -216,16 +220,16 @@ def _parts(
     certain: list[Mapping[str, Any]] = []
     possible: list[Mapping[str, Any]] = []
     pending: list[tuple[Any, bool]] = [(schema, True)]
-    while pending and len(certain) + len(possible) < _MOST_STEPS:
+    while pending and len(certain) + len(possible) < MAX_SCHEMA_STEPS:
         part, is_certain = pending.pop()
         if not isinstance(part, Mapping):
             continue
         (certain if is_certain else possible).append(part)
         if isinstance(part.get("$ref"), str):
             pending.append((resolve(part["$ref"], root), is_certain))
-        pending += [(each, is_certain) for each in _listed(part.get("allOf"))[:_MOST_STEPS]]
+        pending += [(each, is_certain) for each in _listed(part.get("allOf"))[:MAX_SCHEMA_STEPS]]
         for key in ("anyOf", "oneOf"):
-            pending += [(each, False) for each in _listed(part.get(key))[:_MOST_STEPS]]
+            pending += [(each, False) for each in _listed(part.get(key))[:MAX_SCHEMA_STEPS]]
     return certain, possible
 
 
@@ -252,7 +256,7 @@ def _is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
 
 def types_of(schema: Any, root: Mapping[str, Any]) -> Types:
     """The JSON types that a value of `schema` may have. `root` is the schema that references point into."""
-    return _types(schema, root, iter(range(_MOST_STEPS)), _MOST_DEPTH)
+    return _types(schema, root, iter(range(MAX_SCHEMA_STEPS)), MAX_SCHEMA_DEPTH)
 
 
 def _types(schema: Any, root: Mapping[str, Any], steps: Iterator[int], depth: int) -> Types:
@@ -269,17 +273,17 @@ def _types(schema: Any, root: Mapping[str, Any], steps: Iterator[int], depth: in
         parts = _listed(schema.get(key))
         if parts:
             several = _types(parts[0], root, steps, depth - 1)
-            for part in parts[1:_MOST_STEPS]:
+            for part in parts[1:MAX_SCHEMA_STEPS]:
                 several = _either(several, _types(part, root, steps, depth - 1))
-            found = _both(found, several if len(parts) <= _MOST_STEPS else None)
-    for part in _listed(schema.get("allOf"))[:_MOST_STEPS]:
+            found = _both(found, several if len(parts) <= MAX_SCHEMA_STEPS else None)
+    for part in _listed(schema.get("allOf"))[:MAX_SCHEMA_STEPS]:
         found = _both(found, _types(part, root, steps, depth - 1))
     return found if found is None or schema.get("nullable") is not True else found | {"null"}
 
 
 def _named(named: Any) -> Types:
     """What `type` says. A word that is not known says nothing."""
-    names = [named] if isinstance(named, str) else _listed(named)[:_MOST_STEPS]
+    names = [named] if isinstance(named, str) else _listed(named)[:MAX_SCHEMA_STEPS]
     types = {_SAID.get(each.lower()) if isinstance(each, str) else None for each in names}
     return frozenset(each for each in types if each) if types and None not in types else None
 

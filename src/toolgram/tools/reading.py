@@ -160,21 +160,30 @@ def _read(tool: Any, at: int) -> DeclaredTool:
         definition = inner if isinstance(inner, Mapping) else _attributes(inner)
     schemas = [definition[key] for key in _SCHEMA_KEYS if definition.get(key) is not None]
     kind = definition.get("type")
-    if inner is None and not schemas and isinstance(kind, str) and kind != "function" and kind not in _SCHEMA_TYPES:
+    if inner is None and not schemas and isinstance(kind, str) and kind not in ("function", *_SCHEMA_TYPES):
         return _of_the_server(definition, tool, at)
+    name = _name(definition, tool, at)
+    if len(schemas) > 1 and any(schema != schemas[0] for schema in schemas):
+        raise _unknown(tool, at, f"{name!r} has two schemas that differ")
+    if schemas and not isinstance(schemas[0], Mapping) and _dumped(schemas[0]) is None:
+        raise _unknown(tool, at, f"the parameters of {name!r} are {_found(schemas[0])}, and not a JSON Schema")
+    if not schemas and (odd := _unknown_key(definition)) is not None:
+        raise _unknown(tool, at, f"{name!r} has no parameters, but the unknown key {_short(odd)}")
+    return DeclaredTool(name, True, definition)
+
+
+def _unknown_key(definition: Mapping[str, Any]) -> Any:
+    return next((key for key in definition if key not in _BESIDE), None)
+
+
+def _name(definition: Mapping[str, Any], tool: Any, at: int) -> str:
+    """The name of a function. Raises ToolgramError if there is none."""
     name = definition.get("name")
     if name is None:
         raise _unknown(tool, at, "it has no name")
     if not isinstance(name, str) or not name:
         raise _unknown(tool, at, "its name is empty" if name == "" else f"its name is {_found(name)}, and not text")
-    if len(schemas) > 1 and any(schema != schemas[0] for schema in schemas):
-        raise _unknown(tool, at, f"{name!r} has two schemas that differ")
-    if schemas and not isinstance(schemas[0], Mapping) and _dumped(schemas[0]) is None:
-        raise _unknown(tool, at, f"the parameters of {name!r} are {_found(schemas[0])}, and not a JSON Schema")
-    odd = None if schemas else next((key for key in definition if key not in _BESIDE), None)
-    if odd is not None:
-        raise _unknown(tool, at, f"{name!r} has no parameters, but the unknown key {_short(odd)}")
-    return DeclaredTool(name, True, definition)
+    return name
 
 
 def _of_the_server(definition: Mapping[str, Any], tool: Any, at: int) -> DeclaredTool:

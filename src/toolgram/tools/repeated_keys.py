@@ -11,12 +11,12 @@ import json
 import re
 from typing import Any
 
+from toolgram.limits import LONGEST_KEY, MOST_KEYS
+
 _FEW_KEYS = 16
 _keys = re.compile(r'"([^"\\]*)"[ \t\r\n]*:').findall
 _ends_string = re.compile(r'["\\]').search
 _structure = re.compile(r'["{}\[\],]').search
-_MOST_KEYS = 1024  # that are remembered
-_LONGEST_KEY = 1024  # characters of one of them
 
 
 class KeyWatch:
@@ -43,7 +43,7 @@ class KeyWatch:
     def _string(self, text: str, pos: int) -> int:
         found = None if self._escaped else _ends_string(text, pos)
         end = pos + 1 if self._escaped else found.start() if found else len(text)
-        if self._key is not None and len(self._key) <= _LONGEST_KEY:
+        if self._key is not None and len(self._key) <= LONGEST_KEY:
             self._key += text[pos:end]
         self._escaped = found is not None and found.group() == "\\"
         if found is None:
@@ -70,13 +70,13 @@ class KeyWatch:
 
     def _close_key(self) -> None:
         key, self._key = self._key, None
-        if key is None or len(key) > _LONGEST_KEY:
+        if key is None or len(key) > LONGEST_KEY:
             return
         if "\\" in key:
             key = json.loads(f'"{key}"')
         if key in self._keys:
             self.repeated[key] = None
-        elif len(self._keys) < _MOST_KEYS:
+        elif len(self._keys) < MOST_KEYS:
             self._keys.add(key)
 
 

@@ -19,6 +19,7 @@ from inspect import Parameter
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from toolgram.errors import ToolgramError
+from toolgram.limits import LONGEST_DEFAULT, MAX_ANNOTATION_DEPTH
 
 _PLAIN: Mapping[Any, Mapping[str, Any]] = {
     str: {"type": "string"},
@@ -32,8 +33,6 @@ _PLAIN: Mapping[Any, Mapping[str, Any]] = {
     Any: {},
     Parameter.empty: {},
 }
-_MOST_DEPTH = 32
-_LONGEST_DEFAULT = 10_000  # characters
 _NOT_SIMPLE: Any = object()
 _LOST: Any = object()
 
@@ -117,7 +116,7 @@ def _simple(annotation: Any, depth: int) -> Any:
     except TypeError:
         return _NOT_SIMPLE  # not hashable
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if depth > _MOST_DEPTH:
+    if depth > MAX_ANNOTATION_DEPTH:
         return _NOT_SIMPLE
     if origin is Annotated and len(arguments) == 2 and isinstance(arguments[1], str):
         inner = _simple(arguments[0], depth + 1)
@@ -184,7 +183,7 @@ def _as_json(value: Any) -> Any:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return _LOST
-    return json.loads(text) if len(text) <= _LONGEST_DEFAULT else _LOST
+    return json.loads(text) if len(text) <= LONGEST_DEFAULT else _LOST
 
 
 def _brief(error: Exception) -> str:

@@ -17,15 +17,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolgram.errors import ToolgramError
+from toolgram.limits import LONGEST_FAULT, LONGEST_NEAREST_NAME, MOST_FAULTS, MOST_PATTERNS
 from toolgram.tools.reading import read_tools
 
 if TYPE_CHECKING:
     import jsonschema_rs
-
-_MOST_FAULTS = 20
-_MOST_PATTERNS = 50  # that are taken out of one schema
-_MOST_WORDS = 300  # characters of one fault
-_LONGEST_NAME = 100  # for which a nearest name is looked for
 
 
 class Checkable(Protocol):
@@ -104,8 +100,8 @@ def validate(message: Checkable, tools: Sequence[Any] | None) -> list[CheckedCal
 
 def _unknown(name: str, declared: Iterable[str]) -> Fault:
     names = list(declared)
-    near = get_close_matches(name[:_LONGEST_NAME], names, n=1) if names else []
-    listed = ", ".join(names[:_MOST_FAULTS]) + (", ..." if len(names) > _MOST_FAULTS else "")
+    near = get_close_matches(name[:LONGEST_NEAREST_NAME], names, n=1) if names else []
+    listed = ", ".join(names[:MOST_FAULTS]) + (", ..." if len(names) > MOST_FAULTS else "")
     hint = (
         f"Did you mean {near[0]}?" if near else f"The functions are: {listed}." if names else "There are no functions."
     )
@@ -125,7 +121,7 @@ def _against(schema: Mapping[str, Any] | None, arguments: Any) -> tuple[tuple[Fa
     faults: list[Fault] = []
     try:
         for error in validator.iter_errors(arguments):
-            if len(faults) == _MOST_FAULTS:
+            if len(faults) == MOST_FAULTS:
                 faults.append(Fault("", "There is more. This is the beginning."))
                 break
             faults.append(Fault(_path(error.instance_path), _short(error.message)))
@@ -144,7 +140,7 @@ def _validator(text: str) -> tuple[jsonschema_rs.Validator | None, tuple[str, ..
             "validation needs jsonschema-rs, which is not installed: pip install 'toolgram[validate]'"
         ) from None
     schema, notes = json.loads(text), list[str]()
-    for _ in range(_MOST_PATTERNS):
+    for _ in range(MOST_PATTERNS):
         try:
             options = jsonschema_rs.RegexOptions()
             return jsonschema_rs.validator_for(schema, pattern_options=options, retriever=_refuse), tuple(notes)
@@ -156,7 +152,7 @@ def _validator(text: str) -> tuple[jsonschema_rs.Validator | None, tuple[str, ..
             notes.append(note)
         except ValueError as error:
             return None, (f"the schema cannot be used, so the arguments were not checked: {_short(str(error))}",)
-    return None, (f"the schema has more than {_MOST_PATTERNS} patterns that are not supported",)
+    return None, (f"the schema has more than {MOST_PATTERNS} patterns that are not supported",)
 
 
 def _refuse(uri: str) -> Any:
@@ -188,4 +184,4 @@ def _path(steps: Sequence[Any]) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _MOST_WORDS else f"{text[: _MOST_WORDS - 3]}..."
+    return text if len(text) <= LONGEST_FAULT else f"{text[: LONGEST_FAULT - 3]}..."

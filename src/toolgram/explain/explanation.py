@@ -1,0 +1,124 @@
+"""The explanation of one output, as data: what each stretch is, the path, what was held, and what else would read it.
+
+Strategy: these types know no format, so that `Format` can name them and `explain` can import `Format`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from toolgram.events import Event
+from toolgram.message import Message
+
+Outcome: TypeAlias = Literal["committed", "rejected", "ended"]
+
+OWNER_OF = {
+    "content": "content",
+    "reasoning": "reasoning",
+    "tool_call_start": "name",
+    "tool_call_delta": "arguments",
+    "tool_call_end": "dropped",
+    "dropped": "dropped",
+    "malformed": "malformed",
+}
+
+
+@dataclass(slots=True)
+class Piece:
+    """A stretch of the output that one event accounts for: whose it is, where it starts, what it means.
+
+    The end of a call is a piece without characters. `event` is the event itself, adjacent deltas merged.
+    """
+
+    owner: str
+    text: str
+    start: int
+    meaning: str
+    event: Event
+
+
+@dataclass(slots=True)
+class Step:
+    """One transition. `offset` is the character that it was taken on: the length of the text for those that only the
+    end of the output decided, None for those that the prompt's prefix had already taken."""
+
+    offset: int | None
+    trigger: str
+    source: str
+    dest: str
+
+
+@dataclass(slots=True)
+class Held:
+    """Text that might have been a call and was held back until that was known.
+
+    `text` (from `start` to `end`) is what was held when the character at `decided_at` came, in `state`. The outcome is
+    `committed` (it is what the machine took it for), `rejected` (it is text after all), or `ended` (text, because the
+    output was over). `named` says that it had got as far as the name of a function.
+    """
+
+    start: int
+    end: int
+    text: str
+    state: str
+    outcome: Outcome
+    decided_at: int
+    why: str
+    named: bool
+
+
+@dataclass(slots=True)
+class PlacedAnomaly:
+    """An anomaly of the message, in a sentence, with the offset where it was noticed."""
+
+    kind: str
+    text: str
+    offset: int | None
+    words: str
+
+
+@dataclass(slots=True)
+class Alternative:
+    """What another shipped format makes of the same output.
+
+    `calls` are complete, `unfinished` were cut off; `text_left` counts the characters, blanks aside, that it leaves as
+    text; `better` says that it finds more calls than the format asked for, or as many and leaves less.
+    """
+
+    name: str
+    calls: int
+    unfinished: int
+    text_left: int
+    better: bool
+
+
+@dataclass(slots=True)
+class Explanation:
+    """How one output was read, and why so. `verdict` is the answer; the rest is the evidence for it."""
+
+    format: str
+    verdict: str
+    pieces: list[Piece]
+    path: list[Step]
+    held: list[Held]
+    anomalies: list[PlacedAnomaly]
+    alternatives: list[Alternative]
+    message: Message
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as JSON-able data."""
+        return {
+            "format": self.format,
+            "verdict": self.verdict,
+            "pieces": [_fields(piece, "event") for piece in self.pieces],
+            "path": [_fields(step) for step in self.path],
+            "held": [_fields(region) for region in self.held],
+            "anomalies": [_fields(anomaly) for anomaly in self.anomalies],
+            "alternatives": [_fields(alternative) for alternative in self.alternatives],
+            "message": self.message.to_dict(),
+        }
+
+
+def _fields(value: Any, *left_out: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__match_args__ if name not in left_out}

@@ -1,0 +1,55 @@
+"""The line in a server's log that says which format toolgram reads, how it was found, and which command tells more."""
+
+from __future__ import annotations
+
+from toolgram.integrations.observing import logger, register_counter
+from toolgram.integrations.served import Served
+
+_SHOWN = 6  # markers in the line
+UNTOLD_END = "which no marker of its own ends: a grammar holds calls from the first token on, or not at all"
+_said: set[int] = set()
+
+
+def say_start(served: Served) -> None:
+    """One line about a format, once in a process that serves."""
+    if id(served) in _said or served.fmt is None:
+        return
+    _said.add(id(served))
+    try:
+        logger.info("toolgram: %s", start_line(served))
+        register_counter()
+    except Exception as error:  # a line in a log must not stop a server
+        logger.debug("toolgram: nothing to say of %s: %r", served.name, error)
+
+
+def start_line(served: Served) -> str:
+    """Which format, how it was found, its markers, how it reasons, whether all is well, and where to ask."""
+    fmt = served.fmt
+    assert fmt is not None
+    report = fmt.report
+    analysis = report.analysis if report else None
+    if report is None:
+        found = "named by the flag" if served.name != "auto" else "told by the tokenizer's version"
+    else:
+        shipped = f" as {report.shipped}" if report.shipped else ""
+        found = f"derived from the chat template{shipped}"
+    markers = list(dict.fromkeys(fmt.program.special.values()))
+    shown = " ".join(markers[:_SHOWN]) + (f" and {len(markers) - _SHOWN} more" if len(markers) > _SHOWN else "")
+    tokens = sum(marker in served.tokens for marker in markers)
+    mode = str(getattr(analysis.reasoning_mode, "value", analysis.reasoning_mode)) if analysis else ""
+    reasoning = f"reasoning {mode or 'yes'}" if served.reasons else "no reasoning"
+    if served.reasons and not served.tells_its_end:
+        reasoning += f", {UNTOLD_END}"
+    if report is None:
+        verdict, ask = "shipped", f"toolgram explain --format {fmt.name} ANSWER.txt"
+    else:
+        verdict = (
+            "ok"
+            if report.ok and not report.warnings
+            else f"{len(report.failed)} failed, {len(report.warnings)} warnings"
+        )
+        ask = "toolgram derive CHAT_TEMPLATE.jinja --report"
+    return (
+        f"reads {fmt.name} ({found}); markers {shown or 'none'} ({tokens} of {len(markers)} are tokens); {reasoning}; "
+        f"report {verdict}; ask: {ask}"
+    )

@@ -1,0 +1,61 @@
+"""What a grammar declares and the machine defines: free text, thoughts, values, and the strings of a notation.
+
+Strategy: free text is whatever does not begin a marker of its state, and a value whatever does not begin what ends it.
+Both are known once the format is compiled.  A grammar with these definitions is what Lark, `check` and the reference
+parser read; the runtime needs none of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from toolgram.program.compiling import compile_spec, value_ends
+from toolgram.program.state import Program
+from toolgram.spec.data import Literal, Spec
+from toolgram.spec.declarations import FREE_TEXT, with_definitions
+
+_NOWHERE = r"(?!)[\s\S]"  # of a specification without the states that read it
+
+
+def whole_grammar(spec: Spec) -> str:
+    """The grammar as Lark parses outputs with it: each declared terminal has its definition."""
+    if not spec.declared:
+        return spec.grammar_text
+    priority = ".-1" if spec.parser == "lalr" else ""  # where a marker may stand, it is no text
+    return with_definitions(spec.grammar_text, spec.declared, free_text(spec), priority)
+
+
+def free_text(spec: Spec) -> dict[str, str]:
+    """The regular expression of each terminal that may be declared."""
+    program = compile_spec(spec)
+    ends: dict[str, list[str]] = {}
+    for name, state in program.states.items():
+        if state.meaning == "content" and state.loops:
+            ends.setdefault("TEXT", []).extend(_markers(spec, state.row))
+        elif state.meaning == "reasoning" and state.loops:
+            ends.setdefault("THOUGHT", []).extend(_markers(spec, state.row))
+        elif state.meaning == "value" and "value_end" not in state.row:
+            ends.setdefault("VALUE", []).extend(value_ends(spec, program, name))
+            ends["VALUE"] += [re.escape("<![CDATA[")] if state.typed == "xml" else []
+    found = {name: f"{_any_but(each)}+" for name, each in ends.items()}
+    return {**dict.fromkeys(FREE_TEXT, _NOWHERE), **found, **_notated_string(spec, program)}
+
+
+def _markers(spec: Spec, triggers: Iterable[str]) -> list[str]:
+    shapes = (spec.terminals.get(trigger) for trigger in triggers)
+    return [shape.pattern for shape in shapes if isinstance(shape, Literal)]
+
+
+def _any_but(ends: Iterable[str]) -> str:
+    """One character with which none of `ends` begins."""
+    unlike = "|".join(dict.fromkeys(ends))
+    return rf"(?:(?!{unlike})[\s\S])" if unlike else r"[\s\S]"
+
+
+def _notated_string(spec: Spec, program: Program) -> dict[str, str]:
+    for name, state in program.states.items():
+        if state.typed == "notated":
+            opening, closing = map(re.escape, spec.notation)
+            return {"NOTATED_STRING": f"{opening}{_any_but([closing, *value_ends(spec, program, name)])}*{closing}"}
+    return {}

@@ -1,0 +1,207 @@
+"""Compressed files that are cut off or damaged: every row before the damage is answered, and the damage is said."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolgram
+from tests.bulk.logs import read_answers, rows, write_log
+from toolgram.bulk.compressed import Decompressed, gzip_blocks
+from toolgram.bulk.errors import BadFile
+from toolgram.bulk.inputs import Batch, read_batches
+from toolgram.bulk.options import RowOptions
+from toolgram.bulk.run import Outcome, Run, run_to_file
+
+pyarrow = pytest.importorskip("pyarrow")
+COUNT = 2_990
+OPTIONS = RowOptions("out.text", toolgram.get_format("hermes"), keep=("id",))
+ENDINGS = ("jsonl.gz", "jsonl.zst")
+
+
+def by_hand(path: Path) -> bytes:
+    """What a decompressor gives that reads a byte at a time and keeps all that it got."""
+    found = b""
+    try:
+        if path.suffix == ".gz":
+            member = zlib.decompressobj(31)
+            for byte in path.read_bytes():
+                found += member.decompress(bytes([byte]))
+        else:
+            stream = pyarrow.input_stream(_ByteByByte(path.read_bytes()), compression="zstd")
+            while byte_found := stream.read(1):
+                found += byte_found
+    except (OSError, zlib.error):
+        pass
+    return found
+
+
+class _ByteByByte(io.BytesIO):
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(1)
+
+
+def read(path: Path) -> tuple[bytes, str]:
+    """The rows of a file, and what is said of it."""
+    found: list[Batch] = []
+    try:
+        for batch in read_batches(str(path), ["out"]):
+            found.append(batch)
+    except BadFile as error:
+        return b"".join(batch.data for batch in found), str(error)
+    return b"".join(batch.data for batch in found), ""
+
+
+def whole_lines(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n") + 1]
+
+
+def run(source: Path, target: Path, **changes: Any) -> Outcome:
+    return run_to_file(Run([str(source)], OPTIONS, str(target), **changes), lambda rows, size: None)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_half_a_file(tmp_path: Path, ending: str, workers: int) -> None:
+    log, out = write_log(tmp_path / f"log.{ending}", COUNT), tmp_path / "out.jsonl"
+    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
+    expected = by_hand(log).count(b"\n")
+    assert expected > COUNT // 5
+    outcome = run(log, out, workers=workers)
+    answers = read_answers(out)
+    assert [answer["line"] for answer in answers] == list(range(1, expected + 1))
+    assert [answer["id"] for answer in answers] == list(range(expected))
+    assert outcome.summary.rows == expected
+    assert outcome.summary.bad == 0
+    assert outcome.problems == [
+        f"{log}: cannot be read from line {expected + 1} on: the compressed data is damaged or cut off"
+    ]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("share", [0.03, 0.31, 0.77, 0.99])
+@pytest.mark.parametrize("damage", ["cut", "zeros"])
+def test_all_that_a_decompressor_finds(tmp_path: Path, ending: str, share: float, damage: str) -> None:
+    log = write_log(tmp_path / f"log.{ending}", COUNT)
+    data = bytearray(log.read_bytes())
+    at = int(len(data) * share)
+    data[at : at + 40] = bytes(40)
+    log.write_bytes(data if damage == "zeros" else data[:at])
+    found, said = read(log)
+    recovered = by_hand(log)
+    if said:
+        assert found == whole_lines(recovered)
+    else:  # the frames of this zstd have no check sums, so some damage cannot be seen
+        assert (ending, damage) == ("jsonl.zst", "zeros")
+
+
+@pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the command zstd")
+def test_what_the_zstd_command_finds(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.jsonl.zst", 20_000)
+    log.write_bytes(log.read_bytes()[:-3000])
+    done = subprocess.run(["zstd", "-dcq", str(log)], capture_output=True, check=False)
+    assert read(log)[0] == whole_lines(done.stdout)
+
+
+@pytest.mark.parametrize("missing", [1, 4, 8])
+def test_only_the_end_of_gzip_is_missing(tmp_path: Path, missing: int) -> None:
+    log = write_log(tmp_path / "log.jsonl.gz", 10)
+    data = gzip.decompress(log.read_bytes())
+    log.write_bytes(gzip.compress(data.rstrip(b"\n"))[:-missing])
+    found, said = read(log)
+    assert found == data.rstrip(b"\n"), "the last row is whole without its line end"
+    assert said.endswith("cannot be read from line 11 on: the compressed data is damaged or cut off")
+
+
+def test_a_wrong_check_sum(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.jsonl.gz", 500)
+    data = bytearray(log.read_bytes())
+    data[-8] ^= 1
+    log.write_bytes(data)
+    found, said = read(log)
+    assert found.count(b"\n") == 500
+    assert "from line 501 on" in said
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_row_that_is_cut_is_none(tmp_path: Path, ending: str) -> None:
+    log = tmp_path / f"log.{ending}"
+    for last in (b'{"out": "half', b"12", b"[1]"):
+        whole = b'{"out": "whole"}\n'
+        first, second = [_compressed(log, data) for data in (whole + last, b'{"out": "lost"}\n')]
+        log.write_bytes(first + second[:12])
+        assert read(log) == (whole, f"{log}: cannot be read from line 2 on: the compressed data is damaged or cut off")
+
+
+def _compressed(path: Path, data: bytes) -> bytes:
+    made: bytes = gzip.compress(data) if path.suffix == ".gz" else pyarrow.Codec("zstd").compress(data, asbytes=True)
+    return made
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("data", [b"", b"plain text", b"\x1f"])
+def test_nothing_to_decompress(tmp_path: Path, ending: str, data: bytes) -> None:
+    log = tmp_path / f"log.{ending}"
+    log.write_bytes(data)
+    found, said = read(log)
+    assert found == b""
+    assert said == (f"{log}: cannot be read: the compressed data is damaged or cut off" if data else "")
+
+
+def test_a_file_that_is_missing(tmp_path: Path) -> None:
+    for ending in ENDINGS:
+        log = tmp_path / f"log.{ending}"
+        assert read(log) == (b"", f"{log}: cannot be read: No such file or directory")
+
+
+@given(st.lists(st.binary(max_size=300_000), max_size=3), st.integers(0, 20), st.integers(0, 400), st.data())
+def test_gzip_is_read_as_the_library_reads_it(parts: list[bytes], zeros: int, cut: int, data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 1_000_000))
+    file = b"".join(gzip.compress(part, mtime=0) + bytes(zeros) for part in parts)
+    blob = file[: max(0, len(file) - cut)] if cut else file
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.open", lambda path, mode: io.BytesIO(blob))
+        stream = Decompressed(gzip_blocks("x.gz"))
+        found = b""
+        while block := stream.read(size):
+            assert len(block) <= size
+            found += block
+    try:
+        assert found == gzip.decompress(blob)
+    except (OSError, EOFError, zlib.error):
+        assert stream.error is not None
+        assert b"".join(parts).startswith(found)
+    else:
+        assert stream.error is None
+
+
+def test_much_in_little(tmp_path: Path) -> None:
+    """Blanks compress to a thousandth; no more than a block of them is held."""
+    log = tmp_path / "log.jsonl.gz"
+    line = b'{"out": "' + b" " * 3_000_000 + b'"}\n'
+    log.write_bytes(gzip.compress(line * 5))
+    assert read(log) == (line * 5, "")
+    log.write_bytes(log.read_bytes()[:-1_000])
+    assert read(log)[0] == line * 4
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_next_file_is_read(tmp_path: Path, ending: str) -> None:
+    damaged = write_log(tmp_path / f"a.{ending}", COUNT)
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    whole = write_log(tmp_path / f"b.{ending}", 5)
+    files = Run([str(damaged), str(whole)], OPTIONS, str(tmp_path / "out.jsonl"))
+    outcome = run_to_file(files, lambda rows, size: None)
+    answers = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [answer["id"] for answer in answers if answer["file"] == str(whole)] == [row["id"] for row in rows(5)]
+    assert len(outcome.problems) == 1
