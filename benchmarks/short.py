@@ -54,7 +54,8 @@ KINDS = {"short calls": "25,000 rows/s", "800-byte rows": "20 MB/s"}  # of rows,
 NEXT = """## Where the time goes, and the next step
 
 Of a short Hermes call, the two expressions take a third, the json module a sixth, the message with its call a third.
-The figures are those of a format that has met a hundred calls; before, the readers read, at five to ten times as much.
+The figures are those of a format that has parsed a hundred outputs; before that, a parser reads, at five to ten times
+as much.
 A call with an escape in a tagged value, another order of keys, or arguments in more than 64 brackets goes to a parser.
 In deltas nothing of this helps: `docs/decisions/0014-speed-targets-missed.md` has the next step there."""
 _BY_HAND = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)

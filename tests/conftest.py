@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.properties import selection
-from toolgram.runtime import straight_paths
+from toolgram import formats
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Whatever is tested is tested with the straight paths, from the first call on.
-straight_paths.FIRST_CALLS = 1
+# Whole outputs are tested without a parser, from the second of a format on.
+formats.FIRST_OUTPUTS = 1
 
 # No deadline: a slow moment of the machine is not a fault of the parser.
 settings.register_profile("ci", max_examples=100, deadline=None)

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 import toolgram
+from toolgram import formats
 from toolgram.call_ids import random_call_ids
 from toolgram.runtime import whole_outputs
-from toolgram.runtime.path_examples import examples
 from toolgram.runtime.whole_outputs import whole_message
+from toolgram.runtime.whole_recording import examples
 
 IDS = random_call_ids()
 # A format of each way in which calls are written.
@@ -46,6 +47,43 @@ def test_examples_of_every_shape_need_no_parser(name: str) -> None:
     found = whole(fmt, fmt.example)
     assert found is not None
     assert [call.name for call in found.tool_calls] == [call.name for call in fmt.parse(fmt.example).tool_calls]
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3", "functionary_v3_2", "gpt_oss", "granite_3", "hermes", "llama3_json",
+                                  "mistral_v3", "mistral_v11"])  # fmt: skip
+def test_names_and_blanks_may_be_others(name: str) -> None:
+    """Every call of the example, in a name and a spelling of another model."""
+    fmt = warm(name)
+    for call in fmt.parse(fmt.example).tool_calls:
+        text = fmt.example.replace(call.name, "Another_name-2").replace('": ', '"  :\n').replace(', "', '  ,"')
+        found = whole(fmt, text)
+        assert found is not None
+        assert "Another_name-2" in [each.name for each in found.tool_calls]
+
+
+def test_derived_formats_are_recorded() -> None:
+    """From the examples that derivation writes."""
+    template = (
+        "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content or '' }}"
+        "{% for call in message.tool_calls or [] %}<tool_call>\n"
+        '{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}\n</tool_call>'
+        "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    fmt = toolgram.derive_format(template, name="derived")
+    found = whole(fmt, HERMES_CALL)
+    assert found is not None
+    assert found == fmt.parse(HERMES_CALL, call_ids=lambda: found.tool_calls[0].id)
+
+
+def test_a_few_outputs_record_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that reads one output, or derivation, does not pay for what only many outputs pay back."""
+    monkeypatch.setattr(formats, "FIRST_OUTPUTS", 3)
+    fmt = toolgram.Format(toolgram.get_format("hermes").spec)
+    for _ in range(3):
+        fmt.parse(fmt.example)
+    assert not fmt.program.whole
+    fmt.parse(fmt.example)
+    assert fmt.program.whole
 
 
 def test_names_keys_and_values_may_be_others() -> None:

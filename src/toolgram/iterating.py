@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import TYPE_CHECKING, overload
+from typing import Protocol, overload
 
 from toolgram.events import Event
 
-if TYPE_CHECKING:
-    from toolgram.runtime.parser import Parser
+
+class Fed(Protocol):
+    """What deltas are fed to: a parser."""
+
+    def feed(self, delta: str) -> list[Event]:
+        """The events of a delta."""
+
+    def close(self, finish_reason: str | None = None) -> list[Event]:
+        """The events of the end of the output."""
 
 
 class Events:
@@ -26,7 +33,7 @@ class Events:
 
     def __init__(
         self,
-        parser: Parser,
+        parser: Fed,
         source: Iterable[str | bytes] | AsyncIterable[str | bytes],
         finish_reason: str | None = None,
     ) -> None:

@@ -68,7 +68,7 @@ MOST_ANOMALY_TEXT = 1000
 # Anomalies of a stream that keeps no message and that nobody takes: a stream without end must not grow.
 MOST_UNTAKEN_ANOMALIES = 256
 
-# --- whole outputs, read by recorded paths --------------------------------------------------------------------------
+# --- whole outputs, read by recorded pieces -------------------------------------------------------------------------
 
 # Characters of an output. Of a longer one, making events is a small part of the time.
 LONGEST_WHOLE_OUTPUT = 65_536
@@ -78,10 +78,9 @@ MOST_WHOLE_BRACKETS = 64
 MOST_SIGNATURE_PIECES = 256
 # Signatures per format, for memory. After so many, the format's outputs do not repeat.
 MOST_SIGNATURES = 512
-# Outputs from which paths are recorded, and paths that are tried to find them, in the first calls of a process.
+# Examples of a format from which pieces are recorded: each is read some dozen times.
 MOST_PATH_EXAMPLES = 8
-MOST_PATHS_TRIED = 300
-# Blanks in a recorded path, and beside a text: outputs that have more are rare, and the readers read them.
+# Blanks in a recorded piece, and beside a text: outputs that have more are rare, and the readers read them.
 MOST_RECORDED_BLANKS = 16
 MOST_BLANKS_BESIDE = 4
 # Characters of a fixed text between two parts: longer than every marker sequence of a shipped format.

@@ -11,7 +11,7 @@ from tests.derive.test_deriving import NAMES
 from tests.derive.test_shapes import calls_of, derived, report_of
 from tests.deviations.test_missing_closing_markers import kinds, missed
 from toolgram.observing.probes import TOOLS as DECLARED
-from toolgram.runtime.path_examples import examples
+from toolgram.runtime.whole_recording import examples
 
 REASONS = (None, "stop", "length")
 # Calls that a marker or a separator divides, and whose other outputs have none: one of the examples misses it.

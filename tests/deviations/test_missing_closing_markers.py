@@ -10,7 +10,7 @@ import toolgram
 from tests.derive.turns import TEMPLATES
 from tests.streams import assert_same_however_split
 from toolgram.formats import format_names
-from toolgram.runtime.path_examples import examples
+from toolgram.runtime.whole_recording import examples
 from toolgram.spec.files import spec_from_texts
 
 REASONS = (None, "stop", "length")

@@ -22,8 +22,7 @@ from tests.properties.selection import every_format
 from tests.strategies import chunkings, fragments, mutated, well_formed
 from tests.streams import calls_of, check_events, check_message, merged, sources
 from toolgram.events import Event
-from toolgram.runtime.parser import PROMPT
-from toolgram.runtime.stream import REJECTED, TraceStep
+from toolgram.runtime.stream import PROMPT, REJECTED, TraceStep
 
 # A held region that turned out to be prose goes back to where it began; no declared transition stands for that. Where
 # a prefix ends in text of its own, the turn begins in the first state again.

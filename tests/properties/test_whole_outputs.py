@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import toolgram
 from tests.properties.selection import every_format
 from tests.strategies import outputs
-from toolgram.runtime.path_examples import examples
+from toolgram.runtime.whole_recording import examples
 
 DECLARED: list[dict[str, Any]] = [
     {
@@ -41,15 +41,14 @@ def check(name: str, text: str, tools: Any, reason: str | None, *, strict: bool 
     fmt = toolgram.get_format(name)
     ids, others = iter(range(10**6)), iter(range(10**6))
     parser = fmt.parser(tools, call_ids=lambda: f"id-{next(ids)}", strict=strict)
-    parser.trace_to(lambda step: None)  # then the readers read
     parser.feed(text)
     parser.close(reason)
     found = fmt.parse(text, tools, None, reason, strict, call_ids=lambda: f"id-{next(others)}")
     assert found == parser.message
 
 
-def known_paths(name: str) -> list[str]:
-    """The examples of a format, read once, so that its paths are recorded."""
+def known_examples(name: str) -> list[str]:
+    """The examples of a format, read once, so that its pieces are recorded."""
     fmt = toolgram.get_format(name)
     found = examples(fmt.program)
     for text in found:
@@ -64,7 +63,7 @@ TOOLS = st.sampled_from([None, DECLARED])
 @every_format
 @given(data=st.data())
 def test_any_output(name: str, data: st.DataObject) -> None:
-    known_paths(name)
+    known_examples(name)
     tools, reason = data.draw(TOOLS), data.draw(st.sampled_from(REASONS))
     check(name, data.draw(outputs(name)), tools, reason, strict=data.draw(st.booleans()))
 
@@ -73,7 +72,7 @@ def test_any_output(name: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_examples_with_text_around_them(name: str, data: st.DataObject) -> None:
     """Text, blanks and reasoning before, between and behind the format's own examples."""
-    texts = known_paths(name)
+    texts = known_examples(name)
     around = st.sampled_from(
         [
             "",
@@ -101,7 +100,7 @@ def test_examples_with_text_around_them(name: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_examples_with_other_arguments(name: str, data: st.DataObject) -> None:
     """The values, names and keys of the format's own examples, exchanged for others of every kind."""
-    text = data.draw(st.sampled_from(known_paths(name)))
+    text = data.draw(st.sampled_from(known_examples(name)))
     message = toolgram.get_format(name).parse(text)
     values = [call.name for call in message.tool_calls]
     values += [word for word in ("Paris", "Oslo", "celsius", "city", "days", "unit", "3", "2") if word in text]
@@ -120,3 +119,28 @@ def test_examples_with_other_arguments(name: str, data: st.DataObject) -> None:
                 data.draw(st.sampled_from(values)), data.draw(others), data.draw(st.sampled_from([1, 99]))
             )
     check(name, text, data.draw(TOOLS), data.draw(st.sampled_from(REASONS)))
+
+
+@every_format
+@given(data=st.data())
+def test_examples_that_are_changed_a_little(name: str, data: st.DataObject) -> None:
+    """Blanks, brackets, quotes, markers and other names, at some places of the format's own examples."""
+    text = data.draw(st.sampled_from(known_examples(name)))
+    inserted = st.sampled_from([" ", "\n\t ", " " * 17, "{", "}", "]", ",", '"', "\\", "x", "", "0", "é", "<", "}}"])
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        removed = data.draw(st.sampled_from([0, 0, 1, 3]))
+        text = text[:at] + data.draw(inserted) + text[at + removed :]
+    check(name, text, data.draw(TOOLS), data.draw(st.sampled_from(REASONS)), strict=data.draw(st.booleans()))
+
+
+@every_format
+def test_names_that_are_words_of_the_format(name: str) -> None:
+    """Where a name stands, such a word may mean something else: the readers decide."""
+    fmt = toolgram.get_format(name)
+    words = [text for text in fmt.program.literals.values() if text[0].isalnum()]
+    for text in known_examples(name):
+        for call in fmt.parse(text, prefix="").tool_calls:
+            for word in words:
+                check(name, text.replace(call.name, word), None, None)
+                check(name, text.replace(call.name, word + "s"), None, None)

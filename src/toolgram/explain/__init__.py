@@ -20,8 +20,7 @@ from toolgram.explain.verdict import name_in_words, quote, verdict
 from toolgram.formats import Format, format_names, get_format
 from toolgram.message import Message
 from toolgram.program.state import Move
-from toolgram.runtime.parser import PROMPT
-from toolgram.runtime.stream import REJECTED, TraceStep
+from toolgram.runtime.stream import PROMPT, REJECTED, TraceStep
 from toolgram.spec.data import END
 
 

@@ -203,7 +203,7 @@ class JsonScanner:
     """
 
     __slots__ = (
-        "_cache", "_controls", "digits", "end", "exits", "fault", "kind", "max_depth", "met_control", "out",
+        "_cache", "_controls", "digits", "end", "fault", "kind", "max_depth", "met_control", "out",
         "repairer", "repairs", "stack", "state", "was",
     )  # fmt: skip
 
@@ -211,7 +211,6 @@ class JsonScanner:
         self.repairs = repairs
         self._cache = _REPAIRING_CACHE if repairs else _CACHE
         self.repairer: JsonRepairer | None = None
-        self.exits: Any = None  # known ways on after the value (see `runtime.straight_paths`)
         self.fault = 0
         self.digits = 0  # of the integer that is being read
         self.met_control = False  # the last run has stopped before the first raw control character,
@@ -460,7 +459,7 @@ class JsonScanner:
         """A scanner at the same place, outside a number and a repair."""
         scanner = JsonScanner.__new__(JsonScanner)
         scanner.repairs, scanner._cache = self.repairs, self._cache
-        scanner.repairer = scanner.exits = None
+        scanner.repairer = None
         scanner.fault = scanner.digits = scanner.end = 0
         scanner.met_control, scanner._controls = self.met_control, self._controls
         scanner.state, scanner.stack, scanner.kind = self.state, self.stack[:], self.kind

@@ -129,9 +129,9 @@ class Program:
     fences: frozenset[str] = frozenset()  # triggers of closing fences
     thought_ends: tuple[str, ...] = ()  # markers that close reasoning
     element_ends: tuple[str, ...] = ()  # how the closing tags of elements begin that are named as arguments are
-    straight: Any = None  # what `runtime.straight_paths` has recorded of it
     by_id: Any = None  # the tokens that a parser was last given, and the triggers of their ids
-    whole: Any = None  # what reads whole outputs by that (see `runtime.whole_outputs`)
+    parsed: int = 0  # how many whole outputs were parsed,
+    whole: Any = None  # and what then reads them without a parser (see `runtime.whole_outputs`)
 
     def holds_marker(self, name: str) -> bool:
         """Whether what should be a name or a key holds a marker."""

@@ -58,22 +58,13 @@ class AnomalyLog:
                 self.offset += len(event.source)
                 continue
             if isinstance(event, Note):
-                if event.kind in KINDS:
-                    self.add(event.kind, event.text, ahead=event.ahead)
-                if event.kind == "repeated_argument":
-                    self._repeated.add(event.text)
+                self._note(event)
                 continue
             emitted.append(event)
             if isinstance(event, ToolCallStart):
-                self._call, self._name, self._repeated = event.index, event.name, set()
-                if self._names and event.name not in self._names:
-                    self.add("unknown_tool", event.name)
+                self._start(event)
             elif isinstance(event, ToolCallEnd):
-                if event.status != "complete":
-                    self.add(event.status, self._name)
-                else:
-                    self._add_repeated(event.index, repeated)
-                self._rest_to, self._call = (self.offset if event.status == "malformed" else -1), None
+                self._end(event, repeated)
             elif isinstance(event, Malformed):
                 self._add_malformed(event)
             elif self._rest_to == self.offset and not event.source.strip():
@@ -81,8 +72,26 @@ class AnomalyLog:
             self.offset += len(event.source)
         return emitted
 
+    def _note(self, note: Note) -> None:
+        if note.kind in KINDS:
+            self.add(note.kind, note.text, ahead=note.ahead)
+        if note.kind == "repeated_argument":
+            self._repeated.add(note.text)
+
+    def _start(self, event: ToolCallStart) -> None:
+        self._call, self._name, self._repeated = event.index, event.name, set()
+        if self._names and event.name not in self._names:
+            self.add("unknown_tool", event.name)
+
+    def _end(self, event: ToolCallEnd, repeated: Iterable[tuple[int, str]]) -> None:
+        if event.status != "complete":
+            self.add(event.status, self._name)
+        else:
+            self._add_repeated(event.index, repeated)
+        self._rest_to, self._call = (self.offset if event.status == "malformed" else -1), None
+
     def add(self, kind: str, text: str, why: str = "", ahead: int = 0) -> None:
-        """An anomaly at the present place, or so many characters behind it."""
+        """An anomaly at the present place, or so many characters after it."""
         self._append(Anomaly(kind, self.offset + ahead, text, self._call, why or KINDS[kind]))
 
     def _add_repeated(self, index: int, repeated: Iterable[tuple[int, str]]) -> None:

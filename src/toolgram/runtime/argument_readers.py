@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, cast
 
 from toolgram.islands import island_class
@@ -10,13 +9,14 @@ from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
-from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.runtime.blanks import end_of_json_blanks
+from toolgram.runtime.source import Transcoding
+from toolgram.runtime.stream import Stream, symbol_why
 
 if TYPE_CHECKING:
     from toolgram.islands.json_strings import JsonStringScanner
 
 REPAIRABLE = "{'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
-JSON_BLANKS = re.compile(r"[ \t\r\n]*+").match
 
 
 def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -26,7 +26,7 @@ def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
         return pos
     repairs = stream.may_repair_object
     repaired = repairs and text[pos] in REPAIRABLE
-    if not (repaired or text[pos] in '"}') or len(stream.source.opening) > LONGEST_ENVELOPE_TEXT:
+    if not (repaired or text[pos] in '"}') or len(stream.source.opening or "") > LONGEST_ENVELOPE_TEXT:
         stream.unexpected_input()
         return pos
     scanner = JsonScanner(repairs=repairs)
@@ -49,11 +49,10 @@ def confirm_object(stream: Stream) -> None:
 
 def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
     """Blanks after a bracket that is not confirmed yet."""
-    blank = JSON_BLANKS(text, pos)
-    assert blank is not None
-    if blank.end() > pos:
-        stream.source.opening += stream.source.take(text, pos, blank.end())
-    return blank.end()
+    end = end_of_json_blanks(text, pos)
+    if end > pos:
+        stream.source.opening = (stream.source.opening or "") + stream.source.take(text, pos, end)
+    return end
 
 
 def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -64,18 +63,14 @@ def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
     scanner.run(text, pos, floor)
     end = took_arguments(stream, scanner, floor, text, pos)
     if 0 <= end < len(text) and stream.reader == "arguments" and scanner.waits(floor):
-        stream.buffer = text[end:]
-        return WAIT
+        return stream.wait(text[end:])
     return end
 
 
 def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
     """The scanner that reads the arguments, and the depth at which they are closed."""
     island = stream.island
-    if isinstance(island, Envelope):
-        return island.scanner, island.depth
-    assert isinstance(island, JsonScanner)
-    return island, 0
+    return (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
 
 
 def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, pos: int) -> int:
@@ -92,10 +87,6 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
     elif scanner.broken:
         return _broke(stream, scanner, envelope, floor, text)
     elif len(scanner.stack) == floor:
-        paths = stream.program.straight if scanner.exits is not None else None
-        behind = paths.leave(stream, scanner, text, end) if paths is not None else -1
-        if behind >= 0:
-            return behind
         if envelope is None:
             stream.island = None
             stream.fire("object_end", "")
@@ -111,24 +102,20 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
     """The arguments are no JSON: in Python's spelling, or to be repaired, or broken."""
     repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
-    behind = end < len(text) and scanner.behind_value and "," not in text[scanner.end : end]
+    after = end < len(text) and scanner.behind_value and "," not in text[scanner.end : end]
     outside_string = scanner.was >= START  # inside, a quote ends it or belongs to an escape
     if envelope is not None and end < len(text) and outside_string and may_transcode(stream, envelope, text[end]):
         _settle(stream, scanner, floor, text, end)
         transcode(stream, envelope, scanner.was, text[end])
-    elif behind and _may_close_call(stream, text, end):
+    elif after and _may_close_call(stream, text, end):
         scanner.state = scanner.was
-        if stream.closing is None:
-            stream.buffer = text[scanner.end :]
-            return WAIT
-        stream.source.hold(text, scanner.end, len(text))  # half a marker ends the output
-        return len(text)
-    elif behind and _closes_call(stream, text, end):
+        return _wait_for_closer(stream, text, scanner.end)
+    elif after and _closes_call(stream, text, end):
         _settle(stream, scanner, floor, text, end)
         if scanner.behind_value:
             scanner.resume_behind_value()
             stream.reader = "unclosed_arguments"
-        else:  # behind a comma, say
+        else:  # after a comma, say
             stream.unexpected_input()
     elif repairs:
         end = scanner.end
@@ -136,6 +123,13 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
     else:
         stream.unexpected_input()
     return end
+
+
+def _wait_for_closer(stream: Stream, text: str, pos: int) -> int:
+    if stream.closing is None:
+        return stream.wait(text[pos:])
+    stream.source.hold(text, pos, len(text))  # half a marker ends the output
+    return len(text)
 
 
 def _settle(stream: Stream, scanner: JsonScanner, floor: int, text: str, end: int) -> None:
@@ -162,7 +156,7 @@ def _closes_call(stream: Stream, text: str, pos: int) -> bool:
 
 
 def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
-    """Behind a value of repaired arguments: whether the closing marker of the call stands at `pos`, and then the
+    """After a value of repaired arguments: whether the closing marker of the call stands at `pos`, and then the
     reader that closes them comes next. 1, or 0, or WAIT where the marker may have begun."""
     state = stream.state
     if state.match is None or not state.literals:
@@ -170,8 +164,7 @@ def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: in
     if state.match(text, pos) is None:
         if final or not state.may_become(text, pos):
             return 0
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     if scanner.state >= SCALARS:
         scanner.state = scanner.after_value()
     scanner.repairer, stream.source.transcoding, stream.reader = None, None, "unclosed_arguments"
@@ -183,28 +176,26 @@ def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
     if isinstance(stream.island, Envelope):
         stream.island.inner = stream.reader
     scanner.repair()
-    stream.source.transcoding = []
+    stream.source.transcoding = Transcoding()
     stream.reader = "repaired"
 
 
 def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Where JSON does not fit, behind a whole value: the closing marker of the call, or nothing that can be read."""
+    """Where JSON does not fit, after a whole value: the closing marker of the call, or nothing that can be read."""
     state = stream.state
-    assert state.match is not None
-    match = state.match(text, pos)
+    match = state.match(text, pos) if state.match is not None else None
     if match is not None and match.lastindex is not None:
         symbol = state.symbols[match.lastindex - 1]
         if not symbol.special or stream.was_emitted(symbol):
             stream.fire(symbol.trigger, match.group(), symbol_why(symbol))
             return match.end()
     elif state.may_become(text, pos) and not final:
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     stream.unexpected_input()
     return pos
 
 
-# By state: JSON that stands for what has been read, for a scanner of Python to go on behind it, and what that writes.
+# By state: JSON that stands for what has been read, for a scanner of Python to go on after it, and what that writes.
 _READ_SO_FAR = {
     FIRST_KEY: ("{", "{"),
     KEY: ('{"":0,', '{"": 0, '),
@@ -235,16 +226,14 @@ def transcode(stream: Stream, envelope: Envelope, state: int, character: str) ->
     envelope.skip = len("".join(written)) - len(envelope.python.out)
     envelope.inner = stream.reader
     stream.events.note("repaired_json", character)
-    stream.source.transcoding = []
+    stream.source.transcoding = Transcoding()
     stream.reader = "transcoded"
 
 
 def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Arguments as a JSON string: decoded, and streamed as the object that they hold."""
-    envelope, source = stream.island, stream.source
-    assert isinstance(envelope, Envelope)
-    string = envelope.string
-    assert string is not None
+    envelope, source = cast(Envelope, stream.island), stream.source
+    string = cast("JsonStringScanner", envelope.string)
     end = string.read(text, pos, final or source.transcoding is not None)
     source.hold_converted(string.out, text, pos, string.mark, end)
     if source.unconfirmed and string.started:
@@ -257,8 +246,7 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     if string.note:
         stream.events.note("repaired_json", string.note)
     if string.waits:
-        stream.buffer = text[end:]
-        return WAIT
+        return stream.wait(text[end:])
     if string.broken:
         stream.unexpected_input()
     elif string.done:
@@ -280,7 +268,7 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
     end = string.read(text, pos, final)
     source.hold_converted(string.out, text, pos, string.mark, end)
     if source.unconfirmed and string.started:
-        source.json_source = [source.confirm(), *(source.json_source or ())]
+        source.confirm_converted()
         stream.fire("object_start", "")
         stream.reader = "string"
     if not source.unconfirmed:
@@ -288,8 +276,7 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
     if string.note:
         stream.events.note("repaired_json", string.note)
     if string.waits:
-        stream.buffer = text[end:]
-        return WAIT
+        return stream.wait(text[end:])
     if string.broken:
         stream.unexpected_input()
     elif string.done:
@@ -300,5 +287,5 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 def say_converted(stream: Stream) -> None:
     """Send the JSON that is held."""
-    if stream.source.json:
+    if stream.source.converted is not None and stream.source.converted.json:
         stream.calls.delta(*stream.source.take_json())

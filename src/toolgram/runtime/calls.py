@@ -3,77 +3,102 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from itertools import islice
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from toolgram.call_ids import CallIds
-from toolgram.events import Dropped, Status, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.events import Status, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.limits import MOST_KEYS
 from toolgram.runtime.event_buffer import SYNTAX, EventBuffer
 
 if TYPE_CHECKING:
+    from toolgram.program.state import Move
     from toolgram.tools.parameters import DeclaredParameters, Parameters, Place, Types
     from toolgram.tools.reading import Tools
 
-# What a value was read on behind: the beginning of an argument, or what closes a call or begins one.
+# What a value was read on after: the beginning of an argument, or what closes a call or begins one.
 READ_ON_IN_CALL, READ_ON = 1, 2
 # What was seen of markers in a value: what opens a value stands in it; one that is text of it was noted.
 OPENED, TOLD = 1, 2
 NOTHING_OWED: frozenset[str] = frozenset()
 
 
+class OpenMarkers(NamedTuple):
+    """Markers that are still to be closed."""
+
+    owed: frozenset[str] = NOTHING_OWED  # triggers of opening markers whose closing markers the last call lacks
+    enclosed: frozenset[str] = NOTHING_OWED  # triggers of opening markers that have come, and what closes them has not
+    sections: frozenset[str] = NOTHING_OWED  # of markers that close what was opened in text, and is not closed
+
+    def followed(self, trigger: str, move: Move, sections: Mapping[str, frozenset[str]]) -> OpenMarkers:
+        """The same after a transition."""
+        owed, enclosed, opened = self
+        if move.opens:
+            if not (move.within and move.within.isdisjoint(enclosed)):
+                enclosed |= {move.opens}
+        elif move.closes and (owed or enclosed):
+            owed -= move.closes
+            enclosed -= move.closes
+        if move.begins:
+            opened |= move.begins
+        elif trigger in opened:
+            opened -= sections[trigger]
+        return OpenMarkers(owed, enclosed, opened)
+
+
+NO_MARKERS = OpenMarkers()
+
+
+class Argument:
+    """The tagged argument that is being read, of this key."""
+
+    __slots__ = ("again", "depth", "key", "read_on", "seen", "wrapper")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.read_on = 0  # the value goes on after what may have been meant to close it
+        self.seen = 0  # OPENED, TOLD, or both
+        self.depth = 0  # how many times what opens a value stands in it, and is not closed in it
+        self.again = ""  # the marker after which the value has just begun, which may come once more
+        self.wrapper: list[str] | None = None  # its JSON, if it may be the object of all arguments
+
+
 class Calls:
     """`count` calls are certain, `index` is that of the open one and `start` how it began.
 
     `name` and `id` belong to the next call, which is not certain yet; `keys` are the tagged arguments of the open one
-    (None where they are of another kind), and `key` names the one that is being read. `wrapper` is the JSON of one that
-    may be the object of all arguments: that is decided when it is over, and nothing of it is sent before.
+    (None where they are of another kind), and `argument` is the one that is being read. Whether that is the object of
+    all arguments is decided when it is over, and nothing of it is sent before.
     """
 
     __slots__ = (
-        "_events",
-        "_parameters",
-        "again",
-        "count",
-        "depth",
-        "enclosed",
-        "id",
-        "ids",
-        "index",
-        "key",
-        "keys",
-        "name",
-        "owed",
-        "read_on",
-        "sections",
-        "seen",
-        "start",
-        "tools",
-        "wrapper",
-    )
+        "_events", "argument", "count", "id", "ids", "index", "keys", "markers", "name", "start", "tools",
+    )  # fmt: skip
 
     def __init__(self, events: EventBuffer, ids: CallIds, tools: Tools) -> None:
         self._events = events
         self.ids = ids
         self.tools = tools
-        self._parameters: DeclaredParameters | None = None  # of the tools, once a tagged argument asks for them
         self.count = 0
         self.index: int | None = None
         self.start: ToolCallStart | None = None
         self.name: ToolCallStart | None = None
         self.id: str | None = None
         self.keys: dict[str, None] | None = None
-        self.key = ""
-        self.read_on = 0  # the value that is being read goes on behind what may have been meant to close it
-        self.seen = 0  # OPENED, TOLD, or both
-        self.depth = 0  # how many times what opens a value stands in it, and is not closed in it
-        self.again = ""  # the marker behind which a value has just begun, which may come once more
-        self.wrapper: list[str] | None = None
-        self.owed = NOTHING_OWED  # triggers of opening markers whose closing markers the last call lacks
-        self.enclosed = NOTHING_OWED  # triggers of opening markers that have come, and what closes them has not
-        self.sections = NOTHING_OWED  # of markers that close what was opened in text, and is not closed
+        self.argument: Argument | None = None
+        self.markers = NO_MARKERS
+
+    @property
+    def key(self) -> str:
+        """The key of the tagged argument that is being read."""
+        return "" if self.argument is None else self.argument.key
+
+    @property
+    def wrapper(self) -> list[str] | None:
+        """The JSON of a value that may be the object of all arguments; None for any other."""
+        return None if self.argument is None else self.argument.wrapper
 
     @property
     def names(self) -> frozenset[str]:
@@ -88,13 +113,13 @@ class Calls:
     def find_declared(self) -> bool:
         """Whether the name is that of a declared function; one that ends in a dot and a number, without them. Where
         nothing is declared, it is as it stands: no grammar knows more."""
-        assert self.name is not None
-        name, declared = self.name.name, self.names
+        start, declared = cast(ToolCallStart, self.name), self.names
+        name = start.name
         stem, _, number = name.rpartition(".")
         if name in declared or not declared:
             return True
         if number.isdecimal() and stem in declared:
-            self.name.name = stem
+            start.name = stem
             return True
         return False
 
@@ -106,7 +131,7 @@ class Calls:
         """What looked like a call is none. Whether it had a name."""
         named = self.name is not None
         self.name = self.id = None
-        self.enclosed = NOTHING_OWED
+        self.markers = self.markers._replace(enclosed=NOTHING_OWED)
         return named
 
     def begin(self) -> None:
@@ -116,13 +141,7 @@ class Calls:
             return
         start.id = (self.id and self.id.strip()) or self.ids()
         if self._events.held is not None:
-            held = self._events.held.events
-            first = next((at for at, event in enumerate(held) if isinstance(event, ToolCallDelta)), None)
-            place = next((at for at, event in enumerate(held) if event is start), None)
-            if first is not None and place is not None and first < place:
-                held[place] = Dropped(start.source, "name", start.source)
-                start.source = ""
-                held.insert(first, start)
+            self._events.held.put_first(start)
         self.index = self.count
         self.start = start
         self.count += 1
@@ -132,14 +151,15 @@ class Calls:
         """The open call has ended, if one is open."""
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
-            self._events.behind_call = NOTHING_OWED if status == "complete" else None
-            if self.enclosed and status == "complete":
-                self.owed |= self.enclosed
-            self.index = self.keys = self.wrapper = None
+            self._events.after_call = NOTHING_OWED if status == "complete" else None
+            owed, enclosed, _ = self.markers
+            if enclosed and status == "complete":
+                self.markers = self.markers._replace(owed=owed | enclosed)
+            self.index = self.keys = self.argument = None
 
     def forget_owed(self) -> None:
-        """No marker is missing any more: it was told, or what was open is malformed."""
-        self.owed = self.enclosed = NOTHING_OWED
+        """No marker is missing any more: it was reported, or what was open is malformed."""
+        self.markers = OpenMarkers(sections=self.markers.sections)
 
     def delta(self, arguments: str, source: str) -> None:
         """Arguments of the open call, or of the next one."""
@@ -153,13 +173,12 @@ class Calls:
         self.delta("{", "")
 
     def begin_argument(self, key: str, source: str, wrapped: Set[str]) -> None:
-        """The key of a tagged argument, whole. Blanks behind it are no part of it. Under one of the keys `wrapped`, all
+        """The key of a tagged argument, whole. Blanks after it are no part of it. Under one of the keys `wrapped`, all
         arguments may stand as one object."""
         key = key.rstrip()
-        self.key, self.read_on, self.seen = key, 0, 0
-        self.depth, self.again = 0, ""
+        self.argument = Argument(key)
         if key in wrapped and self._may_wrap(key):
-            self.wrapper = []
+            self.argument.wrapper = []
             self._events.drop(source, SYNTAX)
         else:
             self._write_key(key, source)
@@ -186,7 +205,8 @@ class Calls:
     def unwrap(self, source: str) -> None:
         """The value that may be the object of all arguments is over: it is, if one of its members is declared."""
         written, declared = "".join(self.wrapper or ()), self.declared()
-        self.wrapper = None
+        if self.argument is not None:
+            self.argument.wrapper = None
         try:
             members = json.loads(written)
         except ValueError:
@@ -223,9 +243,10 @@ class Calls:
         """What is declared for the value that is being read, and for what is inside it."""
         from toolgram.tools.parameters import UNDECLARED
 
-        if self.declared() is None or self._parameters is None or self._called is None:
+        called = self._called
+        if called is None or self.declared() is None:
             return UNDECLARED
-        return self._parameters.place(self._called).member(self.key)
+        return self._parameters.place(called).member(self.key)
 
     def close_arguments(self) -> None:
         """The tagged arguments are over."""
@@ -240,11 +261,18 @@ class Calls:
 
     def declared(self) -> Parameters | None:
         """The parameters of the function that is called; None where it is not declared."""
-        if self._parameters is None:
+        called = self._called
+        return self._parameters.get(called) if called is not None else None
+
+    @property
+    def _parameters(self) -> DeclaredParameters:
+        """All that is declared, read once a tagged argument asks for it."""
+        if self.tools.parameters is None:
             from toolgram.tools.parameters import declared_parameters
 
-            self._parameters = declared_parameters(self.tools)
-        return self._parameters.get(self._called) if self._called is not None else None
+            declared_parameters(self.tools)
+        parameters: DeclaredParameters = self.tools.parameters
+        return parameters
 
     @property
     def _called(self) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import cast
 
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import Envelope, NoEvent
@@ -35,7 +36,6 @@ from toolgram.islands.json_values import (
 )
 from toolgram.limits import BLANKS, LONGEST_ENVELOPE_TEXT, MOST_BLANKS
 from toolgram.runtime.argument_readers import (
-    JSON_BLANKS,
     REPAIRABLE,
     begin_repair,
     may_transcode,
@@ -44,8 +44,9 @@ from toolgram.runtime.argument_readers import (
     skip_blanks_after_opening,
     transcode,
 )
+from toolgram.runtime.blanks import end_of_json_blanks
 from toolgram.runtime.event_buffer import SYNTAX
-from toolgram.runtime.stream import WAIT, Stream
+from toolgram.runtime.stream import Stream
 
 _EXPECTED = {
     ITEM: '{[]"',
@@ -78,65 +79,98 @@ _KINDS = {
 
 def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     """One token of the envelope, or as much of it as there is."""
-    envelope = stream.island
-    assert isinstance(envelope, Envelope)
-    scanner = envelope.scanner
+    envelope = cast(Envelope, stream.island)
     if stream.source.unconfirmed:
         return _confirm(stream, envelope, text, pos)
-    if scanner.between:
-        if text[pos] in " \t\r\n":
-            blank = JSON_BLANKS(text, pos)
-            assert blank is not None
-            envelope.source += stream.source.take(text, pos, blank.end())
-            pos = blank.end()
-            if pos == len(text):
-                return pos
-        if scanner.state in _QUOTED and text[pos] == "'" and may_transcode(stream, envelope, "'"):
-            transcode(stream, envelope, scanner.state, text[pos])
+    if envelope.scanner.between:
+        pos = _take_blanks(stream, envelope, text, pos)
+        if pos == len(text):
             return pos
-        if scanner.state == AFTER_ITEM and scanner.stack == ["["] and text[pos] == "{":
-            if not envelope.pushed(","):
-                stream.unexpected_input()
-                return pos
-            scanner.state = ITEM
-            stream.events.note("repaired_json", text[pos])
-        if (
-            scanner.state == AFTER_ITEM
-            and scanner.stack == ["["]
-            and text[pos] in stream.program.closers
-            and text[pos] != "]"
-        ):
-            _drop_surplus(stream, envelope, text, pos)
-            return pos + 1
-        between_calls = scanner.state == ITEM and scanner.stack == ["["] and not stream.state.held
-        if between_calls and text[pos] == '"' and "malformed" in stream.state.row:
-            stream.fail_between_calls(_MEMBER_WHY)
+        after = _read_between(stream, envelope, text, pos, final)
+        if after is not None:
+            return after
+    return _read_piece(stream, envelope, text, pos)
+
+
+def _take_blanks(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
+    """Blanks between tokens."""
+    end = end_of_json_blanks(text, pos)
+    if end > pos:
+        envelope.source += stream.source.take(text, pos, end)
+    return end
+
+
+def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
+    """Between two tokens, what needs a look at the character: the position after it, or WAIT. None for a token."""
+    scanner, after = envelope.scanner, None
+    if text[pos] == "'" and scanner.state in _QUOTED and may_transcode(stream, envelope, "'"):
+        transcode(stream, envelope, scanner.state, text[pos])
+        return pos
+    if scanner.stack == ["["]:
+        after = _read_in_list(stream, envelope, text, pos)
+    if after is None and scanner.repairs:
+        after = _repair_between(stream, envelope, text, pos, final)
+    if after is not None:
+        return after
+    if scanner.state <= MEMBER_VALUE and not _may_stand(stream, envelope, text[pos]):
+        return pos
+    return pos + 1 if stream.reader == "encoded" else None
+
+
+def _read_in_list(stream: Stream, envelope: Envelope, text: str, pos: int) -> int | None:
+    """The same between the calls of a list: a comma is missing, a bracket closes nothing, or no call follows."""
+    scanner, character = envelope.scanner, text[pos]
+    if scanner.state == AFTER_ITEM and character == "{":
+        if not envelope.pushed(","):
+            stream.unexpected_input()
             return pos
-        if scanner.state == AFTER_MEMBER and text[pos] == "]" and scanner.repairs and "unclosed" in stream.state.row:
-            behind = _read_surplus_bracket(stream, envelope, text, pos, final)
-            if behind != pos:
-                return behind
-        if scanner.repairs:
-            if text[pos] == "," and scanner.state in (AFTER_ITEM, AFTER_MEMBER):
-                behind = JSON_BLANKS(text, pos + 1).end()  # type: ignore[union-attr]
-                if behind == len(text) and not final and behind - pos <= MOST_BLANKS + 1:
-                    stream.buffer = text[pos:]
-                    return WAIT
-                if text[behind : behind + 1] not in '"{' and behind - pos <= MOST_BLANKS + 1:
-                    begin_repair(stream, scanner)
-                    return pos
-            elif text[pos] not in _EXPECTED[scanner.state]:
-                if text[pos] == "/" and pos + 1 == len(text) and not final:
-                    stream.buffer = text[pos:]
-                    return WAIT
-                # where the envelope may be unclosed, anything else is no JSON any more
-                if "unclosed" not in stream.state.row or text[pos] in _QUOTES or text.startswith(_COMMENTS, pos):
-                    begin_repair(stream, scanner)
-                    return pos
-        if scanner.state <= MEMBER_VALUE and not _may_stand(stream, envelope, text[pos]):
-            return pos
-        if stream.reader == "encoded":
-            return pos + 1
+        scanner.state = ITEM
+        stream.events.note("repaired_json", character)
+    elif scanner.state == AFTER_ITEM and character != "]" and character in stream.program.closers:
+        _drop_surplus(stream, envelope, text, pos)
+        return pos + 1
+    elif scanner.state == ITEM and character == '"' and not stream.state.held and "malformed" in stream.state.row:
+        stream.fail_between_calls(_MEMBER_WHY)
+        return pos
+    return None
+
+
+def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
+    """The same where JSON is repaired."""
+    scanner, character = envelope.scanner, text[pos]
+    if character == "]" and scanner.state == AFTER_MEMBER and "unclosed" in stream.state.row:
+        after = _read_surplus_bracket(stream, envelope, text, pos, final)
+        if after != pos:
+            return after
+    if character == "," and scanner.state in (AFTER_ITEM, AFTER_MEMBER):
+        return _repair_comma(stream, envelope, text, pos, final)
+    if character in _EXPECTED[scanner.state]:
+        return None
+    if character == "/" and pos + 1 == len(text) and not final:
+        return stream.wait(text[pos:])
+    # where the envelope may be unclosed, anything else is no JSON any more
+    if "unclosed" in stream.state.row and character not in _QUOTES and not text.startswith(_COMMENTS, pos):
+        return None
+    begin_repair(stream, scanner)
+    return pos
+
+
+def _repair_comma(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
+    """A comma is one too many if neither a key nor an object follows it."""
+    after = end_of_json_blanks(text, pos + 1)
+    if after - pos > MOST_BLANKS + 1:
+        return None
+    if after == len(text) and not final:
+        return stream.wait(text[pos:])
+    if text[after : after + 1] in '"{':
+        return None
+    begin_repair(stream, envelope.scanner)
+    return pos
+
+
+def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
+    """A token, or a piece of one, as far as it may be what it begins as."""
+    scanner = envelope.scanner
     limit, fits = _prescribed(stream, envelope, text, pos)
     if not fits:
         if limit > pos:
@@ -161,10 +195,9 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _read_surplus_bracket(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int:
-    """Behind a member, a bracket that closes no list, since the object goes on: the position behind it, or WAIT."""
+    """After a member, a bracket that closes no list, since the object goes on: the position after it, or WAIT."""
     if not final and _object_may_go_on(text, pos + 1):
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     if _object_goes_on(text, pos + 1) is None:
         return pos
     _drop_surplus(stream, envelope, text, pos)
@@ -189,24 +222,25 @@ def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:
         return True
     if stream.state.meaning == "ignored":
         return True
-    row = stream.state.row
-    path = stream.same(envelope.path)
-    if kind == "start_array":
-        list_begins = f"start_array {path}" if envelope.path else "start_array"
-        fits = list_begins in row and not envelope.member
-    else:
-        fits = f"{kind} {path}" in row or (kind == "string" and path in stream.state.values)
-    if not fits:
+    if not _takes(stream, envelope, kind):
         if not _ignores_member(stream, envelope):
             stream.unexpected_input(envelope.scanner)
         return False
-    if kind == "string" and f"string {path}" in row and row[f"string {path}"].dest.meaning == "arguments":
+    move = stream.state.row.get(f"string {stream.same(envelope.path)}") if kind == "string" else None
+    if move is not None and move.dest.meaning == "arguments":
         envelope.string = JsonStringScanner(envelope.repairs)
         envelope.scanner.state = MEMBER_STRING
-        stream.source.unconfirmed = True
         stream.source.opening = stream.source.take(character, 0, 1)
         stream.reader = "encoded"
     return True
+
+
+def _takes(stream: Stream, envelope: Envelope, kind: str) -> bool:
+    """Whether a value of this kind may stand here."""
+    row, path = stream.state.row, stream.same(envelope.path)
+    if kind == "start_array":
+        return not envelope.member and (f"start_array {path}" if envelope.path else "start_array") in row
+    return f"{kind} {path}" in row or (kind == "string" and path in stream.state.values)
 
 
 def _ignores_member(stream: Stream, envelope: Envelope) -> bool:
@@ -225,21 +259,12 @@ def _prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tupl
     A key, and a string whose values are known, is read no further than its first character that no known one has
     there. An escape is read character by character, so that it is rejected where it is whole, however the text is cut.
     """
-    scanner, state, end = envelope.scanner, stream.state, len(text)
+    scanner, end = envelope.scanner, len(text)
     inside = scanner.in_string
-    if not inside and text[pos] != '"':
+    prescribed = _prescribed_strings(stream, envelope) if inside or text[pos] == '"' else None
+    if prescribed is None:
         return end, True
-    if scanner.in_key if inside else scanner.state in (FIRST_KEY, KEY):
-        if state.any_key:
-            return end, True
-        known, beginnings = f"{envelope.parents[-1]}.", state.key_prefixes
-    elif not inside and scanner.state > MEMBER_VALUE:
-        return end, True
-    else:
-        path = stream.same(envelope.path)
-        if path not in state.values or f"string {path}" in state.row:
-            return end, True
-        known, beginnings = "", state.values[path]
+    known, beginnings = prescribed
     if inside and (not scanner.in_plain_string or text[pos] == "\\"):
         return pos + 1, True
     if inside:
@@ -255,6 +280,17 @@ def _prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tupl
     return (plain_end if special and special.group() == "\\" else end), True
 
 
+def _prescribed_strings(stream: Stream, envelope: Envelope) -> tuple[str, frozenset[str]] | None:
+    """What stands before the string that is read or begins, and what may stand so far; None for any string."""
+    scanner, state = envelope.scanner, stream.state
+    inside = scanner.in_string
+    if scanner.in_key if inside else scanner.state in (FIRST_KEY, KEY):
+        return None if state.any_key else (f"{envelope.parents[-1]}.", state.key_prefixes)
+    path = stream.same(envelope.path)
+    anything = path not in state.values or f"string {path}" in state.row
+    return None if anything or (not inside and scanner.state > MEMBER_VALUE) else ("", state.values[path])
+
+
 def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
     """After an opening brace: only a key or the closing brace makes it an object."""
     pos = skip_blanks_after_opening(stream, text, pos)
@@ -266,7 +302,7 @@ def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
     if envelope.scanner.repairs and text[pos] in REPAIRABLE:
         begin_repair(stream, envelope.scanner)
         return pos
-    if text[pos] not in '"}' or len(stream.source.opening) > LONGEST_ENVELOPE_TEXT:
+    if text[pos] not in '"}' or len(stream.source.opening or "") > LONGEST_ENVELOPE_TEXT:
         stream.unexpected_input()
         return pos
     trigger = f"start_map {stream.same(envelope.path)}"
@@ -293,7 +329,6 @@ def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> 
     kind = scanner.kind
     if kind == OPEN:
         if piece == "{":
-            stream.source.unconfirmed = True
             stream.source.opening = source
         else:
             trigger = f"start_array {stream.same(envelope.path)}" if envelope.path else "start_array"
@@ -326,12 +361,7 @@ def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> 
 def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
     """A closing bracket of the envelope: of the list, of the call's object, or of an object in it."""
     envelope.source += source
-    if piece == "}" and envelope.member and len(envelope.parents) == 1:
-        trigger = f"end_map {envelope.member}.item"
-    elif piece == "}":
-        trigger = f"end_map {stream.same(envelope.parents[-1])}"
-    else:
-        trigger = f"end_array {envelope.member}" if envelope.member else "end_array"
+    trigger = _closing_trigger(stream, envelope, piece)
     if trigger not in stream.state.row:
         stream.unexpected_input(envelope.scanner)
         return
@@ -352,39 +382,52 @@ def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
         stream.fire("end_array", "")
 
 
+def _closing_trigger(stream: Stream, envelope: Envelope, piece: str) -> str:
+    """What a closing bracket triggers."""
+    if piece == "}":
+        outermost = envelope.member and len(envelope.parents) == 1
+        return f"end_map {envelope.member}.item" if outermost else f"end_map {stream.same(envelope.parents[-1])}"
+    return f"end_array {envelope.member}" if envelope.member else "end_array"
+
+
 def _take_string(stream: Stream, envelope: Envelope, source: str, whole: bool) -> None:
     envelope.source += source
     if envelope.scanner.in_key or envelope.scanner.state == COLON:
         _take_key(stream, envelope, whole)
         return
-    path = stream.same(envelope.path)
-    plain = f"string {path}"
     if whole:
-        token, envelope.token = envelope.token, ""
-        value = envelope.value_of(token)
-        trigger = f"string {path} {value}"
-        if trigger not in stream.state.row:
-            trigger = plain
-        move = stream.state.row.get(trigger)
-        if move is None and _ignores_member(stream, envelope):
-            envelope.settle()
-            text, envelope.source = envelope.source, ""
-            stream.fire("value_end", text)
-            return
-        if move is None or (not value and "name" in move.actions):
-            stream.unexpected_input(envelope.scanner)
-            return
-        envelope.settle()
-        before, text, envelope.source = envelope.source[: envelope.token_at], envelope.source[envelope.token_at :], ""
-        stream.events.drop(before, SYNTAX)
-        stream.fire(trigger, text, value=value)
-    elif (
-        plain not in stream.state.row
-        and "\\" in envelope.token
-        and _decoded(envelope.token) not in stream.state.values.get(path, ())
-        and not _ignores_member(stream, envelope)
-    ):
+        _take_value(stream, envelope)
+        return
+    path = stream.same(envelope.path)
+    open_value = f"string {path}" in stream.state.row or "\\" not in envelope.token
+    if open_value or _decoded(envelope.token) in stream.state.values.get(path, ()):
+        return
+    if not _ignores_member(stream, envelope):
         stream.unexpected_input(envelope.scanner)
+
+
+def _take_value(stream: Stream, envelope: Envelope) -> None:
+    """A string is whole that is the value of a member."""
+    row, path = stream.state.row, stream.same(envelope.path)
+    token, envelope.token = envelope.token, ""
+    value = envelope.value_of(token)
+    trigger = f"string {path} {value}" if f"string {path} {value}" in row else f"string {path}"
+    move = row.get(trigger)
+    if move is None and _ignores_member(stream, envelope):
+        stream.fire("value_end", _settled(envelope))
+    elif move is None or (not value and "name" in move.actions):
+        stream.unexpected_input(envelope.scanner)
+    else:
+        text = _settled(envelope)
+        stream.events.drop(text[: envelope.token_at], SYNTAX)
+        stream.fire(trigger, text[envelope.token_at :], value=value)
+
+
+def _settled(envelope: Envelope) -> str:
+    """Settle an envelope whose value is over, and take its source."""
+    envelope.settle()
+    text, envelope.source = envelope.source, ""
+    return text
 
 
 def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
@@ -426,25 +469,21 @@ def _take_scalar(stream: Stream, envelope: Envelope) -> None:
     token, envelope.token = envelope.token, ""
     trigger = f"{_KINDS[token[0]]} {stream.same(envelope.path)}"
     envelope.push(token)
-    envelope.settle()
-    text, envelope.source = envelope.source, ""
-    stream.fire(trigger, text, value=token)
+    stream.fire(trigger, _settled(envelope), value=token)
 
 
 def _decoded(token: str) -> str:
     """An unfinished JSON string as far as it can be decoded: without an escape that is not whole yet."""
     if "\\" not in token:
         return token[1:]
-    match = _WHOLE_ESCAPES(token)
-    assert match is not None
+    match = cast("re.Match[str]", _WHOLE_ESCAPES(token))
     decoded: str = json.loads(match.group() + '"')
     return decoded
 
 
 def read_ignored(stream: Stream, text: str, pos: int, final: bool) -> int:
     """The value of a member that belongs to no call: dropped as one piece."""
-    envelope, source = stream.island, stream.source
-    assert isinstance(envelope, Envelope)
+    envelope, source = cast(Envelope, stream.island), stream.source
     scanner, start = envelope.scanner, pos
     while pos < len(text):
         pos = envelope.read(text, pos, False)

@@ -10,7 +10,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, ToolCallDelta, ToolCallEnd
+from toolgram.events import (
+    BufferedEvent,
+    Content,
+    Dropped,
+    Malformed,
+    Note,
+    Reasoning,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.limits import MOST_TAIL
 
@@ -23,6 +33,8 @@ MARKER = "marker"
 SYNTAX = "syntax"
 UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
+# Where the next text is: inside a segment, at the beginning of one, or after a marker or a call (blanks are dropped).
+INSIDE, SEGMENT, AFTER_MARKUP = range(3)
 may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
 _NOWHERE: list[BufferedEvent] = []  # until the first delta has a list of its own
 
@@ -35,7 +47,7 @@ class HeldRegion:
     Adjacent arguments become one event, and so do adjacent separators: a held character costs what its text does.
     """
 
-    __slots__ = ("_events", "_payload", "_source", "call", "notes", "origin", "outer")
+    __slots__ = ("_events", "_payload", "_source", "call", "origin", "outer")
 
     def __init__(self, origin: StateProgram, outer: ErrorRecovery | None = None) -> None:
         self.origin = origin
@@ -57,6 +69,16 @@ class HeldRegion:
             self._events.append(event)
             return
         add_piece(self._source, event.source)
+
+    def put_first(self, start: ToolCallStart) -> None:
+        """Move the start of a call before its arguments."""
+        events = self.events
+        first = next((at for at, event in enumerate(events) if isinstance(event, ToolCallDelta)), len(events))
+        place = next((at for at, event in enumerate(events) if event is start), 0)
+        if first < place:
+            events[place] = Dropped(start.source, "name", start.source)
+            start.source = ""
+            events.insert(first, start)
 
     @property
     def marked(self) -> bool:
@@ -90,19 +112,18 @@ class HeldRegion:
 class EventBuffer:
     """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
 
-    __slots__ = ("behind_call", "blanks", "fresh", "gap", "has", "held", "lead", "out", "seam", "tail")
+    __slots__ = ("after_call", "blanks", "gap", "has", "held", "lead", "out", "place", "tail")
 
     def __init__(self) -> None:
         self.out: list[BufferedEvent] = _NOWHERE
         self.held: HeldRegion | None = None
         self.blanks: list[str] = []
-        self.fresh = True  # the next text begins a segment
-        self.seam = False  # a marker or a call was last, so blanks that follow are dropped
+        self.place = SEGMENT  # where the next text is
         self.has = 0  # some was sent, of CONTENT, of REASONING, or of both
         self.lead = ""  # blanks that are dropped where the text of the turn begins with them
         self.gap = 0  # some was sent, then a marker: a blank joins what follows
         # A complete call was last, and perhaps closers, of which these are the triggers, and blanks; None for no.
-        self.behind_call: frozenset[str] | None = None
+        self.after_call: frozenset[str] | None = None
         self.tail = ""  # the end of the last content, where it may open what a call stands in
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
@@ -112,12 +133,11 @@ class EventBuffer:
             add_piece(self.blanks, text)
             return
         trailing = text[len(body) :]
-        if self.seam:
+        if self.place == AFTER_MARKUP:
             bare = body.lstrip()
             self.blanks.append(body[: len(body) - len(bare)])
             self.drop_blanks()
             body = bare
-            self.seam = False
         elif self.blanks or self.lead:
             body = self._led("".join(self.blanks) + body)
             self.blanks.clear()
@@ -126,9 +146,9 @@ class EventBuffer:
         shown = " " + body if self.gap & channel else body
         self.gap &= ~channel
         self.has |= channel
-        self.behind_call = None
+        self.after_call = None
         self.remember(body)
-        self.fresh = False
+        self.place = INSIDE
         if meaning == "content":
             self.out.append(Content(shown, body))
         elif meaning == "reasoning":
@@ -163,7 +183,7 @@ class EventBuffer:
         if self.held is not None:
             self.held.put(event)
             return
-        if self.blanks or not self.seam:
+        if self.blanks or self.place != AFTER_MARKUP:
             self.make_seam()
         self.out.append(event)
 
@@ -178,7 +198,7 @@ class EventBuffer:
         self.note(kind, text, -len(text))
 
     def note(self, kind: str, text: str, ahead: int = 0) -> None:
-        """An anomaly of this kind (see `anomalies.KINDS`), at this place, or so many characters behind it. In a held
+        """An anomaly of this kind (see `anomalies.KINDS`), at this place, or so many characters after it. In a held
         region it is held as well."""
         note = Note(kind, text, ahead=ahead)
         if self.held is not None:
@@ -186,11 +206,21 @@ class EventBuffer:
         else:
             self.out.append(note)
 
+    def forget_text(self) -> None:
+        """What was said is no text of this turn."""
+        self.blanks.clear()
+        self.has = self.gap = 0
+        self.begin_segment()
+
+    def begin_segment(self) -> None:
+        """The next text begins a segment."""
+        self.place = max(self.place, SEGMENT)
+
     def make_seam(self) -> None:
         """What follows is not text: the blanks before it are dropped, and text after it is a new segment."""
         if self.blanks:
             self.drop_blanks()
-        self.seam = self.fresh = True
+        self.place = AFTER_MARKUP
         self.lead = ""
         self.gap = self.has
 
@@ -217,7 +247,7 @@ class EventBuffer:
     def keep_blanks(self, meaning: str, why: str = "") -> None:
         """No marker can follow the open blank run: where text came before it, it belongs to that text."""
         channel = REASONING if meaning == "reasoning" else CONTENT
-        if not self.blanks or self.seam or not self.has & channel:
+        if not self.blanks or self.place == AFTER_MARKUP or not self.has & channel:
             return
         blanks = take_pieces(self.blanks)
         if meaning == "malformed":

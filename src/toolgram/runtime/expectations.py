@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from toolgram.islands import Island
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import COLON
-
-if TYPE_CHECKING:
-    from toolgram.runtime.stream import Stream
+from toolgram.program.state import StateProgram
 
 
-def expected(stream: Stream) -> str:
-    """Asked for only by a trace, before anything is released."""
-    state, island = stream.state, stream.island
+def expected(state: StateProgram, reader: str, island: Island | None, unconfirmed: bool) -> str:
+    """Asked for only by a trace, before anything is released. `unconfirmed`: a bracket may be text."""
     envelope = island if isinstance(island, Envelope) else None
-    if stream.source.unconfirmed:
-        if stream.reader == "python":
-            return "expected arguments as name=value, each value a Python literal"
-        in_string = stream.reader == "string" or (envelope is not None and envelope.string is not None)
-        return "expected an object in the string" if in_string else "expected a key in double quotes, or '}'"
-    in_key = envelope is not None and (envelope.scanner.in_key or envelope.scanner.state == COLON)
-    if envelope is not None and in_key and envelope.parents and not state.any_key:
-        keys = [path.rpartition(".")[2] for path in state.key_paths if path.rpartition(".")[0] == envelope.parents[-1]]
-        if keys:
-            return f"a call has only these keys here: {', '.join(dict.fromkeys(keys))}"
-    return state.why
+    if unconfirmed:
+        return _expected_behind_bracket(reader, envelope)
+    return _expected_keys(state, envelope) or state.why
+
+
+def _expected_behind_bracket(reader: str, envelope: Envelope | None) -> str:
+    if reader == "python":
+        return "expected arguments as name=value, each value a Python literal"
+    in_string = reader == "string" or (envelope is not None and envelope.string is not None)
+    return "expected an object in the string" if in_string else "expected a key in double quotes, or '}'"
+
+
+def _expected_keys(state: StateProgram, envelope: Envelope | None) -> str:
+    """The keys that a call may have in this place; "" where something else is expected."""
+    if envelope is None or state.any_key or not envelope.parents:
+        return ""
+    if not (envelope.scanner.in_key or envelope.scanner.state == COLON):
+        return ""
+    paths = [path.rpartition(".") for path in state.key_paths]
+    keys = [key for parent, _, key in paths if parent == envelope.parents[-1]]
+    return f"a call has only these keys here: {', '.join(dict.fromkeys(keys))}" if keys else ""

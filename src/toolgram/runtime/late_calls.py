@@ -1,8 +1,8 @@
-"""Calls behind the end of what calls stand in: `<tool_calls>{...}</tool_calls>{...}</tool_calls>`, `[{...}], {...}]`.
+"""Calls after the end of what calls stand in: `<tool_calls>{...}</tool_calls>{...}</tool_calls>`, `[{...}], {...}]`.
 
 Nothing says that such an object is a call and not an example of one, so it is none.  But the model has closed too
-early, or too often, and that is told: the object, with a comma before it, is malformed text.  What closes it once more
-is a surplus closer, as behind any call.  In a format whose calls are Python, the same goes for `f(a=1)`.
+early, or too often, and that is reported: the object, with a comma before it, is malformed text.  What closes it once
+more is a surplus closer, as after any call.  In a format whose calls are Python, the same goes for `f(a=1)`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.limits import BLANKS, LONGEST_WORD, MOST_BLANKS
 from toolgram.program.state import Program
-from toolgram.runtime.stream import LATE_CALL, WAIT, RejectedValue, Stream
+from toolgram.runtime.position import RejectedValue
+from toolgram.runtime.stream import LATE_CALL, Stream
 
 _KEY = rf"""(?:"[^"\\\n]{{1,{LONGEST_WORD}}}"|'[^'\\\n]{{1,{LONGEST_WORD}}}')"""
 _NAME = rf"[A-Za-z_][\w.]{{0,{LONGEST_WORD - 1}}}+"
@@ -39,7 +40,7 @@ def _patterns(program: Program) -> _Patterns | None:
 
 
 def read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """Behind a call, a call at `begin`, with blanks from `pos`: the position behind its bracket, or WAIT. None where
+    """After a call, a call at `begin`, with blanks from `pos`: the position after its bracket, or WAIT. None where
     there is none."""
     state, patterns = stream.state, _patterns(stream.program)
     if patterns is None or not state.is_text or state.meaning != "content" or "start_map item" in state.row:
@@ -53,8 +54,7 @@ def read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool)
     if found is None:
         if final or begun.match(text, begin) is None:
             return None
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     opened = found.group()
     if opened.rstrip("(").strip(", \t\r\n") in stream.calls.names:
         return None  # it may be read, at the beginning of a line

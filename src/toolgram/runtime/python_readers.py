@@ -3,9 +3,9 @@
 Strategy: the island reads.  Here is what needs a look at what follows: closing brackets that do not fit, and markers
 where such brackets are missing.
 
-Where the scanner breaks behind a whole value, the closing brackets that stand there are looked at together
+Where the scanner breaks after a whole value, the closing brackets that stand there are looked at together
 with what follows them.  Where nothing but such brackets follows in the arguments (`f(a=[1, {"b": 2])`), all readings
-give the same arguments.  What follows shows that: behind the parenthesis, text; a marker or the end; the next call; or
+give the same arguments.  What follows shows that: after the parenthesis, text; a marker or the end; the next call; or
 the name of the next argument, which cannot stand inside a list or a dict.  Where another item or an operator follows
 there are several readings, and the call is malformed.
 """
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, cast
 from toolgram.islands.held_text import take_pieces
 from toolgram.limits import LONGEST_WORD, MOST_BLANKS
 from toolgram.runtime.argument_readers import say_converted
-from toolgram.runtime.stream import WAIT, Stream
+from toolgram.runtime.position import WAIT
+from toolgram.runtime.stream import Stream
 
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
@@ -52,16 +53,16 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
         stream.fire("object_empty", opening + held + take_pieces(source.pieces))
         return end
     if source.unconfirmed and (python.started or python.done):
-        source.json_source = [source.confirm(), *(source.json_source or ())]
+        source.confirm_converted()
         stream.fire("object_start", "")
         stream.reader = "python"
     if not source.unconfirmed:
         say_converted(stream)
     _note_repairs(stream, python)
     if python.broken and hasattr(python, "close_inside"):
-        behind = _read_closers(stream, cast("RepairingPythonScanner", python), text, end, final)
-        if behind != SEVERAL:
-            return behind
+        after = _read_closers(stream, cast("RepairingPythonScanner", python), text, end, final)
+        if after != SEVERAL:
+            return after
     if python.broken:
         stream.unexpected_input()
     elif python.done:
@@ -78,7 +79,7 @@ def _note_repairs(stream: Stream, python: PythonScanner) -> None:
 
 
 def _read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, final: bool) -> int:
-    """Behind a value, where the character at `pos` does not fit: read on behind the closing brackets that stand there,
+    """After a value, where the character at `pos` does not fit: read on after the closing brackets that stand there,
     or where a marker closes the call. The new position, or WAIT. SEVERAL where there is no single reading."""
     if pos == len(text):
         return SEVERAL
@@ -95,8 +96,11 @@ def _read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos
         return SEVERAL
     if closer:
         return _close_at_marker(stream, python, text, pos, final)
-    if stream.source.unconfirmed:
-        return SEVERAL
+    return SEVERAL if stream.source.unconfirmed else _read_run(stream, python, text, pos, len(inside), final)
+
+
+def _read_run(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, inside: int, final: bool) -> int:
+    """The same for a run of closing brackets, where so many are open."""
     run = _run(text, pos)
     if run is None or text[pos] not in "]})":
         return SEVERAL
@@ -109,7 +113,7 @@ def _read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos
     if follows == _END and not stream.stopped:
         stream.source.hold(text, pos, at)  # what follows is cut off
         return at
-    taken = _taken(run.group(), len(inside), follows)
+    taken = _taken(run.group(), inside, follows)
     if taken is None:
         return SEVERAL
     if follows == _ARGUMENT:
@@ -120,8 +124,7 @@ def _read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos
 
 def _wait(stream: Stream, python: RepairingPythonScanner, text: str, pos: int) -> int:
     python.broken = python.at_stop = False
-    stream.buffer = text[pos:]
-    return WAIT
+    return stream.wait(text[pos:])
 
 
 def _follows(stream: Stream, text: str, at: int, final: bool) -> str | None:

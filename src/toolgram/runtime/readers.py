@@ -35,3 +35,10 @@ READERS: dict[str, Reader] = {
     "rejected_rest": read_rejected_rest,
     "malformed": read_malformed,
 }
+
+
+def read(stream: Stream, text: str, pos: int, final: bool) -> None:
+    """Have the readers read the text from `pos` on, up to its end or to what has to wait for more."""
+    end = len(text)
+    while 0 <= pos < end:
+        pos = READERS[stream.reader](stream, text, pos, final)

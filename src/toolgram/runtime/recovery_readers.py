@@ -5,21 +5,23 @@ The rest of a broken call is malformed text. The rest of a rejected candidate is
 
 from __future__ import annotations
 
+from typing import cast
+
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import MORE, OVER, ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.runtime.calls import NOTHING_OWED
 from toolgram.runtime.event_buffer import MARKER as MARKER_WHY
-from toolgram.runtime.stream import LATE_CALL, WAIT, Stream, reader_of
+from toolgram.runtime.position import RejectedValue
+from toolgram.runtime.stream import LATE_CALL, Stream, reader_of
 
 WHY = "the rest of a call that could not be read"
 
 
 def read_malformed(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Malformed text; nothing in it is taken for a call."""
-    recovery = stream.island
-    assert isinstance(recovery, ErrorRecovery)
+    recovery = cast(ErrorRecovery, stream.island)
     end = _read(stream, recovery, text, pos, final, "malformed", WHY)
     if recovery.reason == OVER:
         _resume(stream, recovery)
@@ -40,21 +42,20 @@ def read_malformed(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 def read_rejected_rest(stream: Stream, text: str, pos: int, final: bool) -> int:
     """What is left of a rejected value that is no JSON: text, up to where its brackets balance."""
-    recovery, rejected = stream.island, stream.rejected
-    assert isinstance(recovery, ErrorRecovery) and rejected is not None
+    recovery, rejected = cast(ErrorRecovery, stream.island), cast(RejectedValue, stream.rejected)
     end = _read(stream, recovery, text, pos, final, rejected.meaning, rejected.why)
     if recovery.reason != MORE:
         stream.island, stream.reader = None, reader_of(stream.state)
         if recovery.reason == OVER and rejected.why == LATE_CALL:
-            stream.events.behind_call, stream.events.fresh = NOTHING_OWED, True
+            stream.events.after_call = NOTHING_OWED
+            stream.events.begin_segment()
         return end
     return _wait(stream, text, end)
 
 
 def read_rejected_json(stream: Stream, text: str, pos: int, final: bool) -> int:
     """A rejected value that is JSON all the same: text to its end, or to where it is not JSON any more."""
-    scanner, rejected = stream.island, stream.rejected
-    assert isinstance(scanner, JsonScanner) and rejected is not None
+    scanner, rejected = cast(JsonScanner, stream.island), cast(RejectedValue, stream.rejected)
     end = scanner.read(text, pos, final)
     if end > pos:
         stream.events.say(rejected.meaning, text[pos:end], rejected.why)
@@ -80,8 +81,7 @@ def _read(stream: Stream, recovery: ErrorRecovery, text: str, pos: int, final: b
 def _wait(stream: Stream, text: str, end: int) -> int:
     """The beginning of a marker waits for its rest."""
     if end < len(text):
-        stream.buffer = text[end:]
-        return WAIT
+        return stream.wait(text[end:])
     return end
 
 

@@ -7,8 +7,8 @@ come from anywhere: loading refuses what no stream can be in, so that a restored
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from toolgram.events import BufferedEvent, ToolCallDelta, ToolCallStart, event_from_dict, event_to_dict
 from toolgram.islands import checked, dump_island, island_class, load_island, value_kind
@@ -16,22 +16,23 @@ from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import MEMBER_STRING, START, JsonScanner
 from toolgram.program.state import StateProgram
-from toolgram.runtime.calls import Calls
+from toolgram.runtime.calls import Argument, Calls, OpenMarkers
 from toolgram.runtime.event_buffer import EventBuffer, HeldRegion
+from toolgram.runtime.position import RejectedValue
 from toolgram.runtime.readers import READERS
-from toolgram.runtime.source import Source
-from toolgram.runtime.stream import RejectedValue, Stream, reader_of
+from toolgram.runtime.source import Converted, Source, Transcoding
+from toolgram.runtime.special_tokens import EmittedIds
+from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
-VERSION = 10
+VERSION = 11
 _COUNT = range(2**31)
+_ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT, "again": str}
 _STATUSES = ("complete", "truncated", "malformed")
 
 
 def dump_stream(stream: Stream) -> dict[str, Any]:
     """Everything that a continuation of the stream depends on."""
-    source, calls, events = stream.source, stream.calls, stream.events
-    held = events.held
     rejected = stream.rejected if stream.reader.startswith("rejected") else None
     return {
         "version": VERSION,
@@ -42,39 +43,55 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "unmatched_ids": stream.unmatched_ids and {**stream.unmatched_ids},
         "island": dump_island(stream.island),
         "rejected": [*rejected] if rejected else None,
+        **_dumped_source(stream.source),
+        **_dumped_calls(stream.calls, stream.events.held),
+        **_dumped_events(stream.events),
+    }
+
+
+def _dumped_source(source: Source) -> dict[str, Any]:
+    converted = source.converted or Converted()
+    return {
         "prefix_characters": source.prefix_characters,
-        "unconfirmed": source.unconfirmed,
         "opening": source.opening,
         "pieces": "".join(source.pieces),
-        "json": "".join(source.json or ()),
-        "json_source": "".join(source.json_source or ()),
-        "transcoding": None if source.transcoding is None else "".join(source.transcoding),
+        "json": "".join(converted.json),
+        "json_source": "".join(converted.source),
+        "transcoding": None if source.transcoding is None else "".join(source.transcoding.pieces),
+    }
+
+
+def _dumped_calls(calls: Calls, held: HeldRegion | None) -> dict[str, Any]:
+    markers, argument = calls.markers, calls.argument
+    start = calls.start if _open_call(calls, held) is not None else None
+    return {
         "calls": calls.count,
         "call": calls.index,
-        "open_call": event_to_dict(calls.start) if _open_call(calls, held) is not None and calls.start else None,
+        "open_call": None if start is None else event_to_dict(start),
         "call_id": calls.id,
         "name": next((at for at, event in enumerate(held.events if held else ()) if event is calls.name), None),
         "keys": None if calls.keys is None else [*calls.keys],
-        "key": calls.key,
-        "read_on": calls.read_on,
-        "seen": calls.seen,
-        "depth": calls.depth,
-        "again": calls.again,
-        "owed": sorted(calls.owed),
-        "enclosed": sorted(calls.enclosed),
-        "sections": sorted(calls.sections),
+        "argument": None if argument is None else [getattr(argument, name) for name in _ARGUMENT],
         "wrapper": None if calls.wrapper is None else "".join(calls.wrapper),
+        "owed": sorted(markers.owed),
+        "enclosed": sorted(markers.enclosed),
+        "sections": sorted(markers.sections),
+    }
+
+
+def _dumped_events(events: EventBuffer) -> dict[str, Any]:
+    held = events.held
+    return {
         "held": None if held is None else [event_to_dict(event) for event in held.events],
         "origin": None if held is None else held.origin.name,
         "outer": dump_island(held.outer) if held else None,
         "unclosed_call": held.call if held else None,
         "blanks": "".join(events.blanks),
-        "fresh": events.fresh,
-        "seam": events.seam,
+        "place": events.place,
         "lead": events.lead,
         "has": events.has,
         "gap": events.gap,
-        "behind_call": None if events.behind_call is None else sorted(events.behind_call),
+        "after_call": None if events.after_call is None else sorted(events.after_call),
         "tail": events.tail,
     }
 
@@ -92,7 +109,9 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
     stream.buffer, stream.assumed = _fields(data, ("buffer", "assumed"), str, bool)
     stream.state = stream.program.states[_fields(data, ("state",), str)[0]]
     (stream.reader,) = _fields(data, ("reader",), tuple(READERS))
-    stream.unmatched_ids = _loaded_ids(data["unmatched_ids"])
+    unmatched = _loaded_ids(data["unmatched_ids"])
+    if unmatched is not None:
+        stream.ids = EmittedIds({} if stream.ids is None else stream.ids.triggers, unmatched)
     stream.island = load_island(data["island"])
     if data["rejected"] is not None:
         stream.rejected = RejectedValue(*checked(data["rejected"], ("content", "reasoning", "malformed"), str, bool))
@@ -135,22 +154,28 @@ def _loaded_event(data: Any) -> BufferedEvent:
 
 
 def _load_source(source: Source, data: Mapping[str, Any]) -> None:
-    names = ("prefix_characters", "unconfirmed", "opening", "pieces", "json", "json_source", "transcoding")
-    kinds = (_COUNT, bool, str, str, str, str, (str, None))
-    values = _fields(data, names, *kinds)
-    source.prefix_characters, source.unconfirmed, source.opening = values[:3]
-    source.pieces, json, json_source, transcoding = [[text] if text else [] for text in values[3:]]
-    source.json, source.json_source = json or None, json_source or None
-    source.transcoding = None if data["transcoding"] is None else transcoding
+    names = ("prefix_characters", "opening", "pieces", "json", "json_source", "transcoding")
+    values = _fields(data, names, _COUNT, (str, None), str, str, str, (str, None))
+    source.prefix_characters, source.opening, pieces, json, json_source, transcoding = values
+    source.pieces = _pieces(pieces)
+    if json or json_source:
+        source.converted = Converted()
+        source.converted.json, source.converted.source = _pieces(json), _pieces(json_source)
+    if transcoding is not None:
+        source.transcoding = Transcoding()
+        source.transcoding.pieces = _pieces(transcoding)
+
+
+def _pieces(text: str) -> list[str]:
+    return [text] if text else []
 
 
 def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: Mapping[str, Any]) -> None:
-    names = ("blanks", "fresh", "seam", "lead", "has", "gap", "behind_call", "tail")
-    kinds = (str, bool, bool, str, range(4), range(4), (list, None), str)
-    values = _fields(data, names, *kinds)
-    blanks, events.fresh, events.seam, events.lead, events.has, events.gap, behind, events.tail = values
-    events.behind_call = None if behind is None else frozenset(checked(behind, *[str] * len(behind)))
-    events.blanks = [blanks] if blanks else []
+    names = ("blanks", "place", "lead", "has", "gap", "after_call", "tail")
+    values = _fields(data, names, str, range(3), str, range(4), range(4), (list, None), str)
+    blanks, events.place, events.lead, events.has, events.gap, after, events.tail = values
+    events.after_call = None if after is None else frozenset(checked(after, *[str] * len(after)))
+    events.blanks = _pieces(blanks)
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
     (unclosed,) = _fields(data, ("unclosed_call",), (_COUNT, None))
     outer = load_island(data["outer"])
@@ -163,27 +188,11 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
-    names = ("calls", "call", "call_id", "name", "keys", "key", "read_on", "seen", "wrapper", "depth")
-    kinds = (
-        _COUNT,
-        (_COUNT, None),
-        (str, None),
-        (_COUNT, None),
-        (list, None),
-        str,
-        range(3),
-        range(4),
-        (str, None),
-        _COUNT,
-    )
-    calls.count, calls.index, calls.id, name, keys, calls.key, *rest = _fields(data, names, *kinds)
-    calls.read_on, calls.seen, wrapper, calls.depth = rest
-    (calls.again,) = _fields(data, ("again",), str)
-    calls.owed, calls.enclosed, calls.sections = (
-        frozenset(checked(each, *[str] * len(each)))
-        for each in _fields(data, ("owed", "enclosed", "sections"), list, list, list)
-    )
-    calls.wrapper = None if wrapper is None else [wrapper] if wrapper else []
+    kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None))
+    calls.count, calls.index, calls.id, name, keys = _fields(data, ("calls", "call", "call_id", "name", "keys"), *kinds)
+    triggers = _fields(data, ("owed", "enclosed", "sections"), list, list, list)
+    calls.markers = OpenMarkers(*(frozenset(checked(each, *[str] * len(each))) for each in triggers))
+    calls.argument = _loaded_argument(*_fields(data, ("argument", "wrapper"), (list, None), (str, None)))
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
     if name is not None:
         calls.name = _start(held.events[name] if held is not None else None)
@@ -192,6 +201,16 @@ def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) 
         calls.start = _start(_loaded_event({**data["open_call"], "source": ""}))
     if (data["open_call"] is None) != (is_open is None) or is_open not in (None, calls.count - 1):
         raise ValueError("the open call is the last one")
+
+
+def _loaded_argument(data: list[Any] | None, wrapper: str | None) -> Argument | None:
+    if data is None:
+        return None
+    argument = Argument("")
+    for name, value in zip(_ARGUMENT, checked(data, *_ARGUMENT.values()), strict=True):
+        setattr(argument, name, value)
+    argument.wrapper = None if wrapper is None else _pieces(wrapper)
+    return argument
 
 
 def _start(event: BufferedEvent | None) -> ToolCallStart:
@@ -217,57 +236,119 @@ def _check_state(stream: Stream, closed: bool) -> None:
 
 def _check_reader(stream: Stream) -> None:
     """Raises ValueError where the reader does not have the state or the island that it works on."""
-    state, island, reader, row = stream.state, stream.island, stream.reader, stream.state.row
-    unconfirmed = stream.source.unconfirmed
-    if isinstance(island, Envelope):
-        fits = _fits_envelope(stream, island)
-    elif reader in ("text", "token"):
-        fits = island is None and reader == reader_of(state) and not unconfirmed
-    elif reader == "object":
-        fits = island is None and unconfirmed and "object_start" in row
-    elif reader in ("arguments", "unclosed_arguments"):
-        fits = state.meaning == "arguments" and isinstance(island, JsonScanner) and bool(island.stack)
-    elif reader == "repaired":
-        fits = isinstance(island, JsonScanner) and island.repairer is not None and bool(island.stack)
-        fits = fits and (state.meaning == "arguments" or (unconfirmed and "object_start" in row))
-        fits = fits and stream.source.transcoding is not None
-    elif reader == "python":
-        loose = bool(stream.program.loose_python) and isinstance(island, island_class("loose_python"))
-        fits = loose or (isinstance(island, island_class("python")) and not island.alone)
-        fits = fits and ("object_start" if unconfirmed else "object_end") in row
-    elif reader == "string":
-        fits = isinstance(island, island_class("json_string"))
-        fits = fits and ("object_start" if unconfirmed else "object_end") in row
-    elif reader == "value":
-        fits = state.meaning == reader and isinstance(island, island_class(value_kind(state.typed, "value_end" in row)))
-    elif reader == "rejected_json":
-        fits = state.is_text and isinstance(island, JsonScanner) and stream.rejected is not None
-    elif reader == "rejected_rest":
-        fits = state.is_text and isinstance(island, ErrorRecovery) and stream.rejected is not None
-    else:
-        fits = reader == state.meaning == "malformed" and isinstance(island, ErrorRecovery)
-    if not fits:
-        raise ValueError(f"the reader {reader} cannot work in {state.name} on {type(island).__name__}")
+    reader, island = stream.reader, stream.island
+    fits = _FITS_ENVELOPE if isinstance(island, Envelope) else _FITS
+    inner = reader
+    if isinstance(island, Envelope) and reader in ("transcoded", "repaired"):
+        writes = island.python if reader == "transcoded" else island.scanner.repairer
+        inner = "" if writes is None or stream.source.transcoding is None else island.inner
+    if inner not in fits or not fits[inner](stream):
+        raise ValueError(f"the reader {reader} cannot work in {stream.state.name} on {type(island).__name__}")
 
 
-def _fits_envelope(stream: Stream, envelope: Envelope) -> bool:
-    """Whether the reader has what it works on, and the envelope is as deep as it should be."""
-    state, reader = stream.state, stream.reader
-    if reader == "transcoded":
-        if envelope.python is None or stream.source.transcoding is None:
-            return False
-        reader = envelope.inner
-    elif reader == "repaired":
-        if envelope.scanner.repairer is None or stream.source.transcoding is None:
-            return False
-        reader = envelope.inner
-    deeper = len(envelope.scanner.stack) - envelope.depth
-    if reader == "envelope":
-        confirmed = deeper == int(stream.source.unconfirmed) or envelope.scanner.state == START
-        confirmed &= bool(envelope.token) or not envelope.in_token
-        return confirmed and envelope.string is None and state.meaning not in ("arguments", "ignored")
-    if reader == "encoded":
-        return envelope.string is not None and deeper == 0 and envelope.scanner.state == MEMBER_STRING
-    if reader in ("arguments", "unclosed_arguments"):
-        return state.meaning == "arguments" and deeper > 0 and envelope.string is None
-    return reader == "ignored" and state.meaning == reader and deeper >= 0 and envelope.scanner.state != START
+def _fits_outside(stream: Stream) -> bool:
+    no_value = stream.island is None and not stream.source.unconfirmed
+    return no_value and stream.reader == reader_of(stream.state)
+
+
+def _fits_object(stream: Stream) -> bool:
+    return stream.island is None and stream.source.unconfirmed and "object_start" in stream.state.row
+
+
+def _fits_arguments(stream: Stream) -> bool:
+    return stream.state.meaning == "arguments" and isinstance(stream.island, JsonScanner) and bool(stream.island.stack)
+
+
+def _fits_repaired(stream: Stream) -> bool:
+    island, source = stream.island, stream.source
+    if not isinstance(island, JsonScanner) or island.repairer is None or source.transcoding is None:
+        return False
+    begins = source.unconfirmed and "object_start" in stream.state.row
+    return bool(island.stack) and (begins or stream.state.meaning == "arguments")
+
+
+def _fits_python(stream: Stream) -> bool:
+    island = stream.island
+    loose = bool(stream.program.loose_python) and isinstance(island, island_class("loose_python"))
+    return (loose or (isinstance(island, island_class("python")) and not island.alone)) and _fits_object_row(stream)
+
+
+def _fits_string(stream: Stream) -> bool:
+    return isinstance(stream.island, island_class("json_string")) and _fits_object_row(stream)
+
+
+def _fits_object_row(stream: Stream) -> bool:
+    return ("object_start" if stream.source.unconfirmed else "object_end") in stream.state.row
+
+
+def _fits_value(stream: Stream) -> bool:
+    state = stream.state
+    kind = value_kind(state.typed, "value_end" in state.row)
+    read = stream.calls.argument is not None and isinstance(stream.island, island_class(kind))
+    return state.meaning == "value" and read
+
+
+def _fits_rejected_json(stream: Stream) -> bool:
+    return stream.state.is_text and isinstance(stream.island, JsonScanner) and stream.rejected is not None
+
+
+def _fits_rejected_rest(stream: Stream) -> bool:
+    return stream.state.is_text and isinstance(stream.island, ErrorRecovery) and stream.rejected is not None
+
+
+def _fits_malformed(stream: Stream) -> bool:
+    return stream.state.meaning == "malformed" and isinstance(stream.island, ErrorRecovery)
+
+
+_FITS: dict[str, Callable[[Stream], bool]] = {
+    "text": _fits_outside,
+    "token": _fits_outside,
+    "object": _fits_object,
+    "arguments": _fits_arguments,
+    "unclosed_arguments": _fits_arguments,
+    "repaired": _fits_repaired,
+    "python": _fits_python,
+    "string": _fits_string,
+    "value": _fits_value,
+    "rejected_json": _fits_rejected_json,
+    "rejected_rest": _fits_rejected_rest,
+    "malformed": _fits_malformed,
+}
+
+
+def _depth(stream: Stream) -> int:
+    """How many brackets are open inside the value that the envelope has come to."""
+    envelope = cast(Envelope, stream.island)
+    return len(envelope.scanner.stack) - envelope.depth
+
+
+def _fits_envelope(stream: Stream) -> bool:
+    envelope = cast(Envelope, stream.island)
+    confirmed = _depth(stream) == int(stream.source.unconfirmed) or envelope.scanner.state == START
+    if not confirmed or (envelope.in_token and not envelope.token):
+        return False
+    return envelope.string is None and stream.state.meaning not in ("arguments", "ignored")
+
+
+def _fits_encoded(stream: Stream) -> bool:
+    envelope = cast(Envelope, stream.island)
+    return envelope.string is not None and _depth(stream) == 0 and envelope.scanner.state == MEMBER_STRING
+
+
+def _fits_arguments_inside(stream: Stream) -> bool:
+    envelope = cast(Envelope, stream.island)
+    return stream.state.meaning == "arguments" and _depth(stream) > 0 and envelope.string is None
+
+
+def _fits_ignored(stream: Stream) -> bool:
+    envelope = cast(Envelope, stream.island)
+    return stream.state.meaning == "ignored" and _depth(stream) >= 0 and envelope.scanner.state != START
+
+
+_FITS_ENVELOPE: dict[str, Callable[[Stream], bool]] = {
+    "envelope": _fits_envelope,
+    "encoded": _fits_encoded,
+    "arguments": _fits_arguments_inside,
+    "unclosed_arguments": _fits_arguments_inside,
+    "ignored": _fits_ignored,
+}

@@ -10,29 +10,54 @@ from __future__ import annotations
 from toolgram.islands.held_text import add_piece, take_pieces
 
 
-class Source:
-    """In order: the `opening` of a value, the source of `json`, and `pieces` that have produced nothing yet."""
+class Converted:
+    """Arguments that were transcoded before they were certain, and their source."""
 
-    __slots__ = (
-        "json", "json_source", "opening", "pieces", "prefix_characters", "read_again", "reading", "transcoding",
-        "unconfirmed",
-    )  # fmt: skip
+    __slots__ = ("json", "source")
+
+    def __init__(self) -> None:
+        self.json: list[str] = []
+        self.source: list[str] = []
+
+
+class Transcoding:
+    """What the character that is being read was transcoded from."""
+
+    __slots__ = ("pieces", "read_again", "reading")
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.reading = True  # the last character is the one that is being read
+        self.read_again = False  # it did not fit, and is to be read again as what it is
+
+
+class Source:
+    """In order: the `opening` of a value that may be text (None for no such value), what is `converted`, and `pieces`
+    that have produced nothing yet."""
+
+    __slots__ = ("converted", "opening", "pieces", "prefix_characters", "transcoding")
 
     def __init__(self) -> None:
         self.prefix_characters = 0  # of a token that a prefix has begun: no event accounts for them
-        self.unconfirmed = False  # the opening may turn out to be text
-        self.opening = ""
-        self.json: list[str] | None = None  # arguments that were transcoded before they were certain
-        self.json_source: list[str] | None = None
+        self.opening: str | None = None
+        self.converted: Converted | None = None
         self.pieces: list[str] = []
-        self.transcoding: list[str] | None = None  # what the character that is being read was transcoded from
-        self.reading = True  # its last character is the one that is being read
-        self.read_again = False  # the transcoded character did not fit, and is to be read again as what it is
+        self.transcoding: Transcoding | None = None
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether a value has been opened that may turn out to be text."""
+        return self.opening is not None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is held."""
+        return not (self.pieces or self.converted or self.transcoding or self.unconfirmed)
 
     def take(self, text: str, begin: int, end: int) -> str:
         """The source of the characters that a reader takes: themselves, or what they were transcoded from."""
         if self.transcoding is not None:
-            return take_pieces(self.transcoding)
+            return take_pieces(self.transcoding.pieces)
         if self.prefix_characters:
             begin = self.skip_prefix(begin, end)
         return text[begin:end]
@@ -53,41 +78,44 @@ class Source:
             held = take_pieces(self.pieces)
             idle = max(0, pos - mark) if self.transcoding is None else 0
             split = len(held) - idle
-            if self.json is None or self.json_source is None:
-                self.json, self.json_source = [], self.json_source or []
-            add_piece(self.json_source, held[:split])
+            converted = self._converted()
+            add_piece(converted.source, held[:split])
             add_piece(self.pieces, held[split:])
-            add_piece(self.json, out)
+            add_piece(converted.json, out)
             if mark > pos:
-                add_piece(self.json_source, self.take(text, pos, mark))
+                add_piece(converted.source, self.take(text, pos, mark))
                 pos = mark
         if end > pos:
             self.hold(text, pos, end)
 
+    def _converted(self) -> Converted:
+        if self.converted is None:
+            self.converted = Converted()
+        return self.converted
+
     def confirm(self) -> str:
         """The opening is what it seemed to be."""
-        opening, self.opening, self.unconfirmed = self.opening, "", False
+        opening, self.opening = self.opening or "", None
         return opening
+
+    def confirm_converted(self) -> None:
+        """The same where what follows it is transcoded: it is part of that."""
+        self._converted().source.insert(0, self.confirm())
 
     def take_json(self) -> tuple[str, str]:
         """The JSON that is held, and its source."""
-        json, source = "".join(self.json or ()), "".join(self.json_source or ())
-        self.json = self.json_source = None
-        return json, source
+        converted, self.converted = self.converted, None
+        return ("", "") if converted is None else ("".join(converted.json), "".join(converted.source))
 
     def take_all(self) -> str:
         """Everything that is held. A character that is being transcoded is to be read again."""
-        being_read = take_pieces(self.transcoding) if self.transcoding else ""
-        if being_read:
-            self.read_again = self.reading
-        self.transcoding = None
+        transcoding, self.transcoding = self.transcoding, None
+        being_read = take_pieces(transcoding.pieces) if transcoding is not None else ""
+        if transcoding is not None and being_read:
+            transcoding.read_again = transcoding.reading
+            being_read = being_read[:-1] if transcoding.read_again else being_read
         opening, (_, source) = self.confirm(), self.take_json()
-        return (
-            opening
-            + source
-            + take_pieces(self.pieces)
-            + (being_read[:-1] if being_read and self.read_again else being_read)
-        )
+        return opening + source + take_pieces(self.pieces) + being_read
 
     @property
     def waiting(self) -> int:
@@ -96,7 +124,10 @@ class Source:
 
     def forget(self) -> None:
         """A prefix has written what is held: no event accounts for it."""
-        self.opening, self.json_source = "", None if self.json is None else []
+        if self.opening:
+            self.opening = ""
+        if self.converted is not None:
+            self.converted.source.clear()
         self.pieces.clear()
-        if self.transcoding:
-            self.transcoding.clear()
+        if self.transcoding is not None:
+            self.transcoding.pieces.clear()

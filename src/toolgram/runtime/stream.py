@@ -19,33 +19,35 @@ Text that does not fit where nothing is held fires `malformed`, and the machine 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 from toolgram.call_ids import CallIds
-from toolgram.islands import Island, OpenBrackets, value_island, value_kind
+from toolgram.islands import Island, value_island, value_kind
 from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.program.state import Move, Program, StateProgram, Symbol
-from toolgram.runtime.calls import NOTHING_OWED, Calls
-from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, EventBuffer, HeldRegion
-from toolgram.runtime.source import Source
+from toolgram.runtime.actions import perform
+from toolgram.runtime.calls import NO_MARKERS, NOTHING_OWED, Argument
+from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, HeldRegion
+from toolgram.runtime.position import WAIT, Position, RejectedValue
 from toolgram.spec.data import TEXT, UNCLOSED
 from toolgram.tools.reading import NO_TOOLS, Tools
 
+if TYPE_CHECKING:
+    import re
+
+    from toolgram.program.expressions import FindMatch
+
+PROMPT: Final = "prompt"  # what a trace gives where a prompt ends whose text is none of the turn's
 REJECTED: Final = "rejected"  # the trigger that a trace gives where a held region turns out to be text
-_UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
 _READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # what has a reader of its own
-_ID_ACTIONS = frozenset({"call_id", "call_id_part"})
-_NAMING = ("name", "argument_key")
 LATE_CALL: Final = "a call behind the end of what calls stand in"  # why one is malformed
-WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
 
 class TraceStep(NamedTuple):
-    """One transition, as a trace is told of it.
+    """One transition, as a trace is reported of it.
 
     `held` says that a call was not certain before it. `before` counts the characters, since the last delta, that come
     before what is held. Where a candidate is rejected, `why` says what was expected, and `rest` how its rest is read.
@@ -63,113 +65,74 @@ class TraceStep(NamedTuple):
 Trace: TypeAlias = Callable[[TraceStep], None]
 
 
-class Found(NamedTuple):
-    """What the search of a state has found in a text, from its beginning on."""
+class Stream(Position):
+    """The machine's position, and the moves that it can make."""
 
-    state: StateProgram
-    text: str
-    match: re.Match[str]
-
-
-class RejectedValue(NamedTuple):
-    """The value of a rejected candidate, whose rest is text: what that text means, and why it is no call."""
-
-    meaning: str
-    why: str
-    named: bool
-
-
-class Stream:
-    """The machine's position, the parts that hold what it must remember, and the moves that it can make."""
-
-    __slots__ = (
-        "assumed", "buffer", "calls", "closing", "events", "found", "island", "program", "reader", "rejected", "source",
-        "state", "trace", "unfinished", "unmatched_ids",
-    )  # fmt: skip
+    __slots__ = ("trace",)
 
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
-        self.program = program
-        self.trace = trace
-        self.state = program.initial
+        super().__init__(program, call_ids, tools)
         self.reader = reader_of(program.initial)
-        self.buffer = ""  # the prefix of a token that may still grow
-        self.found: Found | None = None  # by a search that need not be done again
-        self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
-        self.closing: str | None = None  # while closing: the finish reason, "" for none
-        self.events = EventBuffer()
-        self.calls = Calls(self.events, call_ids, tools)
-        self.source = Source()
-        self.island: Island | None = None  # the embedded value that is open
-        self.rejected: RejectedValue | None = None  # what the island belongs to, where it is text
-        self.unfinished = ""  # of a marker in which the output has ended
-        self.unmatched_ids: dict[str, int] | None = None  # special tokens emitted by id, and not yet seen as text
-
-    def find(self, text: str, pos: int) -> re.Match[str]:
-        """The next symbol of the state in `text`, or what may become one."""
-        found, self.found = self.found, None
-        if found is not None and found.state is self.state and pos == 0 and found.text == text:
-            return found.match
-        match = self.state.find(text, pos)
-        assert match is not None
-        return match
+        self.trace = trace
 
     # --- transitions ----------------------------------------------------------------------------------------------
 
     def fire(self, trigger: str, text: str, why: str = SYNTAX, value: str | None = None) -> None:
         """Follow the transition of `trigger`, whose characters are `text`. Its actions use `value` (or the text)."""
-        state = self.state
-        move = state.row.get(trigger)
+        move, events, written = self.state.row.get(trigger), self.events, text
         if move is None or (move.only_declared and not self.calls.find_declared()):
             self.source.pieces.append(text)
             self.unexpected_input(why=self.calls.undeclared() if move is not None else "")
             return
-        events = self.events
-        prompted = False
-        if self.source.prefix_characters and text:
-            value = text if value is None else value
+        if self.source.prefix_characters:
             text = text[self.source.skip_prefix(0, len(text)) :]
-            prompted = not text  # the prompt has written all of it
-        dest, calls = move.dest, self.calls
-        if (calls.owed or calls.enclosed) and calls.index is None and events.held is None and self._misses(trigger):
+        if events.held is None and self.calls.index is None and self._misses(trigger):
             self.note_unclosed()
-        if dest.held and events.held is None:
-            if state.loops:
-                calls.enclosed = NOTHING_OWED
-            if trigger == UNCLOSED:
-                self.hold(self.calls.index)
-            else:
-                if "end_call" in move.actions:  # it is over, whatever becomes of what its end begins
-                    self._act(move, "", why, "")
-                    move = Move(move.trigger, dest, ())
-                self.hold()
+        if move.dest.held and events.held is None:
+            move = self._begin_holding(trigger, move, why)
         if self.trace:
-            self._tell(trigger, dest)
+            self._tell(trigger, move.dest)
         if move.actions:
-            self._act(move, text, why, text if value is None else value)
+            perform(self, move, text, why, written if value is None else value)
         elif text:
             events.drop(text, why)
-        elif prompted and events.held is None:
+        elif written and events.held is None:  # the prompt has written all of it
             events.make_seam()
-        if move.opens:
-            if not (move.within and move.within.isdisjoint(calls.enclosed)):
-                calls.enclosed |= {move.opens}
-        elif move.closes and (calls.owed or calls.enclosed):
-            calls.owed -= move.closes
-            calls.enclosed -= move.closes
-        if move.begins:
-            calls.sections |= move.begins
-        elif trigger in calls.sections:
-            calls.sections -= self.program.sections[trigger]
+        self._follow(trigger, move)
+
+    def _begin_holding(self, trigger: str, move: Move, why: str) -> Move:
+        """What follows is not certain. Returns the rest of the transition."""
+        calls = self.calls
+        if self.state.loops:
+            calls.markers = calls.markers._replace(enclosed=NOTHING_OWED)
+        if trigger == UNCLOSED:
+            self.hold(calls.index)
+            return move
+        if "end_call" in move.actions:  # it is over, whatever becomes of what its end begins
+            perform(self, move, "", why, "")
+            move = Move(move.trigger, move.dest, ())
+        self.hold()
+        return move
+
+    def _follow(self, trigger: str, move: Move) -> None:
+        """Go to the destination of a transition whose actions are done, and see what reads there."""
+        calls, events, dest = self.calls, self.events, move.dest
+        if calls.markers is not NO_MARKERS or move.opens or move.begins:
+            calls.markers = calls.markers.followed(trigger, move, self.program.sections)
         if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
-            self.assumed = trigger in self.program.stop or self.calls.count > 0
+            self.assumed = trigger in self.program.stop or calls.count > 0
         self.state = dest
         if events.held is not None and not dest.held:
             if events.held.call is not None:
-                calls.owed = NOTHING_OWED  # that it is unclosed is told now
+                calls.markers = calls.markers._replace(owed=NOTHING_OWED)  # that it is unclosed is reported now
             events.commit()
+        self._choose_reader(trigger, dest)
+
+    def _choose_reader(self, trigger: str, dest: StateProgram) -> None:
+        """See what reads in a state that was just entered."""
         if dest.meaning == "value":
             self._begin_value(trigger)
-        elif self.island is not None and dest.meaning not in _READ_ALONE and isinstance(self.island, Envelope):
+        elif isinstance(self.island, Envelope) and dest.meaning not in _READ_ALONE:
             self.reader = "envelope"
         else:
             self.reader = reader_of(dest)
@@ -177,8 +140,9 @@ class Stream:
     def _tell(self, trigger: str, dest: StateProgram, why: str = "", rest: str = "") -> None:
         events = self.events
         before = sum(len(event.source) for event in events.out) + sum(map(len, events.blanks))
-        assert self.trace is not None
-        self.trace(TraceStep(trigger, self.state.name, dest.name, events.held is not None, before, why, rest))
+        cast(Trace, self.trace)(
+            TraceStep(trigger, self.state.name, dest.name, events.held is not None, before, why, rest)
+        )
 
     def hold(self, unclosed: int | None = None) -> None:
         """From here on, nothing is certain."""
@@ -188,80 +152,11 @@ class Stream:
         self.events.held = HeldRegion(self.state, outer)
         self.events.held.call = unclosed
 
-    def _function(self, name: str) -> str:
-        """The declared function that a name with a namespace means: that with its last part."""
-        if not self.program.namespaced_names or "." not in name or name in self.calls.names:
-            return name
-        before, _, last = name.rpartition(".")
-        if last not in self.calls.names and (self.calls.names or before != last):
-            return name
-        self.events.note("unusual_form", name)
-        return last
-
-    def _act(self, move: Move, text: str, why: str, value: str) -> None:
-        """Perform a transition's actions in order; what no action accounts for is dropped."""
-        calls, drop = self.calls, self.events.drop
-        ended = self.ended or move.trigger == UNCLOSED or (self.stopped and not _UNCLOSED.isdisjoint(move.actions))
-        for action in move.actions:
-            if action in _NAMING and (value.startswith(self.state.before) or self.program.holds_marker(value)):
-                self.events.note("stray_marker", value)
-            if action == "name":
-                calls.begin_name(self._function(value.lstrip("\n")), text)
-                text = ""
-            elif action == "call_id":
-                calls.id = value or None
-            elif action == "call_id_part":
-                calls.id = (calls.id or "") + value
-            elif action == "late_call_id":
-                self.events.note("model_id", value)
-            elif action == "no_arguments":
-                calls.delta("{}", text)
-                text = ""
-            elif action == "argument_key":
-                calls.begin_argument(value, text, self.program.wrapped)
-                text = ""
-            elif action == "unclosed_value":
-                if ended and calls.index is not None:
-                    self.events.note("unclosed_value", calls.key)
-            elif action == UNCLOSED_ENVELOPE:
-                if ended and (calls.index is not None or calls.owed):
-                    self.note_unclosed()
-            elif action == "unclosed_arguments":
-                self._close_arguments()
-            elif action == "unopened_reasoning":
-                self.events.note(action, value)
-                self.assumed = False
-            elif action == "unusual_form":
-                self.events.note(action, value)
-            else:
-                drop(text, why)
-                text = ""
-                if action == "start_call":
-                    calls.begin()
-                elif action == "open_arguments":
-                    calls.open_arguments()
-                elif action == "close_arguments":
-                    if ended:
-                        calls.close_arguments()
-                else:  # a call that only the end of the output ended is complete only if that says so
-                    calls.end("malformed" if action == "fail_call" else "complete" if ended else "truncated")
-        if text:
-            drop(text, why if _ID_ACTIONS.isdisjoint(move.actions) else "call id")
-
-    @property
-    def ended(self) -> bool:
-        """Nothing says that the output was cut off: it goes on, or the model has stopped by itself."""
-        return self.closing is None or self.closing in ("stop", "tool_calls")
-
-    @property
-    def stopped(self) -> bool:
-        """The same where no reason was given: what only lacks its closers is taken as whole."""
-        return self.closing == "" or self.ended
-
     def _begin_value(self, trigger: str) -> None:
         """What comes next is the value of a tagged argument: of the type that the markers say, or that is declared."""
-        marker = self.program.literals.get(trigger, "")
-        self.calls.again = marker if marker in self.state.before else ""
+        marker, calls = self.program.literals.get(trigger, ""), self.calls
+        calls.argument = calls.argument or Argument("")
+        calls.argument.again = marker if marker in self.state.before else ""
         typed = self.state.typed
         types = self.calls.types(told=typed not in ("", "trimmed", "xml"))
         kind = value_kind(typed, "value_end" in self.state.row)
@@ -276,7 +171,7 @@ class Stream:
 
     def say(self, text: str) -> None:
         """Free text of the current state."""
-        if self.calls.owed and not text.isspace() and self._misses(TEXT):
+        if self.calls.markers.owed and not text.isspace() and self._misses(TEXT):
             self.note_unclosed()
         self.events.say(self.state.meaning or "content", text)
 
@@ -289,22 +184,19 @@ class Stream:
             if self.trace:
                 self._tell(TEXT, move.dest)
             if move.actions:
-                self._act(move, "", SYNTAX, "")
+                perform(self, move, "", SYNTAX, "")
             self.state = move.dest
         self.reader = reader_of(self.state)
 
-    def note_unclosed(self) -> None:
-        """A marker that closes the last call has not come."""
-        self.calls.forget_owed()
-        self.events.note(UNCLOSED_ENVELOPE, "")
-
     def _misses(self, trigger: str) -> bool:
         """Whether a marker that closes the last call does not come before this transition."""
-        calls = self.calls
+        owed, enclosed, _ = self.calls.markers
+        if not owed and not enclosed:
+            return False
         left_open = self.state.instead.get(trigger, NOTHING_OWED)
-        if calls.enclosed:
-            calls.enclosed -= left_open  # whether a call stood there or not
-        return not calls.owed.isdisjoint(left_open)
+        if enclosed:
+            self.calls.markers = self.calls.markers._replace(enclosed=enclosed - left_open)  # with a call or without
+        return not owed.isdisjoint(left_open)
 
     # --- what does not fit ----------------------------------------------------------------------------------------
 
@@ -339,23 +231,11 @@ class Stream:
         if not in_list and "end_array" in self.state.row:
             self.fire("end_array", "")
 
-    def _close_arguments(self) -> None:
-        """The closing marker of a call has come behind a whole value, and brackets of its arguments are open."""
-        island = self.island
-        scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (island, 0)
-        assert isinstance(scanner, JsonScanner)
-        closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack[floor:]))
-        self.events.note("unclosed_arguments", closers)
-        self.calls.delta(closers, "")
-        self.island = None
-
     def reject_candidate(self, json: JsonScanner | None = None, why: str = "") -> None:
         """Release the held region as text of its origin, and go on there."""
-        held, region = self.state, self.events.held
-        assert region is not None
+        held, region = self.state, cast(HeldRegion, self.events.held)
         origin = region.origin
-        move = held.row.get(TEXT)
-        dest = move.dest if move is not None and move.dest.meaning == origin.meaning else origin
+        dest = self._goes_on_in(origin)
         rest, rest_reader = self._rest_of_candidate(json)
         if self.trace:
             self._tell(
@@ -369,18 +249,23 @@ class Stream:
         if region.call is not None:
             self.calls.index = region.call
         if origin.meaning == "malformed":
-            opened = self.island.open_brackets() if self.island is not None else None
-            if region.outer is not None and opened is not None:
-                region.outer.add(opened)
-            self.events.say("malformed", text + self.leftover(), rejected.why)
-            self.island, self.reader = region.outer, "malformed"
-            return
-        if not origin.is_text:
+            self._recover_again(region, text, rejected.why)
+        elif not origin.is_text:
             self._fail(text, held.why)
-            if region.call is not None and rest is not None and self.state.is_text:
-                self.island, self.rejected, self.reader = rest, rejected, rest_reader
-            return
-        if dest is not origin:
+            if region.call is not None and self.state.is_text:
+                self._read_rest(rest, rejected, rest_reader)
+        else:
+            self._release(text, dest, rejected, rest)
+            self._read_rest(rest, rejected, rest_reader)
+
+    def _goes_on_in(self, origin: StateProgram) -> StateProgram:
+        """The state in which a candidate is text."""
+        move = self.state.row.get(TEXT)
+        return move.dest if move is not None and move.dest.meaning == origin.meaning else origin
+
+    def _release(self, text: str, dest: StateProgram, rejected: RejectedValue, rest: Island | None) -> None:
+        """Say the text of a candidate that is rejected, in the state that it leads to."""
+        if dest is not self.state:
             self.state = dest
             self.reader = reader_of(dest)
         else:
@@ -389,8 +274,18 @@ class Stream:
         self.island = rest
         if text:
             self.events.say(rejected.meaning, text, rejected.why)
+
+    def _read_rest(self, rest: Island | None, rejected: RejectedValue, reader: str) -> None:
         if rest is not None:
-            self.rejected, self.reader = rejected, rest_reader
+            self.island, self.rejected, self.reader = rest, rejected, reader
+
+    def _recover_again(self, region: HeldRegion, text: str, why: str) -> None:
+        """What began in the rest of a broken call belongs to that."""
+        opened = self.island.open_brackets() if self.island is not None else None
+        if region.outer is not None and opened is not None:
+            region.outer.add(opened)
+        self.events.say("malformed", text + self.leftover(), why)
+        self.island, self.reader = region.outer, "malformed"
 
     def _rest_of_candidate(self, json: JsonScanner | None) -> tuple[Island | None, str]:
         """What reads the rest of a rejected value, if some is left, and under which name."""
@@ -410,7 +305,7 @@ class Stream:
         """What could have followed where a candidate was rejected, in plain words."""
         from toolgram.runtime.expectations import expected
 
-        return expected(self)
+        return expected(self.state, self.reader, self.island, self.source.unconfirmed)
 
     def _fail(self, text: str = "", why: str = "") -> None:
         """What was certain turns out broken: `text`, and as much more as the machine says, is malformed."""
@@ -432,57 +327,6 @@ class Stream:
         """What comes where the next call of a list should stand is none."""
         self._fail("", why)
 
-    def leftover(self) -> str:
-        """What was taken since the last event, in order."""
-        text, self.unfinished = self.source.take_all() + self.unfinished, ""
-        if isinstance(self.island, Envelope):
-            text = self.island.source + text
-            self.island.source = ""
-        return text
-
-    def open_brackets(self) -> OpenBrackets:
-        """The brackets and the string in which the broken value stands."""
-        opened = self.island.open_brackets() if self.island is not None else None
-        if opened is None:  # no bracket closes "<": a marker ends what is left of tagged arguments
-            opened = OpenBrackets("{" if self.calls.keys is None else "<")
-        return opened
-
-    @property
-    def may_repair(self) -> bool:
-        """Whether JSON that begins here may be repaired: not for strict parsers, nor where it may be prose."""
-        return not self.program.strict and not self.state.bare
-
-    @property
-    def may_repair_object(self) -> bool:
-        """Whether arguments that begin here may be repaired: in prose, only those of a declared function."""
-        name = self.calls.name
-        return self.may_repair or (not self.program.strict and name is not None and name.name in self.calls.names)
-
-    @property
-    def may_repair_call(self) -> bool:
-        """Whether a call whose name has come may be repaired: in prose, only that of a declared function."""
-        if self.may_repair:
-            return True
-        name, region = self.calls.name, self.events.held
-        if self.program.strict or name is None or region is None:
-            return not self.program.strict
-        return name.name in self.calls.names or not region.origin.is_text or region.marked
-
-    def same(self, path: str) -> str:
-        """The path under which the machine knows a JSON path."""
-        return self.program.same_path.get(path, path)
-
-    # --- special tokens by id -------------------------------------------------------------------------------------
-
-    def was_emitted(self, symbol: Symbol) -> bool:
-        """Whether the text of a special token is the token: always where no id is known, else once per emitted id."""
-        left = None if self.unmatched_ids is None else self.unmatched_ids.get(symbol.trigger)
-        if left is None or self.unmatched_ids is None:
-            return True
-        if left:
-            self.unmatched_ids[symbol.trigger] = left - 1
-        return left > 0
-
     def marker_at(self, text: str, pos: int, final: bool) -> int:
         """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
         return _stands_at(self.program.markers, text, pos, final)
@@ -494,19 +338,6 @@ class Stream:
             missing = {text for trigger, text in self.program.special.items() if ids.get(trigger) == 0}
             markers = markers - missing
         return _stands_at([marker for marker in markers if marker in self.program.markers], text, pos, final)
-
-    def note_ids(self, token_ids: Sequence[int], triggers: Mapping[int, str]) -> None:
-        """Note the special tokens among the ids of a delta. Those of a prompt are not told: what its end has in the
-        buffer, because it may go on, are tokens."""
-        if self.unmatched_ids is None:
-            begun, texts = self.buffer[: self.source.prefix_characters], self.program.special
-            self.unmatched_ids = dict.fromkeys(triggers.values(), 0)
-            if begun:
-                self.unmatched_ids = {trigger: begun.count(texts[trigger]) for trigger in self.unmatched_ids}
-        for token_id in token_ids:
-            trigger = triggers.get(token_id)
-            if trigger is not None:
-                self.unmatched_ids[trigger] = self.unmatched_ids.get(trigger, 0) + 1
 
 
 def reader_of(state: StateProgram) -> str:
@@ -523,6 +354,16 @@ def _stands_at(markers: Collection[str], text: str, pos: int, final: bool) -> in
     rest = text[pos : pos + max(map(len, markers), default=0)]
     may_begin = not final and pos + len(rest) == len(text) and any(marker.startswith(rest) for marker in markers)
     return WAIT if may_begin else 0
+
+
+def next_symbol(
+    state: StateProgram, find: FindMatch, text: str, pos: int, *last: int
+) -> tuple[int, int, Symbol | None]:
+    """What a search of the state finds: where a symbol, or what may become one, begins and ends. The symbol only of a
+    whole one; the end of the text for nothing."""
+    match = cast("re.Match[str]", find(text, pos, *last))
+    group, end = match.lastindex or 0, match.end()
+    return match.start(group) if group else end, end, state.symbols[group - 2] if group > 1 else None
 
 
 def symbol_why(symbol: Symbol) -> str:

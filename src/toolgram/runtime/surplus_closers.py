@@ -1,4 +1,4 @@
-"""Closers that close nothing: behind a complete call, a bracket, a fence or a closing marker too many.
+"""Closers that close nothing: after a complete call, a bracket, a fence or a closing marker too many.
 
 Strategy: a complete call sets a mark, and the next text takes it away.  While it stands, the next characters are looked
 up here first, in one table per format (`Program.closers`).  A closer whose opener is the end of the text before the
@@ -16,12 +16,13 @@ from toolgram.limits import LONGEST_WORD, MOST_BLANKS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.look_ahead import partial_pattern
 from toolgram.program.state import INNER, TERMINAL, StateProgram, Symbol
+from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.late_calls import read_late_call
-from toolgram.runtime.stream import WAIT, RejectedValue, Stream, symbol_why
+from toolgram.runtime.position import RejectedValue
+from toolgram.runtime.stream import Stream, symbol_why
 from toolgram.spec.data import UNCLOSED
 
-_BLANKS = re.compile(r"\s*+").match
 # A member, where the arguments are closed already.
 _SPACE = rf"\s{{0,{MOST_BLANKS}}}+"
 _WORD = f"{{0,{LONGEST_WORD}}}"
@@ -42,68 +43,73 @@ _OPEN_AT_END = re.compile(r"(?:[({\[]|```\w{0,16}|\s)*+\Z")  # no groups: in suc
 
 
 def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """Drop a surplus closer that stands at `pos`: the position behind it, or WAIT. None where something else does."""
-    events, state, closers = stream.events, stream.state, stream.program.surplus
-    if state.held or not closers or stream.source.prefix_characters:
+    """Drop a surplus closer that stands at `pos`: the position after it, or WAIT. None where something else does."""
+    events, state = stream.events, stream.state
+    if state.held or not stream.program.surplus or stream.source.prefix_characters:
         return None
-    blank = _BLANKS(text, pos)
-    assert blank is not None
-    begin = blank.end() if state.is_text else pos
+    begin = end_of_blanks(text, pos) if state.is_text else pos
     window = text[begin : begin + stream.program.longest_closer + 1]
-    if not window or (not final and state.may_become(text, begin)):
-        return None
-    if window[0].isspace():
+    if not window or window[0].isspace() or (not final and state.may_become(text, begin)):
         return None  # between markers, the state reads blanks itself
-    if window[0] == "," and state.is_text and state.meaning == "content" and not state.closed:
-        behind = _read_comma(stream, text, pos, begin, final)
-        if behind is not None:
-            return behind
     own = max((len(marker) for marker in state.literals if text.startswith(marker, begin)), default=0)
-    if (
-        window[0] in ",;{"
-        and state.meaning == "content"
-        and state.announces
-        and not own
-        and not (state.closed or events.behind_call)
-    ):
-        behind = _read_unmarked_call(stream, text, pos, begin, final)
-        if behind is not None:
-            return behind
-    late = read_late_call(stream, text, pos, begin, final) if not own else None
-    if late is not None:
-        return late
+    after = _read_another(stream, text, pos, begin, bool(own), final)
+    if after is not None:
+        return after
     closer, cut = _find_closer(stream, text, begin)
     longer = cut and window[:3] != FENCE and (not final or len(window) > own)
-    if own and own >= len(closer) and not longer:
-        if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
-            stream.unexpected_input()  # the fence around the call is text, its end as its beginning
-            events.behind_call = None
-            return pos
-        return None
+    if not own or own < len(closer) or longer:
+        return _read_closer(stream, text, pos, begin, closer, cut, final)
+    if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
+        stream.unexpected_input()  # the fence around the call is text, its end as its beginning
+        events.after_call = None
+        return pos
+    return None
+
+
+def _read_another(stream: Stream, text: str, pos: int, begin: int, marked: bool, final: bool) -> int | None:
+    """What another call begins with, or a member that comes too late. `marked`: a marker of the state stands there."""
+    state, after = stream.state, None
+    is_content = state.meaning == "content" and not state.closed
+    if text[begin] == "," and is_content and state.is_text:
+        after = _read_comma(stream, text, pos, begin, final)
+    unmarked = is_content and state.announces and not stream.events.after_call
+    if after is None and not marked and unmarked and text[begin] in ",;{":
+        after = _read_unmarked_call(stream, text, pos, begin, final)
+    if after is None and not marked:
+        after = read_late_call(stream, text, pos, begin, final)
+    return after
+
+
+def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, cut: bool, final: bool) -> int | None:
+    """Drop a closer ("" for none) after blanks from `pos` on. `cut`: the text may end in a part of a longer one."""
+    events, program = stream.events, stream.program
     if sum(map(len, events.blanks)) + begin - pos > MOST_BLANKS or (closer and is_open_in_text(stream, closer)):
-        events.behind_call = None
+        events.after_call = None
         return None
-    symbol = closers.get(closer, _ELEMENT)
-    if closer and symbol.trigger and symbol.kind == TERMINAL and UNCLOSED in state.row:
+    symbol = program.surplus.get(closer, _ELEMENT)
+    if closer and symbol.trigger and symbol.kind == TERMINAL and UNCLOSED in stream.state.row:
         return None  # a marker that closes what is not closed yet
     if cut and not final:
-        events.say("content", text[pos:begin])
-        stream.buffer = text[begin:]
-        return WAIT
+        return _wait_behind_blanks(stream, text, pos, begin)
     if closer and (not symbol.special or stream.was_emitted(symbol)):
         events.say("content", text[pos:begin])
         events.drop_and_tell(closer, symbol_why(symbol), "surplus_closer")
         return begin + len(closer)
-    if cut and final and not closer and len(window) > 1:
-        events.say("content", text[pos:begin])
-        events.drop_and_tell(text[begin:], "cut off", "unfinished_marker")
-        if any(each.startswith(window) for each in closers):
-            stream.calls.forget_owed()
-        return len(text)
-    if window.startswith(stream.program.thought_ends):
-        return None  # dropped, if nothing has opened it
-    events.behind_call = None
+    window = text[begin : begin + program.longest_closer + 1]
+    if cut and not closer and len(window) > 1:
+        return _read_half(stream, text, pos, begin, window)
+    if not window.startswith(program.thought_ends):  # dropped, if nothing has opened it
+        events.after_call = None
     return None
+
+
+def _read_half(stream: Stream, text: str, pos: int, begin: int, window: str) -> int:
+    """The output ends in the beginning of a closer."""
+    stream.events.say("content", text[pos:begin])
+    stream.events.drop_and_tell(text[begin:], "cut off", "unfinished_marker")
+    if any(each.startswith(window) for each in stream.program.surplus):
+        stream.calls.forget_owed()
+    return len(text)
 
 
 def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
@@ -113,9 +119,7 @@ def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: 
     if found is None:
         if final or not _unmarked_begun(text, begin):
             return None
-        events.say("content", text[pos:begin])
-        stream.buffer = text[begin:]
-        return WAIT
+        return _wait_behind_blanks(stream, text, pos, begin)
     if not _is_key_of_call(state.row[state.announces].dest, found[2][1:-1]):
         return None
     events.say("content", text[pos:begin])
@@ -127,31 +131,35 @@ def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: 
 
 def _is_key_of_call(state: StateProgram, key: str) -> bool:
     """Whether an object that the state takes as a call may have this key."""
-    behind = state.row["start_map item"].dest
-    return behind.any_key or f"item.{key}" in behind.key_paths
+    after = state.row["start_map item"].dest
+    return after.any_key or f"item.{key}" in after.key_paths
 
 
 def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """A member behind the arguments, or another call of a list without brackets: the position behind what was taken,
+    """A member after the arguments, or another call of a list without brackets: the position after what was taken,
     or WAIT. None where the comma is text."""
-    events, state = stream.events, stream.state
-    notated = stream.program.notation and stream.calls.owed
+    state = stream.state
+    notated = stream.program.notation and stream.calls.markers.owed
     if (_notated_member if notated else _member)(text, begin):
         return _read_member(stream, text, pos, begin)
-    begun = not final and bool((_notated_begun if notated else _member_begun)(text, begin))
-    if not begun and "start_map item" in state.row and "," not in state.literals:
-        found = _object(text, begin)
-        if found is not None and _is_key_of_call(state, found[1][1:-1]):
-            events.say("content", text[pos:begin])
-            events.drop(",", SYNTAX)
-            events.note("repaired_json", ",")
-            return begin + 1
-        begun = found is None and not final and bool(_object_begun(text, begin))
-    if not begun:
+    if not final and (_notated_begun if notated else _member_begun)(text, begin):
+        return _wait_behind_blanks(stream, text, pos, begin)
+    if "start_map item" not in state.row or "," in state.literals:
         return None
-    events.say("content", text[pos:begin])
-    stream.buffer = text[begin:]
-    return WAIT
+    found = _object(text, begin)
+    if found is not None and _is_key_of_call(state, found[1][1:-1]):
+        stream.events.say("content", text[pos:begin])
+        stream.events.drop(",", SYNTAX)
+        stream.events.note("repaired_json", ",")
+        return begin + 1
+    begun = found is None and not final and _object_begun(text, begin)
+    return _wait_behind_blanks(stream, text, pos, begin) if begun else None
+
+
+def _wait_behind_blanks(stream: Stream, text: str, pos: int, begin: int) -> int:
+    """Hold the blanks between `pos` and `begin`, and what follows until more of it has come."""
+    stream.events.say("content", text[pos:begin])
+    return stream.wait(text[begin:])
 
 
 def _find_closer(stream: Stream, text: str, begin: int) -> tuple[str, bool]:
@@ -194,7 +202,7 @@ def _end_of_element(ends: tuple[str, ...], text: str, begin: int) -> tuple[str, 
 def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
     """What was to be an argument, up to the bracket that closes the arguments once more, is malformed."""
     stream.events.say("content", text[pos:begin])
-    stream.events.behind_call = None
+    stream.events.after_call = None
     stream.island = ErrorRecovery(OpenBrackets("{"))
     stream.rejected, stream.reader = RejectedValue("malformed", _MEMBER_WHY, False), "rejected_rest"
     return begin
@@ -203,8 +211,7 @@ def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
 def is_open_in_text(stream: Stream, closer: str) -> bool:
     """Whether the text before the call has opened what `closer` closes. Not before the call's own closing marker:
     what stands there is of the call."""
-    calls = stream.calls
-    if calls.owed:
+    if stream.calls.markers.owed:
         return False
     found = _OPEN_AT_END.search(stream.events.tail)
     opened = found.group().rstrip() if found is not None else ""

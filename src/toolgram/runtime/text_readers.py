@@ -10,48 +10,49 @@ from toolgram.islands.json_envelope import Envelope
 from toolgram.limits import BLANKS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
+from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NOTHING_OWED
 from toolgram.runtime.event_buffer import SYNTAX
-from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
-_BLANKS = re.compile(r"\s*+").match
 _FENCES = ("```json", "```")
 _fence = re.compile(rf"```(?:json)?+{BLANKS}(?!j)").match
 
 
 def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Free text: everything up to the next symbol. One match per delta; a possible prefix of a marker waits."""
-    if stream.events.behind_call is not None:
-        behind = read_surplus_closer(stream, text, pos, final)
-        if behind is not None:
-            return behind
+    if stream.events.after_call is not None:
+        after = read_surplus_closer(stream, text, pos, final)
+        if after is not None:
+            return after
     state = stream.state
-    find = state.find_final if final else stream.find
+    find = state.find_final if final else state.find
     start = pos
     while True:
-        match = find(text, pos)
-        assert match is not None
-        group, end = match.lastindex, match.end()
-        begin = match.start(group) if group else end
-        symbol = state.symbols[group - 2] if group and group > 1 else None
+        begin, end, symbol = next_symbol(state, find, text, pos)
         if symbol is None or not symbol.special or stream.was_emitted(symbol):
             break
         pos = end
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
-        stream.events.behind_call = None  # it was text
-    cut = _half_a_closer(stream, text[start:begin]) if final and not group else 0
-    if begin - cut > start:
-        stream.say(text[start : begin - cut])
-    if cut:
-        stream.events.drop_and_tell(text[begin - cut : begin], "cut off", "unfinished_marker")
+        stream.events.after_call = None  # it was text
+    if final and begin == end:
+        _say_last(stream, text[start:])
+    elif begin > start:
+        stream.say(text[start:begin])
     if symbol is not None:
         return _found(stream, symbol, text, begin, end)
-    if not group:
-        return end
-    stream.buffer = text[begin:]
-    return WAIT
+    return end if begin == end else stream.wait(text[begin:])
+
+
+def _say_last(stream: Stream, text: str) -> None:
+    """The end of the output, which may be that of a marker."""
+    whole = len(text) - _half_a_closer(stream, text)
+    if whole:
+        stream.say(text[:whole])
+    if whole < len(text):
+        stream.events.drop_and_tell(text[whole:], "cut off", "unfinished_marker")
 
 
 _LEAST_OF_STOP = 4  # characters: less of a token that ends the turn may be prose
@@ -60,91 +61,111 @@ _LEAST_OF_STOP = 4  # characters: less of a token that ends the turn may be pros
 def _half_a_closer(stream: Stream, text: str) -> int:
     """How much of the end of `text` is a marker that is cut off: one that closes the reasoning, or what was opened in
     the content, or the turn. Never a single character."""
-    state, program, sections = stream.state, stream.program, stream.calls.sections
+    state, program, sections = stream.state, stream.program, stream.calls.markers.sections
     if program.strict and state.meaning != "reasoning":
         return 0
     sizes = [0]
     for symbol, literal in zip(state.symbols, state.literals, strict=False):
+        closes, least = symbol.trigger in sections, len(literal)
         if state.meaning == "reasoning":
-            least = 2 if state.row[symbol.trigger].dest.meaning == "content" else len(literal)
-        else:
-            least = (
-                2 if symbol.trigger in sections else _LEAST_OF_STOP if symbol.trigger in program.stop else len(literal)
-            )
-        sizes += (size for size in range(least, len(literal)) if text.endswith(literal[:size]))
+            closes = state.row[symbol.trigger].dest.meaning == "content"
+        elif symbol.trigger in program.stop:
+            least = _LEAST_OF_STOP
+        sizes += (size for size in range(2 if closes else least, len(literal)) if text.endswith(literal[:size]))
     return max(sizes)
 
 
 def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
     """One token; in a state that free text would leave, blanks before it."""
-    if stream.events.behind_call is not None:
-        behind = read_surplus_closer(stream, text, pos, final)
-        if behind is not None:
-            return behind
+    after = None
+    if stream.events.after_call is not None:
+        after = read_surplus_closer(stream, text, pos, final)
+        if after is not None:
+            return after
+    if stream.state.is_text:
+        pos = _hold_blanks(stream, text, pos, final)
+        if pos == len(text):
+            return pos
+    after = _read_symbol(stream, text, pos, final)
+    if after is None and text[pos] == "`" and _may_be_fenced(stream):
+        after = _read_fence(stream, text, pos, final)
+    if after is None and stream.state.entered_by:
+        after = _read_marker_again(stream, text, pos, final)
+    return _refuse(stream, text, pos) if after is None else after
+
+
+def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Blanks before a token: the position after them. A line end may be part of the token."""
+    end = end_of_blanks(text, pos)
+    if stream.program.line_calls and end > pos and _line_begins(stream.state, text, end - 1, final):
+        end -= 1
+    if end > pos:
+        pos = stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
+        add_piece(stream.events.blanks, text[pos:end])
+    return end
+
+
+def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None:
+    """A symbol of the state: the position after it, or WAIT. None where something else stands."""
     state = stream.state
-    if state.is_text:
-        blank = _BLANKS(text, pos)
-        assert blank is not None
-        end = blank.end()
-        if stream.program.line_calls and end > pos and _line_begins(state, text, end - 1, final):
-            end -= 1
-        if end > pos:
-            pos = stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
-            add_piece(stream.events.blanks, text[pos:end])
-            pos = end
-            if pos == len(text):
-                return pos
     match = state.match(text, pos) if state.match is not None else None
-    if match is not None:
-        assert match.lastindex is not None
-        symbol = state.symbols[match.lastindex - 1]
-        end = match.end()
-        if not final and _may_grow(state, symbol, text, pos, end):
-            stream.buffer = text[pos:]
-            return WAIT
-        run_on = final and symbol.most and end == len(text) and not stream.ended
-        if run_on and (_is_open(stream) or _is_key(state, symbol)):
-            return _cut_off(stream, text, pos)
-        if final and end < len(text) and _opens_argument(state, symbol) and state.may_become(text, pos):
-            return _cut_off(stream, text, pos)  # a longer marker, of which the rest is missing
-        if not symbol.special or stream.was_emitted(symbol):
-            return _found(stream, symbol, text, pos, end)
-    elif state.may_become(text, pos):
-        if not final:
-            stream.buffer = text[pos:]
-            return WAIT
-        if _is_open(stream):
-            return _cut_off(stream, text, pos)
-    if text[pos] == "`" and _may_be_fenced(stream):
-        fence = _fence(text, pos)
-        if fence is not None and (fence.end() < len(text) or final):
-            stream.events.drop(stream.source.take(text, pos, fence.end()), SYNTAX)
-            stream.events.note("repaired_json", FENCE)
-            stream.calls.sections |= stream.program.fences
-            return fence.end()
-        if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
-            stream.buffer = text[pos:]
-            return WAIT
-    if state.entered_by:
-        behind = _read_marker_again(stream, text, pos, final)
-        if behind is not None:
-            return behind
-    if stream.source.prefix_characters:
-        if state is not stream.program.initial or not state.is_text:
-            stream.unexpected_input()
-        return stream.source.skip_prefix(pos, len(text))  # what the prompt says is no text of this turn
-    stream.unexpected_input()
-    return pos
+    if match is None:
+        return _read_beginning(stream, text, pos, final) if state.may_become(text, pos) else None
+    symbol, end = state.symbols[(match.lastindex or 0) - 1], match.end()
+    if not final and _may_grow(state, symbol, text, pos, end):
+        return stream.wait(text[pos:])
+    if final and _is_cut_off(stream, symbol, text, pos, end):
+        return _cut_off(stream, text, pos)
+    return _found(stream, symbol, text, pos, end) if not symbol.special or stream.was_emitted(symbol) else None
+
+
+def _read_beginning(stream: Stream, text: str, pos: int, final: bool) -> int | None:
+    """The beginning of a symbol, and the end of the text."""
+    if not final:
+        return stream.wait(text[pos:])
+    return _cut_off(stream, text, pos) if _is_open(stream) else None
+
+
+def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -> bool:
+    """At the end of the output: whether a symbol may be a part of a longer one, whose rest is missing."""
+    state = stream.state
+    if end < len(text):
+        return _opens_argument(state, symbol) and state.may_become(text, pos)
+    return bool(symbol.most) and not stream.ended and (_is_open(stream) or _is_key(state, symbol))
+
+
+def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
+    """Leave out a code fence that opens: the position after it, or WAIT. None where something else stands."""
+    fence = _fence(text, pos)
+    if fence is not None and (fence.end() < len(text) or final):
+        stream.events.drop(stream.source.take(text, pos, fence.end()), SYNTAX)
+        stream.events.note("repaired_json", FENCE)
+        markers = stream.calls.markers
+        stream.calls.markers = markers._replace(sections=markers.sections | stream.program.fences)
+        return fence.end()
+    if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
+        return stream.wait(text[pos:])
+    return None
+
+
+def _refuse(stream: Stream, text: str, pos: int) -> int:
+    """Anything else does not fit."""
+    state = stream.state
+    if not stream.source.prefix_characters:
+        stream.unexpected_input()
+        return pos
+    if state is not stream.program.initial or not state.is_text:
+        stream.unexpected_input()
+    return stream.source.skip_prefix(pos, len(text))  # what the prompt says is no text of this turn
 
 
 def _read_marker_again(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """Drop a marker that stands behind itself: the position behind it, or WAIT. None where something else stands."""
+    """Drop a marker that stands after itself: the position after it, or WAIT. None where something else stands."""
     markers = stream.state.entered_by
     again = max((marker for marker in markers if text.startswith(marker, pos)), key=len, default="")
     rest = text[pos:] if len(text) - pos < max(map(len, markers)) else ""
     if rest and not final and any(marker.startswith(rest) and marker != rest for marker in markers):
-        stream.buffer = rest
-        return WAIT
+        return stream.wait(rest)
     if not again or (markers[again].special and not stream.was_emitted(markers[again])):
         return None
     end = pos + len(again)
@@ -161,7 +182,7 @@ def _line_begins(state: StateProgram, text: str, at: int, final: bool) -> bool:
 
 
 def _may_be_fenced(stream: Stream) -> bool:
-    """Whether only JSON is expected, behind a marker: a code fence around it is left out."""
+    """Whether only JSON is expected, after a marker: a code fence around it is left out."""
     row = stream.state.row
     begins = "object_start" in row or "start_map item" in row or "start_array" in row
     python = "object_start" in row and row["object_start"].dest.python
@@ -195,21 +216,8 @@ def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int
 
 
 def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> int:
-    paths = stream.program.straight
-    if paths is not None:
-        behind: int = paths.enter(stream, symbol, text, begin)
-        if behind >= 0:
-            return behind
     if symbol.kind == TERMINAL:
-        if text[begin:end] in stream.program.closers or (
-            stream.events.behind_call is not None
-            and (symbol.trigger in stream.program.sections or symbol.trigger in stream.program.stop)
-        ):
-            _close(stream, symbol, text[begin:end])
-            return end
-        if not symbol.most and stream.events.behind_call is not None and not _stays_behind(stream, symbol):
-            stream.events.behind_call = None
-        stream.fire(symbol.trigger, text[begin:end], symbol_why(symbol))
+        _fire(stream, symbol, text[begin:end])
         return end
     if stream.events.held is None:
         stream.hold()
@@ -217,7 +225,6 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
         stream.island = Envelope(in_list=text[begin] == "[", repairs=stream.may_repair)
         stream.reader = "envelope"
         return begin
-    stream.source.unconfirmed = True
     stream.source.opening = stream.source.take(text, begin, end)
     if stream.state.row["object_start"].dest.python:
         stream.island = _python_arguments(stream)
@@ -230,8 +237,20 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
     return end
 
 
+def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
+    """Follow the transition of a symbol that is a terminal."""
+    events, program, trigger = stream.events, stream.program, symbol.trigger
+    after_call = events.after_call is not None
+    if text in program.closers or (after_call and (trigger in program.sections or trigger in program.stop)):
+        _close(stream, symbol, text)
+        return
+    if after_call and not symbol.most and not _stays_behind(stream, symbol):
+        events.after_call = None
+    stream.fire(trigger, text, symbol_why(symbol))
+
+
 def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
-    """Whether what stands behind a marker still stands behind the call: the marker is one of several that close it, or
+    """Whether what stands after a marker still stands after the call: the marker is one of several that close it, or
     closes reasoning that nothing has opened."""
     move = stream.state.row.get(symbol.trigger)
     if move is None:
@@ -241,23 +260,26 @@ def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
 
 
 def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
-    """A marker that may close a call, what stands around it, or the turn. One closes nothing that has come behind the
-    same call already, that comes behind the end of the turn, or that nothing has opened."""
-    events, row, trigger, program = stream.events, stream.state.row, symbol.trigger, stream.program
+    """A marker that may close a call, what stands around it, or the turn. One closes nothing that has come after the
+    same call already, that comes after the end of the turn, or that nothing has opened."""
+    events, row, trigger = stream.events, stream.state.row, symbol.trigger
     dest = row[trigger].dest if trigger in row and not stream.state.held else None
     closes = dest is not None and (dest.meaning == "content" or (dest.meaning is None and not dest.held))
-    behind = events.behind_call
-    surplus = False
-    if closes and behind is not None and trigger not in program.stop and not program.strict:
-        opened = trigger in stream.calls.sections
-        surplus = (
-            trigger in behind or not program.stop.isdisjoint(behind) or (trigger in program.sections and not opened)
-        )
+    surplus = closes and not stream.program.strict and _is_surplus(stream, trigger)
     stream.fire(trigger, closer, symbol_why(symbol))
-    if events.behind_call is not None:
-        events.behind_call = events.behind_call | {trigger} if closes else NOTHING_OWED
+    if events.after_call is not None:
+        events.after_call = events.after_call | {trigger} if closes else NOTHING_OWED
         if surplus:
             events.note("surplus_closer", closer, -len(closer))
+
+
+def _is_surplus(stream: Stream, trigger: str) -> bool:
+    """Whether a marker after a call closes nothing."""
+    after, program = stream.events.after_call, stream.program
+    if after is None or trigger in program.stop:
+        return False
+    unopened = trigger in program.sections and trigger not in stream.calls.markers.sections
+    return unopened or trigger in after or not program.stop.isdisjoint(after)
 
 
 def _python_arguments(stream: Stream) -> Island:

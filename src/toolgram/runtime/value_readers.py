@@ -13,9 +13,10 @@ from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import MOST_AFTER_STRING, MOST_BLANKS
 from toolgram.program.expressions import Expression, FindMatch, may_begin
 from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol
-from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD
+from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
 from toolgram.runtime.event_buffer import SYNTAX
-from toolgram.runtime.stream import WAIT, Stream, symbol_why
+from toolgram.runtime.position import WAIT
+from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.spec.data import END
 
 if TYPE_CHECKING:
@@ -67,57 +68,97 @@ _a_symbol = re.compile("()()").match  # finds one in any text
 
 def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
     """The value of a tagged argument: JSON by its type, streamed as soon as the type is certain."""
-    state = stream.state
-    marker, stream.calls.again = stream.calls.again, ""
+    if _may_open_again(stream, text, pos, final):
+        return WAIT
+    if "value_end" in stream.state.row:
+        return _read_alone(stream, text, pos, final)
+    return _read_to_marker(stream, text, pos, final)
+
+
+def _argument(stream: Stream) -> Argument:
+    return cast(Argument, stream.calls.argument)
+
+
+def _may_open_again(stream: Stream, text: str, pos: int, final: bool) -> bool:
+    """At the beginning of a value: whether its opening marker has begun once more. Notes it if it is whole."""
+    argument = _argument(stream)
+    marker, argument.again = argument.again, ""
     if marker and text.startswith(marker, pos):
         _tell_marker(stream)
     elif marker and not final and marker.startswith(text[pos:]):
-        stream.calls.again, stream.buffer = marker, text[pos:]
-        return WAIT
-    if "value_end" in state.row:
-        return _read_alone(stream, text, pos, final)
+        argument.again, stream.buffer = marker, text[pos:]
+        return True
+    return False
+
+
+def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """A value up to the marker that closes it."""
     value = cast(MarkedValue, stream.island)
+    find = _echoed if stream.state.echo else _next_marker
     while True:
-        begin, end, symbol = _echoed(stream, text, pos, final) if state.echo else _next_marker(stream, text, pos, final)
+        begin, end, symbol = find(stream, text, pos, final)
         if begin > pos:
             pos = _take(stream, value, text, pos, begin)
-            if value.broken:
-                stream.unexpected_input()
-                return pos
-        if symbol is not None and not value.in_string and not symbol.trigger:
-            stream.calls.seen |= OPENED
-            stream.calls.depth += symbol.kind == STRAY
-        elif symbol is not None and not value.in_string:
-            if symbol.kind == TERMINAL and _closes(stream, symbol, text, end):
-                again = _closed_again(stream, symbol, text, end)
-                if again >= end:
-                    return _end(stream, value, symbol, text, begin, end, again)
-            argument = _is_argument(stream, symbol)
-            if argument and symbol.kind != PASSED and stream.calls.read_on == READ_ON:
-                stream.unexpected_input()  # of this call, or of the next one, which was not told from the value
-                return begin
-            if argument or symbol.kind == STRAY:
-                _keep_marker(stream, symbol, text, end)
-            if symbol.kind == PASSED or symbol.trigger in state.looks:
-                stream.calls.read_on = max(stream.calls.read_on, READ_ON_IN_CALL if argument else READ_ON)
-        if symbol is None and not value.in_string:
-            break
-        if pos == len(text):
+        if not value.broken and not value.in_string:
+            if symbol is None:
+                return _read_half_marker(stream, value, text, begin, final)
+            after = _read_marker(stream, value, symbol, text, begin, end)
+            if after is not None:
+                return after
+        if not value.broken and pos < len(text):
+            pos = _take(stream, value, text, pos, pos + 1)  # a marker in a string, or what only looks like one
+        elif not value.broken:
             return pos
-        pos = _take(stream, value, text, pos, pos + 1)  # a marker in a string, or what only looks like one
         if value.broken:
             stream.unexpected_input()
             return pos
+
+
+def _read_marker(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int) -> int | None:
+    """A marker in a value: the position after it if it closes the value, or where the value breaks. None where it is
+    part of the value."""
+    argument = _argument(stream)
+    if not symbol.trigger:
+        argument.seen |= OPENED
+        argument.depth += symbol.kind == STRAY
+        return None
+    if symbol.kind == TERMINAL and _closes(stream, symbol, text, end):
+        again = _closed_again(stream, symbol, text, end)
+        if again >= end:
+            return _end(stream, value, symbol, text, begin, end, again)
+    is_key = _is_argument(stream, symbol)
+    if is_key and symbol.kind != PASSED and argument.read_on == READ_ON:
+        stream.unexpected_input()  # of this call, or of the next one, which was not told from the value
+        return begin
+    if is_key or symbol.kind == STRAY:
+        _keep_marker(stream, symbol, text, end)
+    if symbol.kind == PASSED or symbol.trigger in stream.state.looks:
+        argument.read_on = max(argument.read_on, READ_ON_IN_CALL if is_key else READ_ON)
+    return None
+
+
+def _read_half_marker(stream: Stream, value: MarkedValue, text: str, begin: int, final: bool) -> int:
+    """The end of the text, from `begin` on the beginning of a marker."""
     if begin == len(text):
         return begin
-    ends_call = final and stream.stopped and END in state.row and "end_call" in state.row[END].actions
-    if ends_call and text[begin:] == "<" and not value.is_literal:
-        return _take(stream, value, text, begin, len(text))  # of a value that ends here: no marker begins so short
-    if final:  # the beginning of a marker: said as text, it would make the cut-off value another one
+    if final and text[begin:] == "<" and not value.is_literal and _ends_with_output(stream):
+        return _take(stream, value, text, begin, len(text))  # no marker begins so short
+    return _wait_for_marker(stream, text, begin, final)
+
+
+def _ends_with_output(stream: Stream) -> bool:
+    """Whether the end of the output closes the value."""
+    ending = stream.state.row.get(END)
+    return stream.stopped and ending is not None and "end_call" in ending.actions
+
+
+def _wait_for_marker(stream: Stream, text: str, begin: int, final: bool) -> int:
+    """What may become a marker waits for its rest. At the end of the output, it would make a cut-off value another one
+    if it were part of that."""
+    if final:
         stream.unfinished += stream.source.take(text, begin, len(text))
         return len(text)
-    stream.buffer = text[begin:]
-    return WAIT
+    return stream.wait(text[begin:])
 
 
 def _is_argument(stream: Stream, symbol: Symbol) -> bool:
@@ -127,25 +168,26 @@ def _is_argument(stream: Stream, symbol: Symbol) -> bool:
 
 
 def _keep_marker(stream: Stream, symbol: Symbol, text: str, end: int) -> None:
-    """A marker that begins an argument, or closes this one, is text of the value. It is told, unless the value holds
-    what it closes, or is to close it."""
-    calls, look = stream.calls, stream.state.looks.get(symbol.trigger)
+    """A marker that begins an argument, or closes this one, is text of the value. It is reported, unless the value
+    holds what it closes, or is to close it."""
+    argument, look = _argument(stream), stream.state.looks.get(symbol.trigger)
     if symbol.special and stream.unmatched_ids is not None:
         return
     match = look.match(text, end) if look is not None and symbol.kind == TERMINAL else None
     if match is not None and not stream.program.holds_marker("".join(filter(None, match.groups()))):
-        calls.depth += symbol.trigger in stream.state.opens
-    elif symbol.kind == STRAY and calls.depth:
-        calls.depth -= 1
-    elif symbol.kind != STRAY or not calls.seen & OPENED:
+        argument.depth += symbol.trigger in stream.state.opens
+    elif symbol.kind == STRAY and argument.depth:
+        argument.depth -= 1
+    elif symbol.kind != STRAY or not argument.seen & OPENED:
         _tell_marker(stream)
 
 
 def _tell_marker(stream: Stream) -> None:
     """Note once for each value that a marker is text of it."""
-    if not stream.calls.seen & TOLD:
-        stream.calls.seen |= TOLD
-        stream.events.note("stray_marker", stream.calls.key)
+    argument = _argument(stream)
+    if not argument.seen & TOLD:
+        argument.seen |= TOLD
+        stream.events.note("stray_marker", argument.key)
 
 
 def _closes(stream: Stream, symbol: Symbol, text: str, end: int) -> bool:
@@ -159,15 +201,15 @@ def _closes(stream: Stream, symbol: Symbol, text: str, end: int) -> bool:
 
 
 def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
-    """Up to where the value is closed once more behind the marker that ends at `end`. -1 where the first of these
+    """Up to where the value is closed once more after the marker that ends at `end`. -1 where the first of these
     markers may belong to the value: what they close stands in it."""
-    again, calls = stream.state.again, stream.calls
+    again, argument = stream.state.again, _argument(stream)
     if again is None or "unclosed_value" in stream.state.row[symbol.trigger].actions:
         return end
     match = again.match(text, end)
     if match is None or match.end() == end:
         return end
-    return -1 if calls.seen & OPENED or calls.read_on or stream.program.strict else match.end()
+    return -1 if argument.seen & OPENED or argument.read_on or stream.program.strict else match.end()
 
 
 def _begins_argument(stream: Stream, look: Expression, text: str, end: int) -> bool:
@@ -196,15 +238,10 @@ def _ends_call(stream: Stream, look: Expression, text: str, end: int) -> bool:
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
     """Where the next marker, or what may become one, begins and ends; the symbol only of a whole one."""
     state = stream.state
-    match = state.find_final(text, pos) if final and stream.stopped else stream.find(text, pos)
-    assert match is not None
-    group, end = match.lastindex, match.end()
-    if final and not group:
-        match = state.find(text, pos)  # whose end may be the beginning of a marker
-        assert match is not None
-        group, end = match.lastindex, match.end()
-    begin = match.start(group) if group else end
-    return begin, end, state.symbols[group - 2] if group and group > 1 else None
+    found = next_symbol(state, state.find_final if final and stream.stopped else state.find, text, pos)
+    if final and found[0] == found[1]:
+        found = next_symbol(state, state.find, text, pos)  # whose end may be the beginning of a marker
+    return found
 
 
 _ECHOED_OPENER = Symbol("", STRAY)
@@ -217,8 +254,8 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
     closed = again.row[again.symbols[0].trigger].dest
     wanted = opening + stream.calls.key + closed.literals[0]
     begin = text.find(wanted, pos)
-    before, behind = stream.state.around_key
-    opener = before + stream.calls.key + behind
+    before, after = stream.state.around_key
+    opener = before + stream.calls.key + after
     opened = text.find(opener, pos, begin if begin >= 0 else len(text))
     if opened >= 0:
         return opened, opened + len(opener), _ECHOED_OPENER
@@ -293,10 +330,11 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
     """The closing marker has come, and up to `again` it comes once more."""
     unclosed = "unclosed_value" in stream.state.row[symbol.trigger].actions
     cut = value.unclosed and symbol.trigger in stream.program.stop
-    if cut or (unclosed and stream.calls.read_on) or not finish_value(stream, value):
+    argument = _argument(stream)
+    if cut or (unclosed and argument.read_on) or not finish_value(stream, value):
         stream.unexpected_input()
         return begin
-    if stream.calls.depth and not unclosed:
+    if argument.depth and not unclosed:
         _tell_marker(stream)
     _leave(stream, symbol.trigger, text[begin:end], symbol_why(symbol))
     if again > end:
@@ -309,7 +347,7 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
 def end_value(stream: Stream) -> bool:
     """The output ends in a value. Whether that closes it: nothing was cut off, nothing else should have."""
     value = cast(MarkedValue, stream.island)
-    if not stream.stopped or stream.calls.read_on or value.unclosed:
+    if not stream.stopped or _argument(stream).read_on or value.unclosed:
         return False
     if not finish_value(stream, value):
         return False
@@ -350,17 +388,17 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
                 return _end_string(stream, cast("NotatedScanner", value), symbol, text, pos, begin, end)
             at = _take(stream, value, text, pos, begin if symbol is None else end)
             if symbol is None and at == begin < len(text):
-                if final:
-                    stream.unfinished += stream.source.take(text, begin, len(text))
-                    return len(text)
-                stream.buffer = text[begin:]
-                return WAIT
+                return _wait_for_marker(stream, text, begin, final)
         else:
             at = _take(stream, value, text, pos, len(text), final and stream.ended)
         if value.broken or value.done or at in (pos, len(text)):
-            break
+            return _read_behind(stream, value, text, at, final)
         pos = at
-    if value.broken and closable and _lacks_brackets(value):
+
+
+def _read_behind(stream: Stream, value: Value, text: str, at: int, final: bool) -> int:
+    """What a value that ends by itself has come to at `at`: its end, a place that does not fit, or more to wait for."""
+    if value.broken and stream.state.literals and _lacks_brackets(value):
         return _close_brackets(stream, cast("NotatedScanner", value), text, at, final)
     repairs: list[str] = getattr(value, "repairs", [])
     if value.broken or (value.done and repairs and stream.program.strict):
@@ -371,8 +409,7 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
         stream.source.hold(text, at, len(text))
         return len(text)
     elif at < len(text):
-        stream.buffer = text[at:]
-        return WAIT
+        return stream.wait(text[at:])
     return at
 
 
@@ -397,20 +434,15 @@ def _closer_in_string(
     stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool
 ) -> tuple[int, int, Symbol | None]:
     """In a string: where what closes the call, or what may become that, begins and ends. Brackets may stand before the
-    marker. Nothing behind the quote of the string is looked for."""
+    marker. Nothing after the quote of the string is looked for."""
     state = stream.state
     quote = text.find(value.quote, pos)
     last = len(text) if quote < 0 else quote
     if quote >= 0 and not any(text.find(marker, pos, last) >= 0 for marker in state.literals):
         return len(text), len(text), None
     find = state.find_final if final and stream.stopped else state.find
-    match = find(text, pos, min(len(text), last + MOST_AFTER_STRING))
-    assert match is not None
-    group, end = match.lastindex, match.end()
-    begin = match.start(group) if group else end
-    if begin >= last:
-        return len(text), len(text), None
-    return begin, end, state.symbols[group - 2] if group and group > 1 else None
+    found = next_symbol(state, find, text, pos, min(len(text), last + MOST_AFTER_STRING))
+    return (len(text), len(text), None) if found[0] >= last else found
 
 
 def _end_string(
@@ -450,7 +482,7 @@ def _lacks_brackets(value: Value) -> bool:
 
 
 def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool) -> int:
-    """Behind a whole value, with brackets open: where the closing marker of the call stands, it closes them."""
+    """After a whole value, with brackets open: where the closing marker of the call stands, it closes them."""
     state = stream.state
     if text.startswith(tuple(state.literals), pos):
         stream.events.note("unclosed_arguments", stream.calls.key)
@@ -461,8 +493,7 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
     end = run.end() if run is not None else pos
     if not final and (end == len(text) or state.may_become(text, end)):
         value.resume()
-        stream.buffer = text[pos:]
-        return WAIT
+        return stream.wait(text[pos:])
     closes_call = text.startswith(tuple(state.literals), end) or (end == len(text) and stream.stopped)
     count = len("".join(run.group().split())) if run is not None else 0
     if not closes_call or count < len(value.stack):
@@ -479,5 +510,7 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
 
 def _leave(stream: Stream, trigger: str, text: str, why: str) -> None:
     stream.events.drop(take_pieces(stream.source.pieces), SYNTAX)
-    stream.island = None
+    stream.island, argument = None, stream.calls.argument
     stream.fire(trigger, text, why)
+    if stream.calls.argument is argument:
+        stream.calls.argument = None

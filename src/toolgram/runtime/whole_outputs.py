@@ -32,9 +32,8 @@ from toolgram.message import Message, Part, ToolCall
 from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol
 from toolgram.runtime.event_buffer import may_open
 from toolgram.runtime.parser import Parser
-from toolgram.runtime.path_examples import is_clean
-from toolgram.runtime.straight_paths import Key, Path, entry_key
-from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, recorded_pieces
+from toolgram.runtime.stream import next_symbol
+from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, entry_key, is_clean, recorded_pieces, symbol_at
 from toolgram.tools.parameters import DeclaredParameters, Parameters, Types, declared_parameters
 from toolgram.tools.reading import Tools, read_tools
 
@@ -78,13 +77,18 @@ class _Open:
         """The parameters of the function; None where no tools are declared."""
         return None if self._parameters is None else self._parameters.get(self.name)
 
+    def may_have(self, key: str) -> bool:
+        """Whether the function may have such an argument."""
+        declared = self.declared
+        return declared is None or declared.open or key in declared.types
+
 
 class WholeOutputs:
     """Reads whole outputs of one program, whose parsers begin with the prompt that the format says."""
 
-    def __init__(self, program: Program, entries: dict[Key, list[Path]]) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
-        self.pieces = recorded_pieces(program, entries)
+        self.pieces = recorded_pieces(program)
         stream = Parser(program)._stream
         clean = is_clean(stream) and stream.island is None and stream.calls.index is None
         self.start: StateProgram | None = stream.state if clean and not stream.source.prefix_characters else None
@@ -106,16 +110,15 @@ class WholeOutputs:
     def _compare(self, text: str, tools: Tools, reading: _Reading, finish_reason: str | None) -> bool:
         """Whether a parser reads the output in the same way."""
         parser = Parser(self.program, tools, None, lambda: _MADE_UP_ID)
-        parser.trace_to(lambda step: None)  # then the readers read
         parser.feed(text)
         parser.close(finish_reason)
         return parser.message == reading.message(lambda: _MADE_UP_ID, finish_reason)
 
 
 def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_reason: str | None) -> Message | None:
-    """The message of a whole output that is plain, for a program whose straight paths are recorded; else None."""
+    """The message of a whole output that is plain; else None. The first call for a program records its examples."""
     if program.whole is None:
-        program.whole = WholeOutputs(program, program.straight.entries)
+        program.whole = WholeOutputs(program)
     whole: WholeOutputs = program.whole
     return whole.message(text, read_tools(tools), ids, finish_reason)
 
@@ -163,96 +166,82 @@ class _Reading:
             symbol = self._symbol()
             if symbol is None:
                 return self.pos == size
-            state = self.state
-            move = state.row.get(symbol.trigger)
-            pieces = entries.get(entry_key(state, symbol.trigger))
+            pieces = entries.get(entry_key(self.state, symbol.trigger))
             taken = self._calls(pieces) if pieces is not None else None
-            if taken:
-                continue
-            if taken is False:
+            if taken is False or (taken is None and not self._marker(symbol)):
                 return False
-            literal = self.whole_outputs.program.literals.get(symbol.trigger)
-            if move is None or move.actions or literal is None or len(self.signature) > MOST_SIGNATURE_PIECES:
-                return False
-            if not self.text.startswith(literal, self.pos):
-                return False  # a marker with another line end
-            self.signature.append(symbol.trigger)
-            self.state = move.dest
-            self.pos += len(literal)
+        return True
+
+    def _marker(self, symbol: Symbol) -> bool:
+        """Take a marker that does nothing but lead on; whether it is one."""
+        move, literal = self.state.row.get(symbol.trigger), self.whole_outputs.program.literals.get(symbol.trigger)
+        if move is None or move.actions or literal is None or len(self.signature) > MOST_SIGNATURE_PIECES:
+            return False
+        if not self.text.startswith(literal, self.pos):
+            return False  # a marker with another line end
+        self.signature.append(symbol.trigger)
+        self.state = move.dest
+        self.pos += len(literal)
         return True
 
     def _symbol(self) -> Symbol | None:
-        """Take the text up to the next symbol, and that; None at the end, or where it is not plain."""
-        text, pos, state = self.text, self.pos, self.state
-        if not state.loops:
-            if state.is_text and text[pos].isspace():
-                blanks = len(text[pos:]) - len(text[pos:].lstrip())
-                if blanks > MOST_BLANKS_BESIDE:
-                    return None
-                self.signature.append((state.name, text[pos : pos + blanks]))
-                self.pos = pos = pos + blanks
-                if pos == len(text):
-                    return None
-            match = state.match(text, pos) if state.match is not None else None
-            if match is not None and match.lastindex is not None:
-                return None if state.may_become(text, pos) else state.symbols[match.lastindex - 1]
-            move = state.row.get("text")
-            if not state.is_text or move is None or move.actions or not move.dest.loops:
+        """Take the text up to the next symbol, and find that; None at the end, or where it is not plain."""
+        if not self.state.loops:
+            if self.state.is_text and not self._blanks():
                 return None
-            self.state = state = move.dest
-        match = state.find(text, pos)
-        assert match is not None
-        group = match.lastindex
-        if group == 1:
-            return None
-        begin = match.start(group) if group else len(text)
-        if begin > pos and not self._say(text[pos:begin], not group):
+            _, symbol = symbol_at(self.state, self.text, self.pos)
+            move = self.state.row.get("text")
+            if symbol is not None or not self.state.is_text or move is None or move.actions or not move.dest.loops:
+                return symbol
+            self.state = move.dest
+        pos, text = self.pos, self.text
+        begin, symbol = symbol_at(self.state, text, pos)
+        last = begin == len(text)
+        if (symbol is None and not last) or (begin > pos and not self._say(text[pos:begin], last)):
             return None
         self.pos = begin
-        return state.symbols[group - 2] if group else None
+        return symbol
+
+    def _blanks(self) -> bool:
+        """Take blanks before a marker; whether they are few, and something follows."""
+        begin, text = self.pos, self.text
+        while self.pos < len(text) and text[self.pos].isspace() and self.pos <= begin + MOST_BLANKS_BESIDE:
+            self.pos += 1
+        if self.pos > begin + MOST_BLANKS_BESIDE:
+            self.pos = begin
+            return False
+        if self.pos > begin:
+            self.signature.append((self.state.name, text[begin : self.pos]))
+        return self.pos < len(text)
 
     def _say(self, said: str, last: bool) -> bool:
         """Take text; whether it is plain."""
         state, body = self.state, said.strip()
         if not body:
-            if len(said) > MOST_BLANKS_BESIDE and not self.calls:
-                return False
             self.signature.append((state.name, said[:MOST_BLANKS_BESIDE]))
-            return True
+            return len(said) <= MOST_BLANKS_BESIDE or bool(self.calls)
         leading, trailing = said[: len(said) - len(said.lstrip())], said[len(said.rstrip()) :]
-        if (
-            self.calls
-            or len(leading) > MOST_BLANKS_BESIDE
-            or len(trailing) > MOST_BLANKS_BESIDE
-            or may_open(body[-MOST_TAIL:])
-        ):
+        if self.calls or max(len(leading), len(trailing)) > MOST_BLANKS_BESIDE or may_open(body[-MOST_TAIL:]):
             return False
         self.signature.append((state.name, leading, trailing))
         if self.pos == 0:
             body = leading + body
         if state.meaning == "reasoning":
-            if self.reasoning or self.content or last:
-                return False
+            plain = not (self.reasoning or self.content or last)
             self.reasoning = body
         else:
-            if self.content:
-                return False
+            plain = not self.content
             self.content = body + trailing if last else body
-        return True
+        return plain
 
     def _calls(self, pieces: list[Piece]) -> bool | None:
         """Take calls that follow each other; whether they are plain. None where none begins here."""
-        text, pos, begin = self.text, self.pos, self.pos
+        begin, pos = self.pos, self.pos
         call: _Open | None = None
         while True:
-            for piece in pieces:
-                found = piece.pattern.match(text, pos)
-                if found is not None:
-                    break
-            else:
+            piece, found = self._piece(pieces, pos)
+            if piece is None or found is None:
                 return None if pos == begin else False
-            if self.signature[-1:] != [piece]:
-                self.signature.append(piece)
             pos = found.end()
             if piece.ends and call is not None:
                 if not self._end(call, found[piece.model_id] if piece.model_id else None):
@@ -264,13 +253,21 @@ class _Reading:
                     return False
             if piece.follows == TEXT:
                 self.pos, self.state = pos, piece.state
-                return call is None or (piece.begins and piece.ends and self._end(call, None))
-            if call is None or len(self.signature) > MOST_SIGNATURE_PIECES:
-                return False
-            pos = self._arguments(call, piece, found, pos)
+                return call is None or (piece.ends and self._end(call, None))
+            pos = self._arguments(call, piece, found, pos) if call is not None else -1
             if pos < 0:
                 return False
             pieces = piece.next
+
+    def _piece(self, pieces: list[Piece], pos: int) -> tuple[Piece | None, re.Match[str] | None]:
+        """The first of these pieces that stands at `pos`, noted in the signature."""
+        for piece in pieces:
+            found = piece.pattern.match(self.text, pos)
+            if found is not None:
+                if self.signature[-1:] != [piece]:
+                    self.signature.append(piece)
+                return (piece, found) if len(self.signature) <= MOST_SIGNATURE_PIECES else (None, None)
+        return None, None
 
     def _begin(self, name: str, made_id: str) -> _Open | None:
         """A call; None where its function is not declared."""
@@ -292,9 +289,8 @@ class _Reading:
     def _arguments(self, call: _Open, piece: Piece, found: re.Match[str], pos: int) -> int:
         """Take the arguments of a call, or the value of one of them; where that ends, -1 where it is not plain."""
         if piece.follows == JSON:
-            start = found.start(piece.arguments) if piece.arguments else pos
-            end = _end_of_object(self.text, start)
-            call.arguments = self.text[start:end]
+            end = _end_of_object(self.text, pos)
+            call.arguments = self.text[pos:end]
             return end
         if piece.follows == PYTHON:
             scanner = cast(Value, island_class("python")(keywords=True))
@@ -302,12 +298,10 @@ class _Reading:
             call.arguments = scanner.out
             plain = scanner.done and not scanner.broken and _end_of_object(scanner.out, 0) == len(scanner.out)
             return end if plain else -1
-        key, declared = found[piece.key], call.declared
-        if key in call.members or key in self.whole_outputs.program.wrapped:
+        key = found[piece.key]
+        if key in call.members or key in self.whole_outputs.program.wrapped or not call.may_have(key):
             return -1
-        if declared is not None and key not in declared.types and not declared.open:
-            return -1
-        value, end = self._value(piece.state, key, declared, pos)
+        value, end = self._value(piece.state, key, call.declared, pos)
         if value is None:
             return -1
         call.members[key] = value
@@ -315,42 +309,42 @@ class _Reading:
 
     def _value(self, state: StateProgram, key: str, declared: Parameters | None, pos: int) -> tuple[str | None, int]:
         """The JSON of a tagged value, and where it ends; None where it is not plain."""
-        program, text, typed = self.whole_outputs.program, self.text, state.typed
+        program, typed = self.whole_outputs.program, state.typed
         alone = "value_end" in state.row
-        if state.echo or program.unproven_types or text.startswith(state.before, pos):
+        kind = value_kind(typed, alone)
+        if state.echo or program.unproven_types or kind == "elements" or self.text.startswith(state.before, pos):
             return None, pos
         types: Types = None
         if declared is not None and (typed in ("", "trimmed", "xml") or key in declared.types):
             types = declared.types_for(key)
-        kind = value_kind(typed, alone)
-        if kind == "elements":
-            return None, pos
         if alone:
-            ending = value_island(kind, typed, types, program.notation, key)
-            end, read = read_whole(ending, text, pos)
-            plain = ending.done and not ending.broken and not getattr(ending, "odd", False)
-            plain = plain and not getattr(ending, "repeated", ()) and not getattr(ending, "repairs", ())
-            plain = plain and not any(marker in text[pos:end] for marker in state.literals)
-            return (read if plain else None), end
-        match = state.find(text, pos)
-        assert match is not None
-        group = match.lastindex
-        if not group or group == 1 or not self._closes(state, state.symbols[group - 2], match.end()):
+            return self._value_alone(state, value_island(kind, typed, types, program.notation, key), pos)
+        begin, end, symbol = next_symbol(state, state.find, self.text, pos)
+        if symbol is None or not self._closes(state, symbol, end):
             return None, pos
-        begin = match.start(group)
-        plain_json = plain_value(kind, typed, types, text[pos:begin])
-        if plain_json is not None:
-            return plain_json, begin
-        marked = cast(MarkedValue, value_island(kind, typed, types, program.notation, key))
-        written = ""
-        if begin > pos:
-            if marked.read(text[pos:begin], 0, False) < begin - pos or marked.broken or marked.in_string:
-                return None, pos
-            written = marked.out
-        written += marked.finish()
-        if marked.broken or marked.repairs or marked.odd:
-            return None, pos
+        written = plain_value(kind, typed, types, self.text[pos:begin])
+        if written is None:
+            written = self._marked_value(kind, typed, types, key, pos, begin)
         return written, begin
+
+    def _value_alone(self, state: StateProgram, value: Value, pos: int) -> tuple[str | None, int]:
+        """The same for a value that ends by itself."""
+        end, read = read_whole(value, self.text, pos)
+        odd = any(getattr(value, name, ()) for name in ("odd", "repeated", "repairs"))
+        plain = value.done and not value.broken and not odd
+        plain = plain and not any(marker in self.text[pos:end] for marker in state.literals)
+        return (read if plain else None), end
+
+    def _marked_value(self, kind: str, typed: str, types: Types, key: str, pos: int, end: int) -> str | None:
+        """The same for a value up to a marker, which is at `end`."""
+        value = cast(MarkedValue, value_island(kind, typed, types, self.whole_outputs.program.notation, key))
+        written = ""
+        if end > pos:
+            if value.read(self.text[pos:end], 0, False) < end - pos or value.broken or value.in_string:
+                return None
+            written = value.out
+        written += value.finish()
+        return None if value.broken or value.repairs or value.odd else written
 
     def _closes(self, state: StateProgram, symbol: Symbol, end: int) -> bool:
         """Whether a marker that ends at `end` closes the value in which it stands, by what follows it."""
@@ -360,8 +354,7 @@ class _Reading:
             return False
         if look is None:
             return symbol.kind == TERMINAL
-        move = state.row.get(symbol.trigger)
-        found = look.match(self.text, end)
+        move, found = state.row.get(symbol.trigger), look.match(self.text, end)
         if found is None or move is None or move.dest.meaning == "argument_key":
             return False
         names = self.tools.names
@@ -376,11 +369,10 @@ def _end_of_object(text: str, start: int) -> int:
         members, end = _members(text, start)
     except (ValueError, StopIteration, RecursionError):
         return -1
-    size: int = end - start
-    if text[start] != "{":
+    deep = (
+        end - start > MOST_WHOLE_BRACKETS
+        and text.count("{", start, end) + text.count("[", start, end) > MOST_WHOLE_BRACKETS
+    )
+    if text[start] != "{" or deep or len({key for key, _ in members}) < len(members):
         return -1
-    if size > MOST_WHOLE_BRACKETS and text.count("{", start, end) + text.count("[", start, end) > MOST_WHOLE_BRACKETS:
-        return -1
-    if len(members) > 1 and len({key for key, _ in members}) < len(members):
-        return -1
-    return start + size
+    return end

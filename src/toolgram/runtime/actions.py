@@ -1,0 +1,147 @@
+"""The semantic actions of transitions, as one table.
+
+Strategy: each action takes the characters that the transition has brought and returns those that it has not accounted
+for.  What no action accounts for is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias, cast
+
+from toolgram.islands.json_envelope import Envelope
+from toolgram.islands.json_values import JsonScanner
+from toolgram.program.state import Move
+from toolgram.runtime.calls import Calls
+from toolgram.runtime.event_buffer import UNCLOSED_ENVELOPE
+from toolgram.runtime.position import Position
+from toolgram.spec.data import UNCLOSED
+
+_UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
+_ID_ACTIONS = frozenset({"call_id", "call_id_part"})
+
+# Of a position: the characters, their value, and whether nothing says that the output was cut off.
+Action: TypeAlias = Callable[[Position, str, str, bool], str]
+
+
+def perform(at: Position, move: Move, text: str, why: str, value: str) -> None:
+    """Perform a transition's actions in order; what no action accounts for is dropped."""
+    ended = at.ended or move.trigger == UNCLOSED or (at.stopped and not _UNCLOSED.isdisjoint(move.actions))
+    for action in move.actions:
+        perform_now = _DROPPING.get(action)
+        if perform_now is None:
+            text = _ACTIONS[action](at, text, value, ended)
+            continue
+        at.events.drop(text, why)
+        perform_now(at.calls, ended)
+        text = ""
+    if text:
+        at.events.drop(text, why if _ID_ACTIONS.isdisjoint(move.actions) else "call id")
+
+
+def _note_marker(at: Position, name: str) -> None:
+    """Note a marker in a name or a key."""
+    if name.startswith(at.state.before) or at.program.holds_marker(name):
+        at.events.note("stray_marker", name)
+
+
+def _name(at: Position, text: str, value: str, ended: bool) -> str:
+    _note_marker(at, value)
+    at.calls.begin_name(_function(at, value.lstrip("\n")), text)
+    return ""
+
+
+def _function(at: Position, name: str) -> str:
+    """The declared function that a name with a namespace means: that with its last part."""
+    names = at.calls.names
+    if not at.program.namespaced_names or "." not in name or name in names:
+        return name
+    before, _, last = name.rpartition(".")
+    if last not in names and (names or before != last):
+        return name
+    at.events.note("unusual_form", name)
+    return last
+
+
+def _call_id(at: Position, text: str, value: str, ended: bool) -> str:
+    at.calls.id = value or None
+    return text
+
+
+def _call_id_part(at: Position, text: str, value: str, ended: bool) -> str:
+    at.calls.id = (at.calls.id or "") + value
+    return text
+
+
+def _late_call_id(at: Position, text: str, value: str, ended: bool) -> str:
+    at.events.note("model_id", value)
+    return text
+
+
+def _no_arguments(at: Position, text: str, value: str, ended: bool) -> str:
+    at.calls.delta("{}", text)
+    return ""
+
+
+def _argument_key(at: Position, text: str, value: str, ended: bool) -> str:
+    _note_marker(at, value)
+    at.calls.begin_argument(value, text, at.program.wrapped)
+    return ""
+
+
+def _unclosed_value(at: Position, text: str, value: str, ended: bool) -> str:
+    if ended and at.calls.index is not None:
+        at.events.note("unclosed_value", at.calls.key)
+    return text
+
+
+def _unclosed_envelope(at: Position, text: str, value: str, ended: bool) -> str:
+    if ended and (at.calls.index is not None or at.calls.markers.owed):
+        at.note_unclosed()
+    return text
+
+
+def _unclosed_arguments(at: Position, text: str, value: str, ended: bool) -> str:
+    """The closing marker of a call has come after a whole value, and brackets of its arguments are open."""
+    island = at.island
+    scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
+    closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack[floor:]))
+    at.events.note("unclosed_arguments", closers)
+    at.calls.delta(closers, "")
+    at.island = None
+    return text
+
+
+def _unopened_reasoning(at: Position, text: str, value: str, ended: bool) -> str:
+    at.events.note("unopened_reasoning", value)
+    at.assumed = False
+    return text
+
+
+def _unusual_form(at: Position, text: str, value: str, ended: bool) -> str:
+    at.events.note("unusual_form", value)
+    return text
+
+
+# What is done once the characters are dropped. A call that only the end of the output ended is complete only if that
+# says so.
+_DROPPING: dict[str, Callable[[Calls, bool], None]] = {
+    "start_call": lambda calls, ended: calls.begin(),
+    "open_arguments": lambda calls, ended: calls.open_arguments(),
+    "close_arguments": lambda calls, ended: calls.close_arguments() if ended else None,
+    "end_call": lambda calls, ended: calls.end("complete" if ended else "truncated"),
+    "fail_call": lambda calls, ended: calls.end("malformed"),
+}
+_ACTIONS: dict[str, Action] = {
+    "name": _name,
+    "call_id": _call_id,
+    "call_id_part": _call_id_part,
+    "late_call_id": _late_call_id,
+    "no_arguments": _no_arguments,
+    "argument_key": _argument_key,
+    "unclosed_value": _unclosed_value,
+    UNCLOSED_ENVELOPE: _unclosed_envelope,
+    "unclosed_arguments": _unclosed_arguments,
+    "unopened_reasoning": _unopened_reasoning,
+    "unusual_form": _unusual_form,
+}

@@ -1,0 +1,135 @@
+"""The edges of an output: the prompt before it, which may have begun it, and its end.
+
+Strategy: the prompt is read by the same readers as the output, and then no event accounts for its characters.  At the
+end, what is held is decided, and what is open is closed.
+"""
+
+from __future__ import annotations
+
+from toolgram.events import BufferedEvent, Dropped, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.islands.json_envelope import Envelope
+from toolgram.runtime.event_buffer import REASONING
+from toolgram.runtime.readers import read
+from toolgram.runtime.stream import PROMPT, Stream, TraceStep, reader_of
+from toolgram.runtime.value_readers import end_value
+from toolgram.spec.data import END, TEXT, UNCLOSED
+
+
+def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
+    """Move through what the prompt has already written. Returns the events of a call that it has begun: they are
+    emitted first, for no characters."""
+    calls, initial = stream.calls, stream.program.initial
+    events: list[BufferedEvent] = []
+    out, stream.events.out = stream.events.out, events
+    read(stream, prefix, 0, False)
+    if stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
+        if stream.trace and stream.state is not initial:
+            stream.trace(TraceStep(PROMPT, stream.state.name, initial.name))
+        stream.state = initial  # what the prompt says is no text of this turn
+        stream.reader = reader_of(initial)
+    stream.source.prefix_characters = len(stream.buffer)
+    _forget_sources(stream)
+    begun: list[BufferedEvent] = []
+    if calls.index is not None:
+        begun = _begun(events, calls.index)
+        calls.index = 0
+    calls.count = len(begun[:1])
+    _renumber(stream)
+    stream.events.out = out
+    return begun
+
+
+def _renumber(stream: Stream) -> None:
+    """The held call is the first of the output."""
+    held = stream.events.held
+    for event in held.events if held is not None else ():
+        if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
+            event.index = stream.calls.count
+
+
+def _forget_sources(stream: Stream) -> None:
+    """No event accounts for what was read."""
+    held = stream.events.held
+    for event in held.events if held is not None else ():
+        event.source = ""
+        if isinstance(event, Dropped):
+            event.text = ""
+    stream.events.forget_text()
+    stream.source.forget()
+    if isinstance(stream.island, Envelope):
+        stream.island.source = ""
+
+
+def _begun(events: list[BufferedEvent], index: int) -> list[BufferedEvent]:
+    """The start and the arguments of a call, for no characters."""
+    begun: list[BufferedEvent] = []
+    for event in events:
+        if isinstance(event, ToolCallStart) and event.index == index:
+            begun.append(ToolCallStart(0, event.id, event.name, ""))
+        elif isinstance(event, ToolCallDelta) and event.index == index:
+            begun.append(ToolCallDelta(0, event.arguments, ""))
+    return begun
+
+
+def end_output(stream: Stream) -> None:
+    """Decide what is held at the end of the output, and close what is open."""
+    source = stream.source
+    if source.transcoding is not None:
+        add_piece(source.pieces, take_pieces(source.transcoding.pieces))
+        source.transcoding = None
+    if stream.events.held is not None and _ends_certain(stream):
+        _end_held(stream)
+    else:
+        _end_open(stream)
+    if stream.assumed and stream.events.has & REASONING:
+        stream.events.note("assumed_reasoning", "")
+
+
+def _ends_certain(stream: Stream) -> bool:
+    """Whether the end of the output makes the held call certain."""
+    held = stream.events.held
+    if stream.source.unconfirmed or isinstance(stream.island, Envelope) or END not in stream.state.row:
+        return False
+    return stream.closing != "length" or (held is not None and held.call is not None)
+
+
+def _end_held(stream: Stream) -> None:
+    """End an output whose last call is certain by that."""
+    events = stream.events
+    events.drop(stream.leftover(), "cut off")
+    if stream.closing == "length" and events.held is not None:
+        events.held.cut_off()
+    stream.fire(END, "")
+    if stream.calls.index is None:
+        events.drop_blanks()
+
+
+def _end_open(stream: Stream) -> None:
+    """End an output in text, or in a call that is certain."""
+    events, calls = stream.events, stream.calls
+    if events.held is not None:
+        stream.reject_candidate()
+    meaning = stream.state.meaning
+    ending = stream.state.row.get(END)
+    ends_call = ending is not None and "end_call" in ending.actions
+    if meaning == "value" and ends_call and not end_value(stream):
+        events.drop(stream.leftover(), "cut off")
+        calls.end("truncated")
+    events.drop(stream.leftover(), "cut off")
+    if calls.index is not None and ends_call:
+        stream.fire(END, "")
+        return
+    calls.end("complete" if _closes_envelope(stream) else "truncated")
+    events.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.turn_end)
+    if ending is not None:
+        stream.fire(END, "")
+
+
+def _closes_envelope(stream: Stream) -> bool:
+    """Whether the arguments are whole, and only what stands around them is open."""
+    unclosed = stream.state.row.get(UNCLOSED)
+    if unclosed is None or (unclosed.dest.held and stream.closing == "length"):
+        return False  # what is cut off may have been prose
+    stream.note_unclosed()
+    return True

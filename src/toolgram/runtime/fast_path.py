@@ -1,0 +1,276 @@
+"""The fast path of a delta: inside text, or inside JSON arguments, one event without the readers.
+
+Strategy: nearly every delta lies wholly inside text or inside arguments.  A *run* is text of any kind: one search says
+whether the delta stays inside it, and one event is made of it.  Content, reasoning and text values of tagged arguments
+differ in the search and in the event.  JSON arguments are the other path: the scanner says whether the delta stays
+inside them; Python arguments are the same with a scanner that writes JSON.  Either costs two to three times as much as
+the event alone.
+
+A path takes over what the stream holds back (`rest`, `held`), and gives it back when the readers have to read: where
+the text may leave the run, or nothing says that it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from toolgram.events import Content, Event, Reasoning, ToolCallDelta
+from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.islands.json_values import KEY_STRING, leaves_string
+from toolgram.limits import MOST_BLANKS
+from toolgram.message import MessageBuilder
+from toolgram.program.expressions import FindMatch
+from toolgram.runtime.argument_readers import arguments_scanner, took_arguments
+from toolgram.runtime.event_buffer import INSIDE
+from toolgram.runtime.python_readers import took_python
+from toolgram.runtime.stream import Stream
+from toolgram.runtime.value_readers import plain_stops, trimmed_text
+
+if TYPE_CHECKING:
+    import re
+
+    from toolgram.islands import MarkedValue
+    from toolgram.islands.python_literals import PythonScanner
+    from toolgram.islands.tagged_values import TaggedValue
+
+Path: TypeAlias = "Run | Json | Python"
+_TRIMMED = " \t\r\n"  # blanks that are no part of a trimmed value
+
+
+class Run:
+    """Text up to a symbol. `blanks` are those that wait at its end for what follows: None for all, "" for none."""
+
+    __slots__ = ("_blanks", "_builder", "_event", "_find", "_index", "_say", "_start", "_stream", "_tailed", "held",
+                 "rest", "taken")  # fmt: skip
+
+    def __init__(
+        self,
+        stream: Stream,
+        builder: MessageBuilder,
+        start: Callable[[str], object],
+        find: FindMatch,
+        blanks: str | None,
+    ) -> None:
+        self._stream, self._builder = stream, builder
+        self._start = start  # whether a symbol may begin in a text,
+        self._find = find  # and where it does
+        self._blanks = blanks
+        self._event: type[Content] | type[Reasoning] = stream.state.event
+        self._index = stream.calls.index if stream.reader != "text" else None  # of the call, for arguments
+        self._tailed = stream.events.tail != ""  # whether the end of the text may open what a call stands in
+        self._say: Callable[[str], None]  # keeps the text for the message
+        if self._index is None:
+            self._say = (builder.content if self._event is Content else builder.reasoning).append
+        else:
+            self._say = builder.inside_string
+        self.rest, stream.buffer = stream.buffer, ""  # what may become a symbol
+        self.held = ""  # blanks at the end of the text
+        self.taken = 0  # how many characters the events account for
+
+    def take(self, delta: str) -> list[Event] | None:
+        """The events of a delta; None where the readers have to read it."""
+        text = delta
+        if self.rest or self._start(delta):
+            cut = self._cut(delta)
+            if not cut:
+                return None if cut is None else []
+            text = cut
+        body = text.rstrip(self._blanks)
+        held = self.held
+        if not body:
+            if not text or len(held) >= MOST_BLANKS:
+                return None
+            self.held = held + text
+            return []
+        if body is not text:
+            self.held = text[len(body) :]
+        elif held:
+            self.held = ""
+        if held:
+            body = held + body
+        self.taken += len(body)
+        if self._index is None:
+            if self._tailed or body[-1] in "([{`" or "`" in body:
+                self._tailed = self._stream.events.remember(body)
+            self._say(body)
+            return [self._event(body, body)]
+        return self._argument(self._index, body)
+
+    def _argument(self, index: int, body: str) -> list[Event]:
+        """The event of a part of a string in the arguments."""
+        out = encode_basestring(body)[1:-1]
+        if out != body:
+            self._builder.written_as(body)
+        self._say(out)
+        return [ToolCallDelta(index, out, body)]
+
+    def _cut(self, delta: str) -> str | None:
+        """Text up to what may become a symbol, which is kept; "" where that is all of it, None for the readers."""
+        text = self.rest + delta
+        match = cast("re.Match[str]", self._find(text))
+        group = match.lastindex or 0
+        end = match.start(1) if group == 1 else match.end()
+        if group > 1 or (len(self.held) >= MOST_BLANKS and end and not text[:end].strip()):
+            return None
+        self.rest = text[end:]
+        return text[:end]
+
+    def leave(self, delta: str) -> tuple[str, int]:
+        """Give back what is held; the text that the readers are to read, and from where on."""
+        stream = self._stream
+        if self.held and self._index is None:
+            stream.events.blanks.append(self.held)
+        elif self._blanks == _TRIMMED:
+            cast("TaggedValue", stream.island).wait(self.held)
+            add_piece(stream.source.pieces, self.held)
+        return self.rest + delta, 0
+
+
+class Arguments:
+    """Arguments that a scanner reads."""
+
+    __slots__ = ("_builder", "_index", "_say", "_stopped", "_stream", "rest", "taken")
+
+    def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
+        self._stream, self._builder, self._index = stream, builder, index
+        self._say = builder.fragments.append  # keeps the arguments for the message
+        self._stopped: str | None = None  # a text in which the scanner has stopped
+        self.rest, stream.buffer = stream.buffer, ""  # what is not decided
+        self.taken = 0  # how many characters the events account for
+
+    def _passed_on(self, out: str, source: str) -> list[Event]:
+        """The event of arguments that are certain, as JSON and as they were written."""
+        if out != source:
+            self._builder.written_as(source)
+        self._say(out)
+        self.taken += len(source)
+        return [ToolCallDelta(self._index, out, source)]
+
+    def leave(self, delta: str) -> tuple[str, int]:
+        """The text that the readers are to read, and from where on: what the scanner has read is passed on."""
+        text = self._stopped
+        return (self.rest + delta, 0) if text is None else (text, self._read_on(text))
+
+    def _read_on(self, text: str) -> int:
+        """Pass on what the scanner has read of a text: the position where it has stopped."""
+        raise NotImplementedError
+
+
+class Json(Arguments):
+    """JSON arguments, as the model wrote them."""
+
+    __slots__ = ("_floor", "_scanner")
+
+    def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
+        super().__init__(stream, builder, index)
+        self._scanner, self._floor = arguments_scanner(stream)  # where they are, and the depth at which they end
+
+    def take(self, delta: str) -> list[Event] | None:
+        """The events of a delta; None where the readers have to read on."""
+        scanner = self._scanner
+        if not delta:
+            return None
+        if self.rest:
+            delta, self.rest = self.rest + delta, ""
+        if scanner.state <= KEY_STRING and not leaves_string(delta):
+            self._say(delta)
+            self.taken += len(delta)
+            return [ToolCallDelta(self._index, delta, delta)]
+        if scanner.run(delta, 0, self._floor):
+            return self._passed_on(scanner.out, delta)
+        if not scanner.waits(self._floor):
+            self._stopped = delta
+            return None
+        self.rest = delta[scanner.end :]
+        return self._passed_on(scanner.out, delta[: scanner.end]) if scanner.end else []
+
+    def _read_on(self, text: str) -> int:
+        return took_arguments(self._stream, self._scanner, self._floor, text, 0)
+
+
+class Python(Arguments):
+    """Python arguments, transcoded to JSON."""
+
+    __slots__ = ("_pieces", "_scanner")
+
+    def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
+        super().__init__(stream, builder, index)
+        self._scanner = cast("PythonScanner", stream.island)
+        self._pieces = stream.source.pieces  # what has produced nothing yet
+
+    def take(self, delta: str) -> list[Event] | None:
+        """The events of a delta; None where the readers have to read on."""
+        scanner, pieces = self._scanner, self._pieces
+        if not delta:
+            return None
+        if not pieces and scanner.passes(delta):
+            self._say(delta)
+            self.taken += len(delta)
+            return [ToolCallDelta(self._index, delta, delta)]
+        if not scanner.run(delta):
+            self._stopped = delta
+            return None
+        if not scanner.out:
+            add_piece(pieces, delta)
+            return []
+        mark = scanner.mark
+        source = take_pieces(pieces) + delta[:mark] if pieces else delta[:mark]
+        if mark < len(delta):
+            pieces.append(delta[mark:])
+        return self._passed_on(scanner.out, source)
+
+    def _read_on(self, text: str) -> int:
+        return took_python(self._stream, self._scanner, text, 0, self._scanner.end)
+
+
+def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
+    """The path that the next delta may take; None where the readers have to read it."""
+    reader, index = stream.reader, stream.calls.index
+    if stream.source.prefix_characters:
+        return None
+    if reader == "text":
+        return _text(stream, builder)
+    if index is None:
+        return None
+    if reader == "value":
+        return _value(stream, builder)
+    if reader == "arguments" and stream.source.transcoding is None:
+        return Json(stream, builder, index)
+    begun = reader == "python" and not stream.source.unconfirmed and not stream.buffer
+    return Python(stream, builder, index) if begun else None
+
+
+def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
+    """Content or reasoning that has begun."""
+    blanks = stream.events.blanks
+    if stream.events.place != INSIDE or len(blanks) > 1:
+        return None
+    run = Run(stream, builder, stream.state.start, stream.state.find, None)
+    run.held = blanks.pop() if blanks else ""
+    return run
+
+
+def _value(stream: Stream, builder: MessageBuilder) -> Run | None:
+    """A tagged value that is text up to a marker, or up to a few characters."""
+    state, argument = stream.state, stream.calls.argument
+    if argument is not None and argument.again:
+        return None
+    if _is_text(stream):
+        return Run(stream, builder, state.start, state.find, "")
+    stops = plain_stops(stream)
+    if stops is not None:
+        return Run(stream, builder, *stops, "")
+    if trimmed_text(stream) is None:
+        return None
+    run = Run(stream, builder, state.start, state.find, _TRIMMED)
+    run.held = take_pieces(stream.source.pieces)
+    return run
+
+
+def _is_text(stream: Stream) -> bool:
+    """Whether a tagged value is text up to a marker, and nothing of it waits."""
+    if "value_end" in stream.state.row or stream.state.echo:
+        return False
+    return cast("MarkedValue", stream.island).is_text and not stream.source.pieces

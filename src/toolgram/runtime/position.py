@@ -1,0 +1,126 @@
+"""The machine's position in one stream, and what it must remember, with what readers and actions ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from toolgram.call_ids import CallIds
+from toolgram.islands import Island, OpenBrackets
+from toolgram.islands.json_envelope import Envelope
+from toolgram.program.state import Program, Symbol
+from toolgram.runtime.calls import Calls
+from toolgram.runtime.event_buffer import UNCLOSED_ENVELOPE, EventBuffer
+from toolgram.runtime.source import Source
+from toolgram.runtime.special_tokens import EmittedIds
+from toolgram.tools.reading import Tools
+
+WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
+
+
+class RejectedValue(NamedTuple):
+    """The value of a rejected candidate, whose rest is text: what that text means, and why it is no call."""
+
+    meaning: str
+    why: str
+    named: bool
+
+
+class Position:
+    """The state and the reader, the parts that hold what must be remembered, and what follows from them."""
+
+    __slots__ = (
+        "assumed", "buffer", "calls", "closing", "events", "ids", "island", "program", "reader", "rejected", "source",
+        "state", "unfinished",
+    )  # fmt: skip
+
+    def __init__(self, program: Program, call_ids: CallIds, tools: Tools) -> None:
+        self.program = program
+        self.state = program.initial
+        self.reader = ""
+        self.buffer = ""  # the prefix of a token that may still grow
+        self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
+        self.closing: str | None = None  # while closing: the finish reason, "" for none
+        self.events = EventBuffer()
+        self.calls = Calls(self.events, call_ids, tools)
+        self.source = Source()
+        self.island: Island | None = None  # the embedded value that is open
+        self.rejected: RejectedValue | None = None  # what the island belongs to, where it is text
+        self.unfinished = ""  # of a marker in which the output has ended
+        self.ids: EmittedIds | None = None  # special tokens by id, where they were given
+
+    def wait(self, text: str) -> int:
+        """Keep the rest of a text until more of it has come. Returns what a reader returns then."""
+        self.buffer = text
+        return WAIT
+
+    @property
+    def ended(self) -> bool:
+        """Nothing says that the output was cut off: it goes on, or the model has stopped by itself."""
+        return self.closing is None or self.closing in ("stop", "tool_calls")
+
+    @property
+    def stopped(self) -> bool:
+        """The same where no reason was given: what only lacks its closers is taken as whole."""
+        return self.closing == "" or self.ended
+
+    def note_unclosed(self) -> None:
+        """A marker that closes the last call has not come."""
+        self.calls.forget_owed()
+        self.events.note(UNCLOSED_ENVELOPE, "")
+
+    def leftover(self) -> str:
+        """What was taken since the last event, in order."""
+        text, self.unfinished = self.source.take_all() + self.unfinished, ""
+        if isinstance(self.island, Envelope):
+            text = self.island.source + text
+            self.island.source = ""
+        return text
+
+    def open_brackets(self) -> OpenBrackets:
+        """The brackets and the string in which the broken value stands."""
+        opened = self.island.open_brackets() if self.island is not None else None
+        if opened is None:  # no bracket closes "<": a marker ends what is left of tagged arguments
+            opened = OpenBrackets("{" if self.calls.keys is None else "<")
+        return opened
+
+    @property
+    def may_repair(self) -> bool:
+        """Whether JSON that begins here may be repaired: not for strict parsers, nor where it may be prose."""
+        return not self.program.strict and not self.state.bare
+
+    @property
+    def may_repair_object(self) -> bool:
+        """Whether arguments that begin here may be repaired: in prose, only those of a declared function."""
+        name = self.calls.name
+        return self.may_repair or (not self.program.strict and name is not None and name.name in self.calls.names)
+
+    @property
+    def may_repair_call(self) -> bool:
+        """Whether a call whose name has come may be repaired: in prose, only that of a declared function."""
+        if self.may_repair:
+            return True
+        name, region = self.calls.name, self.events.held
+        if self.program.strict or name is None or region is None:
+            return not self.program.strict
+        return name.name in self.calls.names or not region.origin.is_text or region.marked
+
+    def same(self, path: str) -> str:
+        """The path under which the machine knows a JSON path."""
+        return self.program.same_path.get(path, path)
+
+    # --- special tokens by id -------------------------------------------------------------------------------------
+
+    @property
+    def unmatched_ids(self) -> dict[str, int] | None:
+        """How often each special token was emitted by id and not yet seen as text; None where no ids are known."""
+        return None if self.ids is None else self.ids.unmatched
+
+    def was_emitted(self, symbol: Symbol) -> bool:
+        """Whether the text of a special token is the token."""
+        return self.ids is None or self.ids.was_emitted(symbol.trigger)
+
+    def note_ids(self, token_ids: Sequence[int]) -> None:
+        """Note the special tokens among the ids of a delta, before it is read."""
+        if self.ids is not None and self.ids.triggers:
+            self.ids.note(token_ids, self.buffer[: self.source.prefix_characters], self.program.special)
