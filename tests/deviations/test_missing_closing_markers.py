@@ -32,7 +32,7 @@ def missed(fmt: toolgram.Format) -> dict[str, frozenset[str]]:
     for state in program.states.values():
         leaving = [each for each, move in state.row.items() if move.dest is not state and each in program.literals]
         texts = {program.literals[each] for each in leaving if state.row[each].closes}
-        if state.instead and texts and state.meaning == "content":
+        if state.leaves_owed and texts and state.meaning == "content":
             found[state.name] = frozenset(texts)
     return found
 

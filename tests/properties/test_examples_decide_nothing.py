@@ -41,7 +41,7 @@ def test_the_compiled_table_is_the_same(name: str) -> None:
     assert bare.spec.example == SENTENCE
     for state in shown.states.values():
         other = bare.states[state.name]
-        assert state.instead == other.instead
+        assert state.leaves_owed == other.leaves_owed
         assert state.closed == other.closed
         assert state.row.keys() == other.row.keys()
         for trigger, move in state.row.items():

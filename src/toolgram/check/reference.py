@@ -78,7 +78,7 @@ class ReferenceMachine:
         self.machine = _TaggedMachine(model=self, **{**markup, "auto_transitions": False})
 
     def set_state(self, state: str) -> None:
-        """Go to `state`, as after a rejected candidate, for which there is no transition."""
+        """Go to `state`, as after rejected held text, for which there is no transition."""
         self.machine.set_state(state, self)
 
     def triggers(self) -> list[str]:

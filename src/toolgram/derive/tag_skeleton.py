@@ -104,7 +104,7 @@ class _TagSkeleton:
         elif not self.distinct:
             rule.append(f"{one}*")
         body = self._one(Path(builder, starts))
-        builder.owe(_texts(self.before), self.closers)
+        builder.owe(_texts([*self.before, *self.between]), self.closers)
         builder.owe(self.section, self.section_end)
         leaving = list(self.closed)
         rule.append(add_closers(builder, "TOOL_CALLS_END", self.section_end, self.closed, leaving))

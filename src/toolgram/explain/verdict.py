@@ -25,7 +25,7 @@ def verdict(fmt: Format, text: str, told: Explanation) -> list[str]:
         return ["No call was found.", _elsewhere(fmt, better, told) if better else _no_call(fmt, told)]
     sentences = [*_broken_calls(fmt, text, told), *_unknown_tools(told)]
     if not sentences or better:
-        sentences += _lost_candidates(told)
+        sentences += _lost_held_calls(told)
     if better:
         sentences.append(_elsewhere(fmt, better, told))
     if not sentences:
@@ -132,7 +132,7 @@ def _unknown_tools(told: Explanation) -> Iterator[str]:
         yield f"No tool was declared by the name of {', '.join(map(name_in_words, dict.fromkeys(names)))}."
 
 
-def _lost_candidates(told: Explanation) -> Iterator[str]:
+def _lost_held_calls(told: Explanation) -> Iterator[str]:
     """Beside calls that were found: one that got as far as its name, and structure that could not be read."""
     for region in told.held:
         if region.outcome != "committed" and region.named:

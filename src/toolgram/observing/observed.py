@@ -32,8 +32,8 @@ class ObservedPaths:
     `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
     `pairs` are triggers that follow each other. `outputs` has, for each output, the state in which it begins and its
     transitions in order. `repeated` are the states in which closing markers come one by one, after each call. `opens`
-    are the markers that owe a closing marker, each with those around it; `closes` has what a trigger closes, `instead`
-    what it leaves open, by the state.
+    are the markers that owe a closing marker, each with those around it; `closes` has what a trigger closes,
+    `leaves_owed` what it leaves open, by the state.
     """
 
     edges: dict[str, list[Edge]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class ObservedPaths:
     repeated: set[str] = field(default_factory=set)
     opens: dict[str, frozenset[str]] = field(default_factory=dict)
     closes: dict[str, frozenset[str]] = field(default_factory=dict)
-    instead: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
+    leaves_owed: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
     python_values: bool = False  # values of arguments are written as Python writes them
     json_words: bool = False  # arguments in Python's notation have JSON's words in them
     python_calls: bool = False  # a call is a Python dict as a whole
@@ -67,7 +67,7 @@ class ObservedPaths:
 
     def missed(self, state: str, opened: frozenset[str]) -> set[str]:
         """Return the triggers that would leave one of these opening markers open in a state."""
-        return {trigger for trigger, those in self.instead.get(state, {}).items() if not those.isdisjoint(opened)}
+        return {trigger for trigger, those in self.leaves_owed.get(state, {}).items() if not those.isdisjoint(opened)}
 
 
 def stop_tokens(spec: Spec, paths: ObservedPaths) -> frozenset[str]:

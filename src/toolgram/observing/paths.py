@@ -39,7 +39,7 @@ def observe_paths(fmt: Format) -> ObservedPaths:
         },
         opens={move.opens: move.within for _, move in moves if move.opens},
         closes={move.trigger: move.closes for _, move in moves if move.closes},
-        instead={name: state.instead for name, state in states.items() if state.instead},
+        leaves_owed={name: state.leaves_owed for name, state in states.items() if state.leaves_owed},
     )
     seen: set[Edge] = set()
     for prefix, output, tools in canonical_outputs(fmt):
@@ -123,7 +123,7 @@ def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: Observ
 
 
 def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
-    """The steps without those of rejected candidate calls."""
+    """Return the steps without those of rejected held text."""
     kept: list[_Seen] = []
     for step in steps:
         if step.trigger == REJECTED:

@@ -256,7 +256,7 @@ def _held(spec: Spec) -> Iterator[str]:
         return
     yield (
         "Everywhere: what may be the beginning of a marker, and blanks that may stand at a seam. "
-        "A candidate call is held from:"
+        "Text that may become a call is held from:"
     )
     yield ""
     for source, transitions in _by_source(spec, lambda source, dest: not source.held and dest.held):
@@ -271,7 +271,7 @@ def _held(spec: Spec) -> Iterator[str]:
         yield f"| `{state.name}` | {_listed(spec, waits)} | {_listed(spec, commits)} |"
     yield ""
     yield (
-        "Anything else rejects the candidate: its characters become text of the state in which holding began. So does "
+        "Anything else rejects it: its characters become text of the state in which holding began. So does "
         "the end of the output, where it is not listed."
     )
 

@@ -43,27 +43,31 @@ def find_open_markers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
 
 def _openers_around(states: Mapping[str, StateProgram], inside: Mapping[str, Set[str]]) -> Mapping[str, frozenset[str]]:
     """Compute the opening markers inside of which alone another one opens something; none if text has it as well."""
-    texts = [state for state in states.values() if state.loops]
-    in_text = {trigger for state in texts for trigger, move in state.row.items() if not move.repair}
+    in_text = _triggers_in_text(state for state in states.values() if state.loops)
     return {opener: frozenset(other for other in inside if opener in inside[other] - in_text) for opener in inside}
+
+
+def _triggers_in_text(states: Iterable[StateProgram]) -> set[str]:
+    """Return the triggers that text has, but for those of repairs."""
+    rows = (state.row for state in states if state.is_text)
+    return {trigger for row in rows for trigger, move in row.items() if not move.repair}
 
 
 def _closing_something(spec: Spec, states: Mapping[str, StateProgram]) -> set[str]:
     """Return the triggers that leave no pair open: closing markers, and single characters, which text has too."""
     literals = {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
     declared = {closer for closers in spec.closed_by.values() for closer in closers}
-    return (
-        {name for name, text in literals.items() if len(text) == 1}
-        | _find_closing_markers(spec, states).keys()
-        | declared
-    )
+    single = {name for name, text in literals.items() if len(text) == 1}
+    in_text = _triggers_in_text(states.values())
+    inner = {name for name, openers in _find_closing_markers(spec, states).items() if openers.isdisjoint(in_text)}
+    return single | declared | inner
 
 
 def _leave_open(state: StateProgram, opener: str, passed: Set[str]) -> None:
     """Note which triggers of a state, but for those in `passed`, come instead of what closes `opener`."""
     for trigger, move in state.row.items():
         if trigger not in passed and (move.dest is not state or trigger == TEXT):
-            state.instead[trigger] = state.instead.get(trigger, frozenset()) | {opener}
+            state.leaves_owed[trigger] = state.leaves_owed.get(trigger, frozenset()) | {opener}
 
 
 def _markers_inside(spec: Spec, states: Mapping[str, StateProgram], opener: str) -> set[str]:

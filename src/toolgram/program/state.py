@@ -86,7 +86,9 @@ class StateProgram:
     around_key: tuple[str, str] = ("", "")  # markers before and behind the key whose element is the value
     opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes
     closed: bool = False  # after a call, and only its closing markers lead here
-    instead: dict[str, frozenset[str]] = field(default_factory=dict)  # trigger -> opening markers that it leaves open
+    leaves_owed: dict[str, frozenset[str]] = field(
+        default_factory=dict
+    )  # trigger -> opening markers that it leaves open
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:

@@ -96,7 +96,7 @@ def _unclosed_value(at: Position, text: str, value: str, ended: bool) -> str:
 
 
 def _unclosed_envelope(at: Position, text: str, value: str, ended: bool) -> str:
-    if ended and (at.calls.index is not None or at.calls.markers.owed):
+    if ended and (at.calls.index is not None or at.calls.markers.overdue):
         at.note_unclosed()
     return text
 

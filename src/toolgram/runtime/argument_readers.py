@@ -236,12 +236,12 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     string = cast("JsonStringScanner", envelope.string)
     end = string.read(text, pos, final or source.transcoding is not None)
     source.hold_converted(string.out, text, pos, string.mark, end)
-    if source.unconfirmed and string.started:
+    if source.object_is_held and string.started:
         opening = envelope.source + source.confirm()
         envelope.source = ""
         stream.fire(f"string {stream.same(envelope.path)}", opening)
         stream.reader = "encoded"
-    if not source.unconfirmed:
+    if not source.object_is_held:
         say_converted(stream)
     if string.note:
         stream.events.note("repaired_json", string.note)
@@ -267,11 +267,11 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
     string, source = cast("JsonStringScanner", stream.island), stream.source
     end = string.read(text, pos, final)
     source.hold_converted(string.out, text, pos, string.mark, end)
-    if source.unconfirmed and string.started:
+    if source.object_is_held and string.started:
         source.confirm_converted()
         stream.fire("object_start", "")
         stream.reader = "string"
-    if not source.unconfirmed:
+    if not source.object_is_held:
         say_converted(stream)
     if string.note:
         stream.events.note("repaired_json", string.note)

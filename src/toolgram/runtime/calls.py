@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 READ_ON_IN_CALL, READ_ON = 1, 2
 # What was seen of markers in a value: what opens a value stands in it; one that is text of it was noted.
 OPENED, TOLD = 1, 2
-NOTHING_OWED: frozenset[str] = frozenset()
+NONE: frozenset[str] = frozenset()
 
 
 class OpenMarkers(NamedTuple):
     """Markers that are still to be closed."""
 
-    owed: frozenset[str] = NOTHING_OWED  # triggers of opening markers whose closing markers the last call lacks
-    enclosed: frozenset[str] = NOTHING_OWED  # triggers of opening markers that have come, and what closes them has not
-    sections: frozenset[str] = NOTHING_OWED  # of markers that close what was opened in text, and is not closed
+    overdue: frozenset[str] = NONE  # opening markers for which the last call lacks the closing one, by trigger
+    owed: frozenset[str] = NONE  # opening markers that have come, and what closes them has not
+    in_text: frozenset[str] = NONE  # closing markers of what was opened in text
 
     def followed(self, trigger: str, move: Move, sections: Mapping[str, frozenset[str]]) -> OpenMarkers:
         """The same after a transition."""
-        owed, enclosed, opened = self
+        overdue, owed, opened = self
         if move.opens:
-            if not (move.within and move.within.isdisjoint(enclosed)):
-                enclosed |= {move.opens}
-        elif move.closes and (owed or enclosed):
+            if not (move.within and move.within.isdisjoint(owed)):
+                owed |= {move.opens}
+        elif move.closes and (overdue or owed):
+            overdue -= move.closes
             owed -= move.closes
-            enclosed -= move.closes
         if move.begins:
             opened |= move.begins
         elif trigger in opened:
             opened -= sections[trigger]
-        return OpenMarkers(owed, enclosed, opened)
+        return OpenMarkers(overdue, owed, opened)
 
 
 NO_MARKERS = OpenMarkers()
@@ -127,11 +127,11 @@ class Calls:
         """Why a name that `find_declared` has not found begins no call."""
         return f"`{self.name.name if self.name else ''}` is no declared function, and the id has no number"
 
-    def forget_candidate(self) -> bool:
+    def forget_held(self) -> bool:
         """What looked like a call is none. Whether it had a name."""
         named = self.name is not None
         self.name = self.id = None
-        self.markers = self.markers._replace(enclosed=NOTHING_OWED)
+        self.markers = self.markers._replace(owed=NONE)
         return named
 
     def begin(self) -> None:
@@ -151,15 +151,15 @@ class Calls:
         """The open call has ended, if one is open."""
         if self.index is not None:
             self._events.put(ToolCallEnd(self.index, status))
-            self._events.after_call = NOTHING_OWED if status == "complete" else None
-            owed, enclosed, _ = self.markers
-            if enclosed and status == "complete":
-                self.markers = self.markers._replace(owed=owed | enclosed)
+            self._events.after_call = NONE if status == "complete" else None
+            overdue, owed, _ = self.markers
+            if owed and status == "complete":
+                self.markers = self.markers._replace(overdue=overdue | owed)
             self.index = self.keys = self.argument = None
 
-    def forget_owed(self) -> None:
+    def forget_markers(self) -> None:
         """No marker is missing any more: it was reported, or what was open is malformed."""
-        self.markers = OpenMarkers(sections=self.markers.sections)
+        self.markers = OpenMarkers(in_text=self.markers.in_text)
 
     def delta(self, arguments: str, source: str) -> None:
         """Arguments of the open call, or of the next one."""

@@ -89,7 +89,7 @@ def end_output(stream: Stream) -> None:
 def _ends_certain(stream: Stream) -> bool:
     """Whether the end of the output makes the held call certain."""
     held = stream.events.held
-    if stream.source.unconfirmed or isinstance(stream.island, Envelope) or END not in stream.state.row:
+    if stream.source.object_is_held or isinstance(stream.island, Envelope) or END not in stream.state.row:
         return False
     return stream.closing != "length" or (held is not None and held.call is not None)
 
@@ -109,7 +109,7 @@ def _end_open(stream: Stream) -> None:
     """End an output in text, or in a call that is certain."""
     events, calls = stream.events, stream.calls
     if events.held is not None:
-        stream.reject_candidate()
+        stream.reject_held()
     meaning = stream.state.meaning
     ending = stream.state.row.get(END)
     ends_call = ending is not None and "end_call" in ending.actions

@@ -80,7 +80,7 @@ _KINDS = {
 def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     """One token of the envelope, or as much of it as there is."""
     envelope = cast(Envelope, stream.island)
-    if stream.source.unconfirmed:
+    if stream.source.object_is_held:
         return _confirm(stream, envelope, text, pos)
     if envelope.scanner.between:
         pos = _take_blanks(stream, envelope, text, pos)

@@ -1,4 +1,4 @@
-"""What could have followed where a candidate was rejected: as the state says, or closer, inside an island."""
+"""What could have followed at the place of a rejection: as the state says, or closer, inside an island."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from toolgram.islands.json_values import COLON
 from toolgram.program.state import StateProgram
 
 
-def expected(state: StateProgram, reader: str, island: Island | None, unconfirmed: bool) -> str:
-    """Asked for only by a trace, before anything is released. `unconfirmed`: a bracket may be text."""
+def expected(state: StateProgram, reader: str, island: Island | None, object_is_held: bool) -> str:
+    """Asked for only by a trace, before anything is released. `object_is_held`: a bracket may be text."""
     envelope = island if isinstance(island, Envelope) else None
-    if unconfirmed:
+    if object_is_held:
         return _expected_behind_bracket(reader, envelope)
     return _expected_keys(state, envelope) or state.why
 

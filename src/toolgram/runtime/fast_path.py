@@ -238,7 +238,7 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
         return _value(stream, builder)
     if reader == "arguments" and stream.source.transcoding is None:
         return Json(stream, builder, index)
-    begun = reader == "python" and not stream.source.unconfirmed and not stream.buffer
+    begun = reader == "python" and not stream.source.object_is_held and not stream.buffer
     return Python(stream, builder, index) if begun else None
 
 

@@ -19,7 +19,7 @@ WAIT = -1  # what a reader returns when it has put the rest of the text into the
 
 
 class RejectedValue(NamedTuple):
-    """The value of a rejected candidate, whose rest is text: what that text means, and why it is no call."""
+    """A value in rejected held text, whose rest is text as well: what it means, and why it is no call."""
 
     meaning: str
     why: str
@@ -66,7 +66,7 @@ class Position:
 
     def note_unclosed(self) -> None:
         """A marker that closes the last call has not come."""
-        self.calls.forget_owed()
+        self.calls.forget_markers()
         self.events.note(UNCLOSED_ENVELOPE, "")
 
     def leftover(self) -> str:

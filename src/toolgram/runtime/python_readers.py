@@ -52,11 +52,11 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
         _, held = source.take_json()
         stream.fire("object_empty", opening + held + take_pieces(source.pieces))
         return end
-    if source.unconfirmed and (python.started or python.done):
+    if source.object_is_held and (python.started or python.done):
         source.confirm_converted()
         stream.fire("object_start", "")
         stream.reader = "python"
-    if not source.unconfirmed:
+    if not source.object_is_held:
         say_converted(stream)
     _note_repairs(stream, python)
     if python.broken and hasattr(python, "close_inside"):
@@ -96,7 +96,7 @@ def _read_closers(stream: Stream, python: RepairingPythonScanner, text: str, pos
         return SEVERAL
     if closer:
         return _close_at_marker(stream, python, text, pos, final)
-    return SEVERAL if stream.source.unconfirmed else _read_run(stream, python, text, pos, len(inside), final)
+    return SEVERAL if stream.source.object_is_held else _read_run(stream, python, text, pos, len(inside), final)
 
 
 def _read_run(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, inside: int, final: bool) -> int:

@@ -1,6 +1,6 @@
 """Readers of what is left of a broken or rejected value, up to where its brackets balance or a marker stands.
 
-The rest of a broken call is malformed text. The rest of a rejected candidate is text of the state it stands in.
+The rest of a broken call is malformed text. The rest of rejected held text is text of the state in which it began.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import MORE, OVER, ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
-from toolgram.runtime.calls import NOTHING_OWED
+from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import MARKER as MARKER_WHY
 from toolgram.runtime.position import RejectedValue
 from toolgram.runtime.stream import LATE_CALL, Stream, reader_of
@@ -47,7 +47,7 @@ def read_rejected_rest(stream: Stream, text: str, pos: int, final: bool) -> int:
     if recovery.reason != MORE:
         stream.island, stream.reader = None, reader_of(stream.state)
         if recovery.reason == OVER and rejected.why == LATE_CALL:
-            stream.events.after_call = NOTHING_OWED
+            stream.events.after_call = NONE
             stream.events.begin_segment()
         return end
     return _wait(stream, text, end)

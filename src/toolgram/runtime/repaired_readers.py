@@ -159,7 +159,7 @@ def _drop_left_out(stream: Stream, taken: bool) -> None:
     """After the arguments: what the repairer has left out before the present character belongs to the call, whatever
     follows it."""
     envelope, source = stream.island, stream.source
-    certain = stream.events.held is None and not source.unconfirmed and not source.prefix_characters
+    certain = stream.events.held is None and not source.object_is_held and not source.prefix_characters
     if not isinstance(envelope, Envelope) or not certain or UNCLOSED not in stream.state.row:
         return
     if source.transcoding is None:
@@ -269,7 +269,7 @@ def _own(stream: Stream, pos: int, end: int) -> int:
 def _may_be_key(stream: Stream, begun: str) -> bool:
     """Whether a key of the envelope begins so."""
     island, state = stream.island, stream.state
-    if not begun or stream.source.unconfirmed or not isinstance(island, Envelope) or state.any_key:
+    if not begun or stream.source.object_is_held or not isinstance(island, Envelope) or state.any_key:
         return True  # or the object is not known to be one yet
     return f"{island.parents[-1]}.{begun}" in state.key_prefixes
 
@@ -287,7 +287,7 @@ def _follows_quote(stream: Stream, reader: str, text: str, pos: int, final: bool
 def _confirmed(stream: Stream, written: str) -> str:
     """`written`; the first of it but blanks confirms the brace of arguments that stand alone."""
     source = stream.source
-    if isinstance(stream.island, Envelope) or not source.unconfirmed:
+    if isinstance(stream.island, Envelope) or not source.object_is_held:
         return written
     if written.strip():
         confirm_object(stream)

@@ -73,9 +73,9 @@ def _dumped_calls(calls: Calls, held: HeldRegion | None) -> dict[str, Any]:
         "keys": None if calls.keys is None else [*calls.keys],
         "argument": None if argument is None else [getattr(argument, name) for name in _ARGUMENT],
         "wrapper": None if calls.wrapper is None else "".join(calls.wrapper),
+        "overdue": sorted(markers.overdue),
         "owed": sorted(markers.owed),
-        "enclosed": sorted(markers.enclosed),
-        "sections": sorted(markers.sections),
+        "in_text": sorted(markers.in_text),
     }
 
 
@@ -190,7 +190,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
     kinds = (_COUNT, (_COUNT, None), (str, None), (_COUNT, None), (list, None))
     calls.count, calls.index, calls.id, name, keys = _fields(data, ("calls", "call", "call_id", "name", "keys"), *kinds)
-    triggers = _fields(data, ("owed", "enclosed", "sections"), list, list, list)
+    triggers = _fields(data, ("overdue", "owed", "in_text"), list, list, list)
     calls.markers = OpenMarkers(*(frozenset(checked(each, *[str] * len(each))) for each in triggers))
     calls.argument = _loaded_argument(*_fields(data, ("argument", "wrapper"), (list, None), (str, None)))
     calls.keys = None if keys is None else dict.fromkeys(checked(keys, *[str] * len(keys)))
@@ -247,12 +247,12 @@ def _check_reader(stream: Stream) -> None:
 
 
 def _fits_outside(stream: Stream) -> bool:
-    no_value = stream.island is None and not stream.source.unconfirmed
+    no_value = stream.island is None and not stream.source.object_is_held
     return no_value and stream.reader == reader_of(stream.state)
 
 
 def _fits_object(stream: Stream) -> bool:
-    return stream.island is None and stream.source.unconfirmed and "object_start" in stream.state.row
+    return stream.island is None and stream.source.object_is_held and "object_start" in stream.state.row
 
 
 def _fits_arguments(stream: Stream) -> bool:
@@ -263,7 +263,7 @@ def _fits_repaired(stream: Stream) -> bool:
     island, source = stream.island, stream.source
     if not isinstance(island, JsonScanner) or island.repairer is None or source.transcoding is None:
         return False
-    begins = source.unconfirmed and "object_start" in stream.state.row
+    begins = source.object_is_held and "object_start" in stream.state.row
     return bool(island.stack) and (begins or stream.state.meaning == "arguments")
 
 
@@ -278,7 +278,7 @@ def _fits_string(stream: Stream) -> bool:
 
 
 def _fits_object_row(stream: Stream) -> bool:
-    return ("object_start" if stream.source.unconfirmed else "object_end") in stream.state.row
+    return ("object_start" if stream.source.object_is_held else "object_end") in stream.state.row
 
 
 def _fits_value(stream: Stream) -> bool:
@@ -324,7 +324,7 @@ def _depth(stream: Stream) -> int:
 
 def _fits_envelope(stream: Stream) -> bool:
     envelope = cast(Envelope, stream.island)
-    confirmed = _depth(stream) == int(stream.source.unconfirmed) or envelope.scanner.state == START
+    confirmed = _depth(stream) == int(stream.source.object_is_held) or envelope.scanner.state == START
     if not confirmed or (envelope.in_token and not envelope.token):
         return False
     return envelope.string is None and stream.state.meaning not in ("arguments", "ignored")

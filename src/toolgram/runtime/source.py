@@ -45,14 +45,14 @@ class Source:
         self.transcoding: Transcoding | None = None
 
     @property
-    def unconfirmed(self) -> bool:
+    def object_is_held(self) -> bool:
         """Whether a value has been opened that may turn out to be text."""
         return self.opening is not None
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is held."""
-        return not (self.pieces or self.converted or self.transcoding or self.unconfirmed)
+        return not (self.pieces or self.converted or self.transcoding or self.object_is_held)
 
     def take(self, text: str, begin: int, end: int) -> str:
         """The source of the characters that a reader takes: themselves, or what they were transcoded from."""

@@ -8,7 +8,7 @@ reader *fires* triggers; a fired transition performs its actions and chooses the
 exactly one event: a reader passes its characters on with the event it makes, and nothing else makes events.
 
 A state may be *held*: a call is not certain yet, and its events wait in a held region.  Reaching a state that is not
-held commits them.  Text that does not fit *rejects the candidate*: what the region was made from becomes text of the
+held commits them.  Text that does not fit *rejects what is held*: what the region was made from becomes text of the
 state in which holding began (its origin), and reading resumes at the character that did not fit.  Nothing is read
 twice, so the work stays linear.  Where a rejected value is valid JSON all the same, it stays text to its closing
 bracket, so that no object inside it is taken for a call; where it breaks with a name known, or inside the value of a
@@ -29,7 +29,7 @@ from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.program.state import Move, Program, StateProgram, Symbol
 from toolgram.runtime.actions import perform
-from toolgram.runtime.calls import NO_MARKERS, NOTHING_OWED, Argument
+from toolgram.runtime.calls import NO_MARKERS, NONE, Argument
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, HeldRegion
 from toolgram.runtime.position import WAIT, Position, RejectedValue
 from toolgram.spec.data import TEXT, UNCLOSED
@@ -50,7 +50,7 @@ class TraceStep(NamedTuple):
     """One transition, as a trace is reported of it.
 
     `held` says that a call was not certain before it. `before` counts the characters, since the last delta, that come
-    before what is held. Where a candidate is rejected, `why` says what was expected, and `rest` how its rest is read.
+    before what is held. If held text is rejected, `why` says what was expected, and `rest` how its rest is read.
     """
 
     trigger: str
@@ -104,7 +104,7 @@ class Stream(Position):
         """What follows is not certain. Returns the rest of the transition."""
         calls = self.calls
         if self.state.loops:
-            calls.markers = calls.markers._replace(enclosed=NOTHING_OWED)
+            calls.markers = calls.markers._replace(owed=NONE)
         if trigger == UNCLOSED:
             self.hold(calls.index)
             return move
@@ -124,7 +124,7 @@ class Stream(Position):
         self.state = dest
         if events.held is not None and not dest.held:
             if events.held.call is not None:
-                calls.markers = calls.markers._replace(owed=NOTHING_OWED)  # that it is unclosed is reported now
+                calls.markers = calls.markers._replace(overdue=NONE)  # that it is unclosed is reported now
             events.commit()
         self._choose_reader(trigger, dest)
 
@@ -171,7 +171,7 @@ class Stream(Position):
 
     def say(self, text: str) -> None:
         """Free text of the current state."""
-        if self.calls.markers.owed and not text.isspace() and self._misses(TEXT):
+        if self.calls.markers.overdue and not text.isspace() and self._misses(TEXT):
             self.note_unclosed()
         self.events.say(self.state.meaning or "content", text)
 
@@ -190,20 +190,20 @@ class Stream(Position):
 
     def _misses(self, trigger: str) -> bool:
         """Whether a marker that closes the last call does not come before this transition."""
-        owed, enclosed, _ = self.calls.markers
-        if not owed and not enclosed:
+        overdue, owed, _ = self.calls.markers
+        if not overdue and not owed:
             return False
-        left_open = self.state.instead.get(trigger, NOTHING_OWED)
-        if enclosed:
-            self.calls.markers = self.calls.markers._replace(enclosed=enclosed - left_open)  # with a call or without
-        return not owed.isdisjoint(left_open)
+        left_open = self.state.leaves_owed.get(trigger, NONE)
+        if owed:
+            self.calls.markers = self.calls.markers._replace(owed=owed - left_open)  # with a call or without
+        return not overdue.isdisjoint(left_open)
 
     # --- what does not fit ----------------------------------------------------------------------------------------
 
     def unexpected_input(self, json: JsonScanner | None = None, why: str = "") -> None:
         """The next character does not fit. With `json`, the scanner of a valid value, the rest of that is text."""
         if self.events.held is not None:
-            self.reject_candidate(json, why)
+            self.reject_held(json, why)
         elif TEXT in self.state.row:
             self._leave_for_text()
         elif UNCLOSED in self.state.row:
@@ -231,18 +231,18 @@ class Stream(Position):
         if not in_list and "end_array" in self.state.row:
             self.fire("end_array", "")
 
-    def reject_candidate(self, json: JsonScanner | None = None, why: str = "") -> None:
+    def reject_held(self, json: JsonScanner | None = None, why: str = "") -> None:
         """Release the held region as text of its origin, and go on there."""
         held, region = self.state, cast(HeldRegion, self.events.held)
         origin = region.origin
         dest = self._goes_on_in(origin)
-        rest, rest_reader = self._rest_of_candidate(json)
+        rest, rest_reader = self._rest_of_held(json)
         if self.trace:
             self._tell(
                 REJECTED, dest, why or self._expected(), "malformed" if origin.meaning == "malformed" else rest_reader
             )
         text, marked = self.events.release()
-        rejected = RejectedValue(origin.meaning or "content", why or held.why, self.calls.forget_candidate())
+        rejected = RejectedValue(origin.meaning or "content", why or held.why, self.calls.forget_held())
         if marked and origin.meaning == "content":
             rejected = rejected._replace(meaning="malformed")
         self.state = origin
@@ -259,12 +259,12 @@ class Stream(Position):
             self._read_rest(rest, rejected, rest_reader)
 
     def _goes_on_in(self, origin: StateProgram) -> StateProgram:
-        """The state in which a candidate is text."""
+        """Return the state in which rejected text is text."""
         move = self.state.row.get(TEXT)
         return move.dest if move is not None and move.dest.meaning == origin.meaning else origin
 
     def _release(self, text: str, dest: StateProgram, rejected: RejectedValue, rest: Island | None) -> None:
-        """Say the text of a candidate that is rejected, in the state that it leads to."""
+        """Emit held text that is rejected, in the state that it leads to."""
         if dest is not self.state:
             self.state = dest
             self.reader = reader_of(dest)
@@ -287,7 +287,7 @@ class Stream(Position):
         self.events.say("malformed", text + self.leftover(), why)
         self.island, self.reader = region.outer, "malformed"
 
-    def _rest_of_candidate(self, json: JsonScanner | None) -> tuple[Island | None, str]:
+    def _rest_of_held(self, json: JsonScanner | None) -> tuple[Island | None, str]:
         """What reads the rest of a rejected value, if some is left, and under which name."""
         if json is not None:
             json.exact()
@@ -302,10 +302,10 @@ class Stream(Position):
         return ErrorRecovery(opened, quotes_count=False), "rejected_rest"
 
     def _expected(self) -> str:
-        """What could have followed where a candidate was rejected, in plain words."""
+        """Return what could have followed at the place of the rejection, in plain words."""
         from toolgram.runtime.expectations import expected
 
-        return expected(self.state, self.reader, self.island, self.source.unconfirmed)
+        return expected(self.state, self.reader, self.island, self.source.object_is_held)
 
     def _fail(self, text: str = "", why: str = "") -> None:
         """What was certain turns out broken: `text`, and as much more as the machine says, is malformed."""
@@ -315,7 +315,7 @@ class Stream(Position):
         if UNCLOSED in self.state.row and not self.state.row[UNCLOSED].dest.held and self.calls.index is not None:
             self.events.note(UNCLOSED_ENVELOPE, "")
             self.calls.end("complete")
-        self.calls.forget_owed()
+        self.calls.forget_markers()
         text += self.leftover()
         self.island = None
         self.fire("malformed", "")

@@ -108,7 +108,7 @@ def _read_half(stream: Stream, text: str, pos: int, begin: int, window: str) -> 
     stream.events.say("content", text[pos:begin])
     stream.events.drop_and_tell(text[begin:], "cut off", "unfinished_marker")
     if any(each.startswith(window) for each in stream.program.surplus):
-        stream.calls.forget_owed()
+        stream.calls.forget_markers()
     return len(text)
 
 
@@ -139,7 +139,7 @@ def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) ->
     """A member after the arguments, or another call of a list without brackets: the position after what was taken,
     or WAIT. None where the comma is text."""
     state = stream.state
-    notated = stream.program.notation and stream.calls.markers.owed
+    notated = stream.program.notation and stream.calls.markers.overdue
     if (_notated_member if notated else _member)(text, begin):
         return _read_member(stream, text, pos, begin)
     if not final and (_notated_begun if notated else _member_begun)(text, begin):
@@ -211,7 +211,7 @@ def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
 def is_open_in_text(stream: Stream, closer: str) -> bool:
     """Whether the text before the call has opened what `closer` closes. Not before the call's own closing marker:
     what stands there is of the call."""
-    if stream.calls.markers.owed:
+    if stream.calls.markers.overdue:
         return False
     found = _OPEN_AT_END.search(stream.events.tail)
     opened = found.group().rstrip() if found is not None else ""

@@ -11,7 +11,7 @@ from toolgram.limits import BLANKS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.blanks import end_of_blanks
-from toolgram.runtime.calls import NOTHING_OWED
+from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
@@ -61,7 +61,7 @@ _LEAST_OF_STOP = 4  # characters: less of a token that ends the turn may be pros
 def _half_a_closer(stream: Stream, text: str) -> int:
     """How much of the end of `text` is a marker that is cut off: one that closes the reasoning, or what was opened in
     the content, or the turn. Never a single character."""
-    state, program, sections = stream.state, stream.program, stream.calls.markers.sections
+    state, program, sections = stream.state, stream.program, stream.calls.markers.in_text
     if program.strict and state.meaning != "reasoning":
         return 0
     sizes = [0]
@@ -141,7 +141,7 @@ def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
         stream.events.drop(stream.source.take(text, pos, fence.end()), SYNTAX)
         stream.events.note("repaired_json", FENCE)
         markers = stream.calls.markers
-        stream.calls.markers = markers._replace(sections=markers.sections | stream.program.fences)
+        stream.calls.markers = markers._replace(in_text=markers.in_text | stream.program.fences)
         return fence.end()
     if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
         return stream.wait(text[pos:])
@@ -268,7 +268,7 @@ def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
     surplus = closes and not stream.program.strict and _is_surplus(stream, trigger)
     stream.fire(trigger, closer, symbol_why(symbol))
     if events.after_call is not None:
-        events.after_call = events.after_call | {trigger} if closes else NOTHING_OWED
+        events.after_call = events.after_call | {trigger} if closes else NONE
         if surplus:
             events.note("surplus_closer", closer, -len(closer))
 
@@ -278,7 +278,7 @@ def _is_surplus(stream: Stream, trigger: str) -> bool:
     after, program = stream.events.after_call, stream.program
     if after is None or trigger in program.stop:
         return False
-    unopened = trigger in program.sections and trigger not in stream.calls.markers.sections
+    unopened = trigger in program.sections and trigger not in stream.calls.markers.in_text
     return unopened or trigger in after or not program.stop.isdisjoint(after)
 
 

@@ -149,9 +149,9 @@ def _read(program: Program, text: str) -> _Example | None:
         was, state, key, begin = stream.reader, stream.state, stream.calls.key, pos
         if was in ("text", "token") and stream.events.held is None and _is_outside(stream):
             _note_symbol(example, state, pos)
-        unconfirmed = stream.source.unconfirmed
+        object_is_held = stream.source.object_is_held
         pos = READERS[was](stream, text, pos, False)
-        if stream.source.unconfirmed and not unconfirmed:
+        if stream.source.object_is_held and not object_is_held:
             opened = pos - 1
         if was == "value":
             end = pos if "value_end" in state.row else next_symbol(state, state.find, text, begin)[0]
