@@ -196,19 +196,6 @@ class Envelope:
             "".join(self.scanner.stack[len(self.outside) :]), quote, self.in_list, self.python is not None
         )
 
-    def copy(self) -> Envelope:
-        """An envelope at the same place, between two tokens of JSON; its parser is made when first needed."""
-        envelope = Envelope.__new__(Envelope)
-        envelope.scanner = self.scanner.copy()
-        envelope.feed = envelope.python = envelope.string = None
-        envelope._trail = self.feed.trail if self.feed else self._trail
-        envelope.in_list, envelope.repairs = self.in_list, self.repairs
-        envelope.skip, envelope.inner = self.skip, self.inner
-        envelope.source, envelope.token, envelope.token_at = self.source, self.token, self.token_at
-        envelope.path, envelope.parents = self.path, self.parents[:]
-        envelope.member, envelope.outside = self.member, self.outside
-        return envelope
-
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
         trail = self.feed.trail if self.feed else self._trail or None

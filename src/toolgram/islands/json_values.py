@@ -455,17 +455,6 @@ class JsonScanner:
         """The open brackets, and whether a string is."""
         return OpenBrackets("".join(self.stack), '"' if self.in_string else "")
 
-    def copy(self) -> JsonScanner:
-        """A scanner at the same place, outside a number and a repair."""
-        scanner = JsonScanner.__new__(JsonScanner)
-        scanner.repairs, scanner._cache = self.repairs, self._cache
-        scanner.repairer = None
-        scanner.fault = scanner.digits = scanner.end = 0
-        scanner.met_control, scanner._controls = self.met_control, self._controls
-        scanner.state, scanner.stack, scanner.kind = self.state, self.stack[:], self.kind
-        scanner.out, scanner.was, scanner.max_depth = "", self.was, self.max_depth
-        return scanner
-
     def dump(self) -> list[Any]:
         """The state as JSON-able data, a few characters."""
         repairing = self.repairer.dump() if self.repairer else None
