@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import toolgram
+from tests.streams import without_ids
 from toolgram.runtime.calls import Calls
 from toolgram.runtime.event_buffer import EventBuffer
 from toolgram.runtime.fast_path import Json, Python, Run
@@ -39,3 +40,19 @@ def test_a_stream_has_few_slots() -> None:
     """What is rarely needed is made when it is needed."""
     always = (Parser, Stream, Position, EventBuffer, Calls, Source)
     assert sum(len(each.__slots__) for each in always) <= 45
+
+
+@pytest.mark.parametrize("name", ["hermes", "mistral_v11", "qwen3_coder", "lfm2"])
+def test_a_delta_may_be_none_and_no_bytes(name: str) -> None:
+    """Servers send a delta without text as None. Bytes are an error that says what to do, and change nothing."""
+    fmt = toolgram.get_format(name)
+    text = fmt.example
+    parser, plain = fmt.parser(), fmt.parser()
+    events, wanted = [], []
+    for at in range(0, len(text), 3):
+        events += parser.feed(None)
+        with pytest.raises(TypeError, match="a delta is str, not bytes: decode"):
+            parser.feed(text[at : at + 3].encode())  # type: ignore[arg-type]
+        events += parser.feed(text[at : at + 3])
+        wanted += plain.feed(text[at : at + 3])
+    assert without_ids([*events, *parser.close("stop")]) == without_ids([*wanted, *plain.close("stop")])

@@ -76,13 +76,15 @@ class Parser:
         """
         return self._log.take() if self._log is not None else []
 
-    def feed(self, delta: str, token_ids: Sequence[int] | None = None) -> list[Event]:
-        """The events that `delta`, the next characters of the output, makes certain.
+    def feed(self, delta: str | None, token_ids: Sequence[int] | None = None) -> list[Event]:
+        """Return the events that `delta`, the next characters of the output, makes certain.
 
-        With `token_ids`, the ids of `delta`, and `special_tokens` given to `Format.parser`, the text of a special
-        token counts as a marker only where its id was emitted; without ids, the text decides. Raises ToolgramError
-        after `close`, and nothing on any text.
+        None is an empty delta, as servers send it. With `token_ids`, the ids of `delta`, and `special_tokens` given to
+        `Format.parser`, the text of a special token counts as a marker only where its id was emitted; without ids, the
+        text decides. Raises ToolgramError after `close`, TypeError for bytes, and nothing on any text.
         """
+        if type(delta) is not str:
+            delta = _text_of(delta)
         if token_ids is not None:
             self._stream.note_ids(token_ids)
         path = self._path
@@ -217,3 +219,15 @@ def _resumed(
     parser.restore(state)
     parser._builder, parser._log = builder, log
     return parser
+
+
+def _text_of(delta: object) -> str:
+    """Return a delta as str; None is empty. Raises TypeError for anything else."""
+    if delta is None:
+        return ""
+    if isinstance(delta, str):
+        return str(delta)
+    raise TypeError(
+        f"a delta is str, not {type(delta).__name__}: decode bytes before `feed`, or give their source to "
+        "`parser.events`, which decodes UTF-8 that is cut anywhere"
+    )
