@@ -34,6 +34,7 @@ SOURCES = (
     "machine_checks",
     "grammar_file",
     "grammar_size",
+    "computed_imports",
     "declarations",
     "building",
     "faults",
@@ -191,6 +192,10 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "an unknown declaration": (
         lambda: defined(MISTRAL, "%declare TEXTS"),
         "`%declare` names TEXTS, which does not follow",
+    ),
+    "an unknown override": (
+        lambda: defined(QWEN, '%override TOOL_CALLS: "<calls>"'),
+        "TOOL_CALLS is overridden, and no imported file has it",
     ),
     "a declared rule": (lambda: defined(MISTRAL, "x: y", "%declare y"), "`%declare` names y, which does not follow"),
     "nothing reads it": (

@@ -15,16 +15,18 @@ from toolgram.program.state import Program
 from toolgram.program.values import value_ends
 from toolgram.spec.data import Literal, Spec
 from toolgram.spec.declarations import FREE_TEXT, with_definitions
+from toolgram.spec.grammar_file import with_imports
 
 _NOWHERE = r"(?!)[\s\S]"  # of a specification without the states that read it
 
 
 def whole_grammar(spec: Spec) -> str:
-    """The grammar as Lark parses outputs with it: each declared terminal has its definition."""
+    """The grammar as Lark parses outputs with it: declared terminals are defined, and overridden names imported."""
+    text = with_imports(spec.grammar_text, spec.grammar_path, spec.import_paths)
     if not spec.declared:
-        return spec.grammar_text
-    priority = ".-1" if spec.parser == "lalr" else ""  # where a marker may stand, it is no text
-    return with_definitions(spec.grammar_text, spec.declared, free_text(spec), priority)
+        return text
+    priority = ".-1" if spec.parser == "lalr" else ""  # if a marker may follow, it is no text
+    return with_definitions(text, spec.declared, free_text(spec), priority)
 
 
 def free_text(spec: Spec) -> dict[str, str]:

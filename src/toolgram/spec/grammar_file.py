@@ -22,6 +22,7 @@ from lark.load_grammar import load_grammar
 
 from toolgram.errors import FormatError
 from toolgram.limits import MAX_MARKER, MAX_RUN
+from toolgram.spec.computed_imports import with_computed_imports
 from toolgram.spec.data import Literal, Run
 from toolgram.spec.declarations import check_declared
 from toolgram.spec.grammar_size import GrammarFiles
@@ -45,7 +46,7 @@ def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> Grammar:
     try:
         files.check(text, path)
         grammar, _ = load_grammar(  # type: ignore[no-untyped-call]
-            text, path, [files.load], False
+            with_computed_imports(text, path, files.load), path, [files.load], False
         )
         declared = sorted(str(name) for name, definition in _definitions(grammar) if definition is None)
         check_declared(declared, text, path)
@@ -70,6 +71,11 @@ def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> Grammar:
     if not any(rule.origin.name == "start" for rule in rules):
         raise FormatError(path, "the grammar has no rule `start`", "start: TEXT*")
     return Grammar(list(terminals), list(rules), tuple(declared))
+
+
+def with_imports(text: str, path: str, import_paths: tuple[str, ...]) -> str:
+    """The text of a grammar file as Lark itself can load it: all names that it overrides are imported."""
+    return with_computed_imports(text, path, GrammarFiles(import_paths, _text_of).load)
 
 
 def _definitions(grammar: Any) -> Iterator[tuple[str, Any]]:
