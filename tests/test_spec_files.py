@@ -229,18 +229,18 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "held value": (lambda: changed(QWEN, tags("PARSING_ARGUMENT_VALUE", "value", "held")), "`value` and `held`"),
     "never comes": (lambda: changed(MISTRAL, more("NAME", "PARSING_ARGUMENTS", "REASONING")), "`NAME` never comes"),
     "the beginning": (
-        lambda: changed(MISTRAL, lambda m: m["machine"].update(initial="WAITING_FOR_TOOL_KEY")),
-        "no output can begin in WAITING_FOR_TOOL_KEY|is unreachable",
+        lambda: changed(MISTRAL, lambda m: m["machine"].update(initial="WAITING_FOR_TOOL")),
+        "no output can begin in WAITING_FOR_TOOL|is unreachable",
     ),
     "a held beginning": (
         lambda: changed(
             MISTRAL,
             both(
-                more("EOS", "WAITING_FOR_TOOL_KEY", "REASONING"),
-                lambda m: m["machine"].update(initial="WAITING_FOR_TOOL_KEY"),
+                more("EOS", "WAITING_FOR_TOOL", "REASONING"),
+                lambda m: m["machine"].update(initial="WAITING_FOR_TOOL"),
             ),
         ),
-        "no output can begin in WAITING_FOR_TOOL_KEY",
+        "no output can begin in WAITING_FOR_TOOL",
     ),
     "no quotes": (
         lambda: changed(
@@ -284,7 +284,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         "`late_call_id` where no call is open",
     ),
     "reasoning closed in a call": (
-        lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL_KEY", "NAME", "name", "unopened_reasoning")),
+        lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL", "NAME", "name", "unopened_reasoning")),
         "`unopened_reasoning` where no content is read",
     ),
     "behind the end": (lambda: changed(MISTRAL, more("EOS", "ALL_TOOLS_COMPLETE", "REASONING")), "the output is over"),
@@ -356,7 +356,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "object_end", "declared_name")),
         "`declared_name` where no name was read",
     ),
-    "started unnamed": (lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL_KEY", "NAME")), "`start_call` before `name`"),
+    "started unnamed": (lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL", "NAME")), "`start_call` before `name`"),
     "ended twice": (
         lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "object_end", "end_call", "end_call")),
         "no call is open",
