@@ -252,3 +252,17 @@ def test_a_path_that_is_read_is_no_other_spelling() -> None:
         "format: {}\nmachine:\n  import: [{fragment: json_call_list, item.arguments: item.parameters}]\n"
     )
     assert "same_path" not in machine.data["format"]
+
+
+REPAIRS = "# --- repairs: what models get wrong ---"
+
+
+@pytest.mark.parametrize("path", sorted(HOME.rglob("*.yaml")), ids=lambda path: path.stem)
+def test_repairs_come_after_the_strict_transitions(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    data = load_machine(text, str(path)).data
+    declared = data.get("machine", data).get("transitions", ())
+    marks = [entry.get("repair", False) for entry in declared]
+    assert marks == sorted(marks)
+    assert text.count(REPAIRS) == any(marks)
+    assert text.partition(REPAIRS)[0].count("repair: true") == 0

@@ -132,6 +132,10 @@ def about(**keys: Any) -> Callable[[Machine], object]:
     return lambda machine: machine["format"].update(keys)
 
 
+def imports(entry: object) -> Callable[[Machine], object]:
+    return lambda machine: machine["machine"].update({"import": [entry]})
+
+
 def both(*changes: Callable[[Machine], object]) -> Callable[[Machine], object]:
     return lambda machine: [change(machine) for change in changes]
 
@@ -216,6 +220,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "a trigger": (lambda: changed(MISTRAL, lambda m: rows(m)[3].update(trigger="TOOL_CAL")), "unknown trigger"),
     "stop": (lambda: changed(MISTRAL, about(stop=["NAME"])), "`stop` names NAME|NAME"),
     "special": (lambda: changed(MISTRAL, about(special_tokens=["NAME"])), "`special_tokens` names NAME"),
+    "a pair": (lambda: changed(HERMES, about(closed_by={"TOOL_CALL": "NAME"})), "`closed_by` names NAME"),
     "same path": (lambda: changed(HERMES, about(same_path={"item.args": "item.argument"})), "names item.argument"),
     "line calls": (lambda: changed(HERMES, about(line_calls="PARSING_NAM")), "PARSING_NAM, which is no held state"),
     "suffix of none": (lambda: changed(HERMES, about(suffix=":b71c")), "which no marker has"),
@@ -346,7 +351,8 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         lambda: changed(LLAMA, more("object_start", "EMPTY_ARGUMENTS", "PARSING_ARGUMENTS", "start_call")),
         "arguments twice",
     ),
-    "an import": (lambda: changed(MISTRAL, lambda m: m["machine"].update({"import": [1]})), "not an import"),
+    "an import": (lambda: changed(MISTRAL, imports(1)), "not an import"),
+    "a prefix": (lambda: changed(MISTRAL, imports({"fragment": "reasoning", "prefix": "A-"})), "`prefix` is .A-"),
     "a nameless state": (
         lambda: changed(MISTRAL, lambda m: m["machine"]["states"].append({"tags": ["held"]})),
         "one of `name` and `names`",
