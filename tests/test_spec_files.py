@@ -352,7 +352,10 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         "arguments twice",
     ),
     "an import": (lambda: changed(MISTRAL, imports(1)), "not an import"),
-    "a prefix": (lambda: changed(MISTRAL, imports({"fragment": "reasoning", "prefix": "A-"})), "`prefix` is .A-"),
+    "a prefix of states": (
+        lambda: changed(MISTRAL, imports({"fragment": "reasoning", "prefix": "A-"})),
+        "`prefix` is .A-",
+    ),
     "a nameless state": (
         lambda: changed(MISTRAL, lambda m: m["machine"]["states"].append({"tags": ["held"]})),
         "one of `name` and `names`",
