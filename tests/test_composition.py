@@ -116,7 +116,7 @@ def test_an_import_may_rename_paths_of_json() -> None:
         "format: {}\nmachine:\n  import:\n"
         "    - {fragment: json_call_list, item.name: item.tool, item.type: item.kind}\n"
         "    - {fragment: json_function, item.function: item.call}\n"
-        "  transitions: [{trigger: A, source: content, dest: WAITING_FOR_TOOL_LIST}]\n"
+        "  transitions: [{trigger: A, source: content, dest: WAITING_FOR_TOOL}]\n"
     )
     found = rows(machine)
     assert found["PARSING_NAME", "string item.tool"] == ("PARSING_NAME_COMPLETED", "name")
@@ -152,6 +152,13 @@ def test_a_folder_may_have_fragments_of_its_own(tmp_path: Path) -> None:
         ("{fragment: resoning}", "there is no fragment resoning", "reasoning"),
         ("{fragment: ../reasoning}", "there is no fragment ../reasoning", "reasoning"),
         ("{fragment: reasoning, OPN: THINK}", "the fragment reasoning has no OPN", "write `OPEN`"),
+        (
+            "{fragment: json_call, prefix: MY_, WAITING: A}",
+            "the fragment json_call has no WAITING",
+            "write `WAITING_FOR",
+        ),
+        ("{fragment: json_call, prefix: 'A-'}", "`prefix` is 'A-'", "write `prefix: LISTED_`"),
+        ("{fragment: json_call, prefix: 1}", "this is not an import", "fragment: reasoning"),
         ("{OPEN: THINK}", "this is not an import", "fragment: reasoning"),
     ],
 )
@@ -170,3 +177,92 @@ def test_fragments_that_import_one_another_are_an_error(tmp_path: Path) -> None:
         (tmp_path / "common" / f"{name}.yaml").write_text(text)
     with pytest.raises(FormatError, match="more than 64 fragments"):
         composed("format: {}\nmachine: {import: [{fragment: one}]}\n", tmp_path)
+
+
+PREFIXED = (
+    "format: {}\n"
+    "machine:\n"
+    "  import: [{fragment: json_call_list, prefix: LISTED_, WAITING_FOR_TOOL: LIST, item.name: item.tool}]\n"
+    "  transitions: [{trigger: A, source: content, dest: LIST}]\n"
+)
+
+
+def test_a_prefix_renames_the_states_of_a_fragment_and_of_those_inside_it() -> None:
+    machine = composed(PREFIXED)
+    found = rows(machine)
+    assert found["LIST", "start_array"] == ("LISTED_WAITING_FOR_TOOL_ITEM", None)  # json_items
+    assert found["LISTED_PARSING_NAME", "string item.tool"] == ("LISTED_PARSING_NAME_COMPLETED", "name")  # json_call
+    assert found["LISTED_WAITING_FOR_TOOL_KEY", "map_key item.tool_calls"][0] == "LISTED_WAITING_FOR_WRAPPED_LIST"
+    assert found["RECOVERING", "recovered"] == ("LISTED_TOOL_COMPLETE", None)
+    others = {"LIST", "WAITING_FOR_TOOL_START", "RECOVERING", "ALL_TOOLS_COMPLETE"}
+    assert {name for name in states(machine) if not name.startswith("LISTED_")} == others
+
+
+def test_a_prefix_leaves_exits_and_markers() -> None:
+    machine = composed(
+        "format: {}\nmachine:\n  import: [{fragment: reasoning, prefix: FIRST_, OPEN: THINK, CLOSE: END_THINK}]\n"
+    )
+    assert rows(machine)["WAITING_FOR_TOOL_START", "THINK"] == ("FIRST_REASONING", None)
+    assert rows(machine)["FIRST_REASONING", "END_THINK"] == ("WAITING_FOR_TOOL_START", None)
+
+
+def test_fragments_may_prefix_what_they_import(tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "mine.yaml").write_text(
+        "fragment: {about: Mine., exits: [TOOL_COMPLETE]}\n"
+        "import: [{fragment: json_call, prefix: ITEM_}]\n"
+        "transitions: [{trigger: start_map item, source: content, dest: ITEM_WAITING_FOR_TOOL_KEY}]\n"
+    )
+    text = "format: {{}}\nmachine: {{import: [{{fragment: mine, prefix: MY_{}}}]}}\n"
+    found = rows(composed(text.format(""), tmp_path))
+    assert found["WAITING_FOR_TOOL_START", "start_map item"] == ("MY_ITEM_WAITING_FOR_TOOL_KEY", None)
+    assert found["MY_ITEM_PARSING_ARGUMENTS_COMPLETED", "end_map item"] == ("TOOL_COMPLETE", "end_call")
+    found = rows(composed(text.format(", ITEM_PARSING_NAME: NAMING"), tmp_path))
+    assert found["MY_ITEM_WAITING_FOR_TOOL_KEY", "map_key item.name"] == ("NAMING", None)
+
+
+def test_fragments_that_import_one_another_with_a_prefix_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    for name, other in (("one", "two"), ("two", "one")):
+        entry = f"{{fragment: {other}, prefix: A_}}"
+        text = f"fragment: {{about: No end.}}\nimport: [{entry}, {entry}]\nstates: [S]\n"
+        (tmp_path / "common" / f"{name}.yaml").write_text(text)
+    with pytest.raises(FormatError, match="more than 64 fragments"):
+        composed("format: {}\nmachine: {import: [{fragment: one, prefix: B_}]}\n", tmp_path)
+
+
+def test_other_spellings_of_fragments_are_the_format_s_too() -> None:
+    own = "format: {same_path: {item.args: item.arguments}}\nmachine:\n  import: [{fragment: json_call_list}]\n"
+    assert composed(own).data["format"]["same_path"] == {
+        "item.args": "item.arguments",
+        "item.parameters": "item.arguments",
+    }
+
+
+def test_the_file_s_own_spelling_goes_first() -> None:
+    machine = composed(
+        "format: {same_path: {item.parameters: item.id}}\nmachine:\n  import: [{fragment: json_call_list}]\n"
+    )
+    assert machine.data["format"]["same_path"] == {"item.parameters": "item.id"}
+    assert machine.place("format", "same_path", "item.parameters") == (str(HOME / "own.yaml"), 1)
+
+
+def test_a_path_that_is_read_is_no_other_spelling() -> None:
+    machine = composed(
+        "format: {}\nmachine:\n  import: [{fragment: json_call_list, item.arguments: item.parameters}]\n"
+    )
+    assert "same_path" not in machine.data["format"]
+
+
+REPAIRS = "# --- repairs: what models get wrong ---"
+
+
+@pytest.mark.parametrize("path", sorted(HOME.rglob("*.yaml")), ids=lambda path: path.stem)
+def test_repairs_come_after_the_strict_transitions(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    data = load_machine(text, str(path)).data
+    declared = data.get("machine", data).get("transitions", ())
+    marks = [entry.get("repair", False) for entry in declared]
+    assert marks == sorted(marks)
+    assert text.count(REPAIRS) == any(marks)
+    assert text.partition(REPAIRS)[0].count("repair: true") == 0

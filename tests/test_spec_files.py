@@ -133,6 +133,10 @@ def about(**keys: Any) -> Callable[[Machine], object]:
     return lambda machine: machine["format"].update(keys)
 
 
+def imports(entry: object) -> Callable[[Machine], object]:
+    return lambda machine: machine["machine"].update({"import": [entry]})
+
+
 def both(*changes: Callable[[Machine], object]) -> Callable[[Machine], object]:
     return lambda machine: [change(machine) for change in changes]
 
@@ -226,6 +230,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     ),
     "pair": (lambda: changed(HERMES, about(closed_by={"TOOL_CALL": 1})), "`closed_by` is not a mapping of names"),
     "special": (lambda: changed(MISTRAL, about(special_tokens=["NAME"])), "`special_tokens` names NAME"),
+    "a pair": (lambda: changed(HERMES, about(closed_by={"TOOL_CALL": "NAME"})), "`closed_by` names NAME"),
     "same path": (lambda: changed(HERMES, about(same_path={"item.args": "item.argument"})), "names item.argument"),
     "line calls": (lambda: changed(HERMES, about(line_calls="PARSING_NAM")), "PARSING_NAM, which is no held state"),
     "suffix of none": (lambda: changed(HERMES, about(suffix=":b71c")), "which no marker has"),
@@ -239,18 +244,18 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "held value": (lambda: changed(QWEN, tags("PARSING_ARGUMENT_VALUE", "value", "held")), "`value` and `held`"),
     "never comes": (lambda: changed(MISTRAL, more("NAME", "PARSING_ARGUMENTS", "REASONING")), "`NAME` never comes"),
     "the beginning": (
-        lambda: changed(MISTRAL, lambda m: m["machine"].update(initial="WAITING_FOR_TOOL_KEY")),
-        "no output can begin in WAITING_FOR_TOOL_KEY|is unreachable",
+        lambda: changed(MISTRAL, lambda m: m["machine"].update(initial="WAITING_FOR_TOOL")),
+        "no output can begin in WAITING_FOR_TOOL|is unreachable",
     ),
     "a held beginning": (
         lambda: changed(
             MISTRAL,
             both(
-                more("EOS", "WAITING_FOR_TOOL_KEY", "REASONING"),
-                lambda m: m["machine"].update(initial="WAITING_FOR_TOOL_KEY"),
+                more("EOS", "WAITING_FOR_TOOL", "REASONING"),
+                lambda m: m["machine"].update(initial="WAITING_FOR_TOOL"),
             ),
         ),
-        "no output can begin in WAITING_FOR_TOOL_KEY",
+        "no output can begin in WAITING_FOR_TOOL",
     ),
     "no quotes": (
         lambda: changed(
@@ -294,7 +299,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         "`late_call_id` where no call is open",
     ),
     "reasoning closed in a call": (
-        lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL_KEY", "NAME", "name", "unopened_reasoning")),
+        lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL", "NAME", "name", "unopened_reasoning")),
         "`unopened_reasoning` where no content is read",
     ),
     "behind the end": (lambda: changed(MISTRAL, more("EOS", "ALL_TOOLS_COMPLETE", "REASONING")), "the output is over"),
@@ -356,7 +361,11 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         lambda: changed(LLAMA, more("object_start", "EMPTY_ARGUMENTS", "PARSING_ARGUMENTS", "start_call")),
         "arguments twice",
     ),
-    "an import": (lambda: changed(MISTRAL, lambda m: m["machine"].update({"import": [1]})), "not an import"),
+    "an import": (lambda: changed(MISTRAL, imports(1)), "not an import"),
+    "a prefix of states": (
+        lambda: changed(MISTRAL, imports({"fragment": "reasoning", "prefix": "A-"})),
+        "`prefix` is .A-",
+    ),
     "a nameless state": (
         lambda: changed(MISTRAL, lambda m: m["machine"]["states"].append({"tags": ["held"]})),
         "one of `name` and `names`",
@@ -366,7 +375,7 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
         lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "object_end", "declared_name")),
         "`declared_name` where no name was read",
     ),
-    "started unnamed": (lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL_KEY", "NAME")), "`start_call` before `name`"),
+    "started unnamed": (lambda: changed(MISTRAL, acts("WAITING_FOR_TOOL", "NAME")), "`start_call` before `name`"),
     "ended twice": (
         lambda: changed(MISTRAL, acts("PARSING_ARGUMENTS", "object_end", "end_call", "end_call")),
         "no call is open",

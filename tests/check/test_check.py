@@ -106,7 +106,7 @@ def lone(name: str, meaning: str | None = None, held: bool = False) -> State:
     return State(name, meaning, held, False, 7)
 
 
-@pytest.mark.parametrize("held", ["WAITING_FOR_TOOL_KEY", "PARSING_NAME", "WAITING_FOR_CALL_ID"])
+@pytest.mark.parametrize("held", ["WAITING_FOR_TOOL", "PARSING_NAME", "WAITING_FOR_CALL_ID"])
 def test_a_call_that_begins_and_ends_before_a_held_state_is_refused(tmp_path: Path, held: str) -> None:
     """What is held may become text, and a call cannot."""
     row = f"{{trigger: TOOL_CALLS, source: WAITING_FOR_OBJECT, dest: {held}, after: [{', '.join(WHOLE_CALL)}]}}"

@@ -17,7 +17,7 @@ from toolgram.derive.result import DiffAnalysisResult, JsonFields
 from toolgram.spec.composition import START
 from toolgram.spec.data import Literal
 
-LIST, DONE = "WAITING_FOR_TOOL_LIST", "CALLS_COMPLETE"
+LIST, DONE = "WAITING_FOR_TOOL", "CALLS_COMPLETE"
 _MEMBERS = ("WAITING_FOR_TOOL_KEY", "PARSING_NAME_COMPLETED", "WAITING_FOR_NAME", "PARSING_ARGUMENTS_COMPLETED")
 _KEY = re.compile(r"\w+\Z")
 _USUAL = {"name": ("name",), "arguments": ("arguments", "parameters"), "id": ("id",)}  # as the shared grammar has them
@@ -51,7 +51,7 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     direct = bool(before) and not closers  # objects behind one another, in one section
     behind = [*(["content", "reasoning"] if not before else []), *([DONE] if direct else [])]
     builder.to("start_map item", behind, "WAITING_FOR_TOOL_KEY")
-    builder.to("start_array", behind if several else [], "WAITING_FOR_TOOL")
+    builder.to("start_array", behind if several else [], "WAITING_FOR_TOOL_ITEM")
     next_one = "(call_list | envelope)" if several else "envelope"  # a bracket may begin a marker of text instead
     rule += ["(call_list | envelope)" if before else next_one, "_ws"]
     if again or direct:
@@ -131,7 +131,7 @@ def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
     waiting = builder.state("WAITING_FOR_NEXT_TOOL", "held")  # not LIST: a sign that prose has may lead here
     builder.to(name, DONE, waiting)
     builder.to("start_map item", waiting, "WAITING_FOR_TOOL_KEY")
-    builder.to("start_array", waiting, "WAITING_FOR_TOOL")
+    builder.to("start_array", waiting, "WAITING_FOR_TOOL_ITEM")
     builder.loop_blanks(waiting)
     return name
 

@@ -285,7 +285,8 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
                 groups.append(f"((?>{shape.pattern}))")
                 state.symbols.append(Symbol(shape.name, TERMINAL, most=shape.most))
         state.match = re.compile("|".join(groups) or r"(?!)").match
-    state.why = what_follows(spec, state.row)
+    strict_first = sorted(state.row, key=lambda trigger: state.row[trigger].repair)
+    state.why = what_follows(spec, strict_first)
 
 
 def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]]) -> None:

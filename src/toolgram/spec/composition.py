@@ -1,27 +1,29 @@
-"""A machine file with its fragments put in and the rows written out that follow from its states.
+"""Compose a machine file: put its fragments in and write out the rows that follow from its states.
 
 Strategy: a file says what is particular to its format.  The rest is added here, in three steps, and the result is a
-plain machine: what runs, is proved, drawn and exported.
+plain machine, which is what runs and is proved, drawn and exported.
 
 1. *Fragments.*  `import:` names fragments of `machines/common/`, each a small machine.  An entry gives the fragment's
-   markers (`OPEN: THINK`; several that mean the same, with blanks between them, as in `OPEN: THINK THINK_TWICE`; the
-   terminal of the same name, where it does not) and may rename any state of it
-   (`TOOL_COMPLETE: IN_LIST`) and any path of its JSON (`item.function: item.tool`).  A fragment may import others.  A
-   state to which it leads and that no file declares is one of content, which text leaves for the initial state, or for
-   `home:`.
-2. *Tags as sources.*  A tag in `source:` stands for all states that have it, those of fragments included. The trigger
-   `stop` stands for every token of `format: stop:`.
+   markers (`OPEN: THINK`; several that mean the same, with blanks between them, as in `OPEN: THINK THINK_TWICE`; by
+   default the terminal of the same name) and may rename any state of it (`TOOL_COMPLETE: IN_LIST`) and any path of its
+   JSON (`item.function: item.tool`).  `prefix: LISTED_` renames all states at once that the fragment and the fragments
+   inside it declare, except those that the entry names itself; markers, paths and exits keep their names.  A name of
+   the entry joins the fragment to the importer's state of that name.  A fragment may import others.  A state to which
+   it leads and that no file declares is one of content, which text leaves for the initial state, or for `home:`.
+2. *Tags as sources.*  A tag in `source:` means all states that have it, those of fragments included. The trigger
+   `stop` means every token of `format: stop:`.
 3. *Rows that follow from a state.*
-   - The initial state is WAITING_FOR_TOOL_START, a state of content, where `initial:` names no other. A machine has a
+   - The initial state is WAITING_FOR_TOOL_START, a state of content, unless `initial:` names another. A machine has a
      state for what is left of a broken call if it says `recovered:`, and a final state.
    - Text stays in a state of content or reasoning, or leads to the state's `text:`.
    - A token of `format: stop:` leads from a state of content, reasoning or malformed text to `home:` (the initial
-     state, where that is not given). `stop: false` at a state says that it does not, `stop: true` that it does.
-   - Where text does not fit, a state that is neither text nor held leads to the malformed state, and the call fails.
-   - What is left of a broken call being over, the malformed state leads to `recovered:`, which fragments say as well.
+     state, if that is not given). `stop: false` at a state says that it does not, `stop: true` that it does.
+   - If text does not fit, a state that is neither text nor held leads to the malformed state, and the call fails.
+   - After what is left of a broken call, the malformed state leads to `recovered:`, which fragments say as well.
    - At the end of the output, every state that is not held leads to the final state.
 
-`closed_by:` of the file and of its fragments are one mapping; the file's entry for an opening marker goes first.
+`closed_by:` of the file and of its fragments are one mapping; the file's entry for an opening marker goes first.  So
+are `same_path:`; a fragment's other spelling is left out if the machine reads that path for something else.
 
 A row of the file itself goes before a row of a fragment, and that before a row that follows from a state.  Each entry
 of the result keeps the file and the line from which it came.
@@ -47,7 +49,7 @@ MALFORMED = "RECOVERING"
 FRAGMENTS = "common"  # the folder of fragments, beside the machines
 
 _TEXT_TAGS = ("content", "reasoning")
-Load = Callable[[str], MachineFile]  # a fragment by its name; KeyError, with the names that there are, for none
+Load = Callable[[str], MachineFile]  # a fragment by its name; KeyError, with the known names, if there is none
 
 
 @dataclass(slots=True)
@@ -82,22 +84,33 @@ class _Pair:
 
 
 @dataclass(slots=True)
+class _Spelling:
+    """Another spelling of a JSON path."""
+
+    other: str
+    path: str
+    place: Place
+
+
+@dataclass(slots=True)
 class _Parts:
-    """States and rows of a file, its fragments not yet among them."""
+    """What a file declares, or all fragments together."""
 
     states: list[_State] = field(default_factory=list)
     rows: list[_Row] = field(default_factory=list)
     pairs: list[_Pair] = field(default_factory=list)
+    spellings: list[_Spelling] = field(default_factory=list)
     exits: list[tuple[str, Place]] = field(default_factory=list)
     recovered: str = ""
     notes: list[str] = field(default_factory=list)
 
 
 def compose(machine: MachineFile, load: Load) -> MachineFile:
-    """The machine without imports and with all its rows. Raises FormatError where an import cannot be done."""
+    """Return the machine without imports and with all its rows. Raises FormatError for an import that is impossible."""
     declared = machine.data["machine"]
     own = _parts(machine, declared, ("machine",))
     own.pairs = _pairs(machine, machine.data["format"], ("format",))
+    own.spellings = _spellings(machine, machine.data["format"], ("format",))
     parts = _Parts()
     budget = [MAX_FRAGMENTS]
     for index, entry in enumerate(declared.get("import", ())):
@@ -111,13 +124,14 @@ def compose(machine: MachineFile, load: Load) -> MachineFile:
     rows.add_own(own.rows)
     rows.add(parts.rows)
     rows.add(_following(_home(declared), recovered, states, stop, machine.place("machine")))
-    return _written(machine, declared, states, rows.kept, [*own.pairs, *parts.pairs], parts.notes)
+    parts.spellings = _not_read(parts.spellings, rows.kept)
+    return _written(machine, declared, states, rows.kept, own, parts)
 
 
 def fragment_loader(folders: Iterable[Path]) -> Load:
-    """What loads a fragment from the first of `folders` that has it.
+    """Return a function that loads a fragment from the first of `folders` that has it.
 
-    It raises FormatError for a bad one, and KeyError with the names of all fragments where there is none.
+    It raises FormatError for a bad fragment, and KeyError with the names of all fragments if there is none.
     """
     places = tuple(folders)
 
@@ -132,7 +146,7 @@ def fragment_loader(folders: Iterable[Path]) -> Load:
 
 
 def fragment_names(folders: Iterable[Path]) -> list[str]:
-    """The names of all fragments in `folders`, sorted."""
+    """Return the names of all fragments in `folders`, sorted."""
     return sorted({path.stem for folder in folders for path in (folder / FRAGMENTS).glob("*.yaml")})
 
 
@@ -147,7 +161,7 @@ def _load(path: Path, changed: int) -> MachineFile:
 
 
 def _parts(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> _Parts:
-    """The states and rows that a file writes itself."""
+    """Read the states and rows that a file declares itself."""
     parts = _Parts()
     for index, entry in enumerate(declared.get("states", ())):
         for name in names_of(entry):
@@ -183,6 +197,12 @@ def _pairs(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> li
     ]
 
 
+def _spellings(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> list[_Spelling]:
+    """Read the other spellings of JSON paths that a file declares."""
+    same = declared.get("same_path", {})
+    return [_Spelling(other, path, machine.place(*where, "same_path", other)) for other, path in same.items()]
+
+
 def _import(
     machine: MachineFile, where: Keys, entry: Mapping[str, str], load: Load, parts: _Parts, budget: list[int]
 ) -> None:
@@ -199,23 +219,23 @@ def _import(
         except KeyError as error:
             remedy = instead(name, error.args, "the fragments are")
             raise importer.error(place, f"there is no fragment {name}", remedy) from None
-        names = {key: value for key, value in given.items() if key != "fragment"}
-        _check_names(importer, place, name, names_in(fragment, load), names)
-        renames = [names, *outer]
+        _check_names(importer, place, name, names_in(fragment, load), _given(given))
+        renames = [_new_names(given, fragment, load, [MAX_FRAGMENTS]), *outer]
         found = _parts(fragment, fragment.data, ())
-        found.pairs = _pairs(fragment, fragment.data, ())
         for state in found.states:
             state.name, state.text = _renamed(state.name, renames), _renamed(state.text, renames)
             state.fragment = name
         for row in found.rows:
             row.trigger, row.dest = _renamed_trigger(row.trigger, renames), _renamed(row.dest, renames)
             row.sources = [_renamed(source, renames) for source in row.sources]
-        for pair in found.pairs:
-            pair.opener = _renamed(pair.opener, renames)
-            pair.closers = [_renamed(closer, renames) for closer in pair.closers]
+        for pair in _pairs(fragment, fragment.data, ()):
+            closers = [_renamed(closer, renames) for closer in pair.closers]
+            parts.pairs.append(_Pair(_renamed(pair.opener, renames), closers, pair.place))
+        for same in _spellings(fragment, fragment.data, ()):
+            other, path = _renamed(same.other, renames), _renamed(same.path, renames)
+            parts.spellings.append(_Spelling(other, path, same.place))
         parts.states += found.states
         parts.rows += found.rows
-        parts.pairs += found.pairs
         about = fragment.data["fragment"]
         parts.exits += [(_renamed(exit_, renames), machine.place(*where)) for exit_ in about.get("exits", ())]
         parts.notes += about.get("notes", ())
@@ -226,7 +246,7 @@ def _import(
 
 
 def _for_each(rows: list[_Row], stop: Iterable[str]) -> list[_Row]:
-    """The rows, one for each terminal where the trigger stands for several: for `stop`, or a marker that is several."""
+    """Return the rows, one for each terminal if the trigger means several: `stop`, or a marker that is several."""
     tokens = list(stop)
     return [
         replace(row, trigger=terminal, sources=list(row.sources))
@@ -236,13 +256,13 @@ def _for_each(rows: list[_Row], stop: Iterable[str]) -> list[_Row]:
 
 
 def _terminals(trigger: str) -> list[str]:
-    """The terminals of a trigger: an event of JSON has words as well, which are not in capitals."""
+    """Return the terminals of a trigger: an event of JSON has words as well, which are not in capitals."""
     words = trigger.split(" ")
     return words if all(map(str.isupper, words)) else [trigger]
 
 
 def _check_names(importer: MachineFile, place: Keys, name: str, known: Iterable[str], given: Mapping[str, str]) -> None:
-    """What an import gives is a name of the fragment."""
+    """Check that each key of an import is a name of the fragment."""
     names = sorted(known)
     for key in given:
         if key not in names:
@@ -252,7 +272,7 @@ def _check_names(importer: MachineFile, place: Keys, name: str, known: Iterable[
 
 
 def names_in(fragment: MachineFile, load: Load) -> set[str]:
-    """The markers, states, exits and JSON paths of a fragment, and those of the fragments that it imports."""
+    """Return the markers, states, exits and JSON paths of a fragment and of the fragments that it imports."""
     names: set[str] = set()
     waiting, left = [fragment], MAX_FRAGMENTS
     while waiting and left:
@@ -264,10 +284,41 @@ def names_in(fragment: MachineFile, load: Load) -> set[str]:
             triggers = [entry["trigger"]] if isinstance(entry["trigger"], str) else entry["trigger"]
             names |= {trigger.split(" ")[1] for trigger in triggers if " " in trigger}
         for entry in here.data.get("import", ()):
-            names |= {value for key, value in entry.items() if key != "fragment"}
+            names |= {*_given(entry).values()}
             with suppress(KeyError):
-                waiting.append(load(entry["fragment"]))
+                inner = load(entry["fragment"])
+                names |= {*_new_names(entry, inner, load, [MAX_FRAGMENTS]).values()}
+                waiting.append(inner)
     return names
+
+
+def _given(entry: Mapping[str, str]) -> dict[str, str]:
+    """Return the names that an import gives itself, without its prefix."""
+    return {key: value for key, value in entry.items() if key not in ("fragment", "prefix")}
+
+
+def _new_names(entry: Mapping[str, str], fragment: MachineFile, load: Load, budget: list[int]) -> dict[str, str]:
+    """Return what an import renames: each state gets the prefix of the entry, unless the entry names it."""
+    prefix = entry.get("prefix", "")
+    prefixed = {state: prefix + state for state in _declared(fragment, load, budget)} if prefix else {}
+    return {**prefixed, **_given(entry)}
+
+
+def _declared(fragment: MachineFile, load: Load, budget: list[int]) -> list[str]:
+    """Return the states that a fragment and the fragments inside it declare, under the names that they have in it.
+
+    `budget` is the number of fragments that may be loaded: fragments may import one another by mistake.
+    """
+    found = [state for entry in fragment.data.get("states", ()) for state in names_of(entry)]
+    for entry in fragment.data.get("import", ()):
+        budget[0] -= 1
+        if budget[0] < 0:
+            break
+        with suppress(KeyError):
+            inner = load(entry["fragment"])
+            names = _new_names(entry, inner, load, budget)
+            found += [names.get(state, state) for state in _declared(inner, load, budget)]
+    return found
 
 
 def _renamed(name: str, renames: Iterable[Mapping[str, str]]) -> str:
@@ -277,7 +328,7 @@ def _renamed(name: str, renames: Iterable[Mapping[str, str]]) -> str:
 
 
 def _renamed_trigger(trigger: str, renames: Iterable[Mapping[str, str]]) -> str:
-    """A terminal or an event of JSON under its new name: `string item.name` with another path."""
+    """Return a terminal or an event of JSON under its new name: `string item.name` with another path."""
     kind, _, rest = trigger.partition(" ")
     if not rest:
         return _renamed(trigger, renames)
@@ -286,7 +337,7 @@ def _renamed_trigger(trigger: str, renames: Iterable[Mapping[str, str]]) -> str:
 
 
 def _merged(own: list[_State], imported: list[_State]) -> dict[str, _State]:
-    """All states by name. What the file declares itself stands, and belongs to the fragment all the same."""
+    """Return all states by name. A declaration of the file replaces the fragment's; the state still belongs to it."""
     states = {state.name: state for state in own}
     for state in imported:
         known = states.setdefault(state.name, state)
@@ -298,7 +349,7 @@ def _merged(own: list[_State], imported: list[_State]) -> dict[str, _State]:
 
 
 def _home(declared: Mapping[str, Any]) -> str:
-    """The state to which text behind a call leads, and a token that ends a turn."""
+    """Return the state to which text after a call leads, and a token that ends a turn."""
     home: str = declared.get("home", declared.get("initial", START))
     return home
 
@@ -310,7 +361,7 @@ def _add_states(
     recovered: str,
     place: Place,
 ) -> None:
-    """The states that no file declares: the initial and the final one, those after fragments, the malformed one."""
+    """Add the states that no file declares: the initial and the final one, those after fragments, the malformed one."""
     if "initial" not in declared:
         states.setdefault(START, _State(START, ["content"], place))
     for name, where in exits:
@@ -324,7 +375,7 @@ def _add_states(
 def _following(
     home: str, recovered: str, states: Mapping[str, _State], stop: Iterable[str], place: Place
 ) -> Iterable[_Row]:
-    """The rows that follow from the states."""
+    """Yield the rows that follow from the states."""
     going = [state for state in states.values() if not state.final]
     firm = [state.name for state in going if "held" not in state.tags]
     for state in filter(_is_text, going):
@@ -348,7 +399,7 @@ def _is_text(state: _State) -> bool:
 
 
 def _ending(states: Sequence[_State]) -> list[str]:
-    """The states that a token which ends the turn leaves: those that say so, then those of text and of broken calls."""
+    """Return the states that a token which ends the turn leaves: those that say so, those of text, of broken calls."""
     said = [state.name for state in states if state.stop is True]
     silent = [state for state in states if state.stop is None]
     return said + [state.name for state in silent if _is_text(state) or "malformed" in state.tags]
@@ -363,8 +414,8 @@ class _Rows:
         self.kept: list[_Row] = []
 
     def add_own(self, rows: Iterable[_Row]) -> None:
-        """The rows of the file itself. A state that is named goes before a tag; the rest is kept as it is written, so
-        that contradictions are found."""
+        """Add the rows of the file itself. A state that is named goes before a tag; the rest is kept as it is written,
+        so that contradictions are found."""
         own = list(rows)
         named = {(source, row.trigger) for row in own for source in row.sources if not self._tagged(source)}
         for row in own:
@@ -374,7 +425,7 @@ class _Rows:
             self._keep(row, sources)
 
     def add(self, rows: Iterable[_Row]) -> None:
-        """Further rows, from the states for which nothing was said before."""
+        """Add further rows, from the states that do not have the trigger yet."""
         for row in rows:
             sources = [name for each in row.sources for name in (self._of(each) if self._tagged(each) else [each])]
             self._keep(row, [name for name in dict.fromkeys(sources) if (name, row.trigger) not in self._taken])
@@ -388,7 +439,7 @@ class _Rows:
         return source == "*" or (source in TAGS and source not in self._states)
 
     def _of(self, tag: str) -> list[str]:
-        """The states that a tag stands for."""
+        """Return the states that have a tag."""
         going = [state for state in self._states.values() if not state.final]
         return [state.name for state in going if tag == "*" or tag in state.tags]
 
@@ -401,10 +452,10 @@ def _written(
     declared: Mapping[str, Any],
     states: Mapping[str, _State],
     rows: list[_Row],
-    pairs: Iterable[_Pair],
-    notes: Iterable[str],
+    own: _Parts,
+    parts: _Parts,
 ) -> MachineFile:
-    """The composed machine as a machine file, with the place of each entry."""
+    """Write the composed machine as a machine file, with the place of each entry."""
     places = {keys: place for keys, place in machine.places.items() if keys[:2] not in _SECTIONS}
     entries: list[dict[str, Any]] = []
     for index, state in enumerate(states.values()):
@@ -427,7 +478,8 @@ def _written(
             entry["of_calls"] = True
         transitions.append(entry)
         places["machine", "transitions", index] = row.place
-    closed_by = _by_opener(pairs, places)
+    closed_by = _by_opener([*own.pairs, *parts.pairs], places)
+    same_path = _by_spelling([*own.spellings, *parts.spellings], places)
     kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered")}
     name = Path(machine.path).stem
     composed = {
@@ -440,9 +492,11 @@ def _written(
     }
     fragments = {state.name: state.fragment for state in states.values() if state.fragment}
     about = machine.data["format"]
-    about = {**about, "notes": list(dict.fromkeys([*about.get("notes", ()), *notes]))}
+    about = {**about, "notes": list(dict.fromkeys([*about.get("notes", ()), *parts.notes]))}
     if closed_by:
         about["closed_by"] = closed_by
+    if same_path:
+        about["same_path"] = same_path
     return MachineFile(machine.path, {"format": about, "machine": composed}, places, fragments)
 
 
@@ -454,6 +508,21 @@ def _by_opener(pairs: Iterable[_Pair], places: dict[Keys, Place]) -> dict[str, l
         for opener in _terminals(pair.opener):
             found.setdefault(opener, closers)
             places.setdefault(("format", "closed_by", opener), pair.place)
+    return found
+
+
+def _not_read(spellings: Iterable[_Spelling], rows: Iterable[_Row]) -> list[_Spelling]:
+    """Return the spellings that no row reads as a path of its own."""
+    read = {row.trigger.split(" ")[1] for row in rows if " " in row.trigger}
+    return [each for each in spellings if each.other not in read]
+
+
+def _by_spelling(spellings: Iterable[_Spelling], places: dict[Keys, Place]) -> dict[str, str]:
+    """Return the path that each other spelling means, the first of each; note their places."""
+    found: dict[str, str] = {}
+    for each in spellings:
+        found.setdefault(each.other, each.path)
+        places.setdefault(("format", "same_path", each.other), each.place)
     return found
 
 

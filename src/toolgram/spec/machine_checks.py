@@ -155,6 +155,10 @@ def _check_import(machine: MachineFile, where: Keys, entry: Any) -> None:
         raise machine.error(
             where, "this is not an import", "write `- {fragment: reasoning, OPEN: THINK, CLOSE: END_THINK}`"
         )
+    if not entry.get("prefix", "_").isidentifier():
+        raise machine.error(
+            (*where, "prefix"), f"`prefix` is {entry['prefix']!r}, with which no name begins", "write `prefix: LISTED_`"
+        )
 
 
 def names_of(entry: Any) -> list[str]:

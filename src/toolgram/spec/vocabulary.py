@@ -92,7 +92,9 @@ FORMAT_KEYS: Mapping[str, Key] = {
     ),
     "longest_match": Key("Whether the longest of several markers wins.", "truth", "longest_match: true"),
     "same_path": Key(
-        "JSON paths that stand for others.", "text by text", "same_path: {item.parameters: item.arguments}"
+        "Other spellings of JSON paths: a path, and the one that it means.",
+        "text by text",
+        "same_path: {item.parameters: item.arguments}",
     ),
     "notation": Key(
         "The quotes of notated values: the opening one, the closing one. Of nested elements: what opening and closing "
@@ -120,7 +122,8 @@ MACHINE_KEYS: Mapping[str, Key] = {
         "Always false: there are no transitions but those in the file.", "truth", "auto_transitions: false"
     ),
     "import": Key(
-        "The fragments that the machine is made of: `fragment`, its markers, and new names for its states.",
+        "The fragments that the machine is made of: `fragment`, its markers, and new names for its states, one by one "
+        "or all with `prefix`.",
         "entries",
         "import: [{fragment: reasoning, OPEN: THINK, CLOSE: END_THINK}]",
     ),
@@ -142,6 +145,7 @@ FRAGMENT_FILE_KEYS: Mapping[str, Key] = {
     "fragment": Key("What the fragment is.", "mapping", "fragment: {about: A call in tags.}", True),
     "import": MACHINE_KEYS["import"],
     "closed_by": FORMAT_KEYS["closed_by"],
+    "same_path": FORMAT_KEYS["same_path"],
     "states": Key("The states.", "entries", "states: [{name: REASONING, tags: [reasoning]}]"),
     "transitions": MACHINE_KEYS["transitions"],
 }
