@@ -230,7 +230,6 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     ),
     "pair": (lambda: changed(HERMES, about(closed_by={"TOOL_CALL": 1})), "`closed_by` is not a mapping of names"),
     "special": (lambda: changed(MISTRAL, about(special_tokens=["NAME"])), "`special_tokens` names NAME"),
-    "a pair": (lambda: changed(HERMES, about(closed_by={"TOOL_CALL": "NAME"})), "`closed_by` names NAME"),
     "same path": (lambda: changed(HERMES, about(same_path={"item.args": "item.argument"})), "names item.argument"),
     "line calls": (lambda: changed(HERMES, about(line_calls="PARSING_NAM")), "PARSING_NAM, which is no held state"),
     "suffix of none": (lambda: changed(HERMES, about(suffix=":b71c")), "which no marker has"),
