@@ -55,7 +55,7 @@ def test_machine_files_are_at_most_a_third_of_what_they_stand_for(root: Path) ->
 
 def test_json_in_tags_is_a_page(root: Path) -> None:
     assert len(_lines(root / "machines/hermes.yaml")) <= 45  # eleven of them are an output
-    assert len(_lines(root / "grammars/hermes.lark")) <= 25
+    assert len(_lines(root / "grammars/hermes.lark")) <= 28
 
 
 def _lines(path: Path) -> list[str]:

@@ -3,15 +3,16 @@
 * `languages`: the machine accepts exactly the envelope language of the grammar (automata equivalence),
 * `free_text`: free text that a grammar defines by hand is what the parser reads as text,
 * `sanity`: each state, trigger, marker and terminal, one by one,
+* `advice`: warnings, which do not fail: what is proved and may still be a mistake,
 * `drivers`: the compiled table does what the real `transitions` machine and Lark do, on all short symbol sequences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from toolgram.check import drivers, free_text, languages, sanity
+from toolgram.check import advice, drivers, free_text, languages, sanity
 from toolgram.errors import FormatError
 from toolgram.formats import Format
 from toolgram.spec.data import Spec
@@ -30,10 +31,11 @@ class Finding:
 
 @dataclass(slots=True)
 class Report:
-    """The results of `check` for one format."""
+    """The results of `check` for one format. A warning does not fail it."""
 
     format: str
     findings: list[Finding]
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -79,7 +81,7 @@ def check_format(fmt: Format, length: int = LENGTH) -> Report:
         findings.append(Finding(name, not problems, "\n".join(problems) or detail.format(**facts)))
     if all(finding.ok for finding in findings):
         findings += [_free_text(fmt), _drivers(fmt, length)]
-    return Report(fmt.name, findings)
+    return Report(fmt.name, findings, advice.warnings_of(fmt))
 
 
 def _language(spec: Spec, name: str, difference: Callable[[Spec], languages.Difference | None]) -> Finding:

@@ -81,8 +81,7 @@ def strict_grammar_automaton(spec: Spec) -> Automaton:
 def repairs(rule: str) -> bool:
     """Whether a rule of a grammar is there to repair what a model got wrong, by its name.
 
-    Lark makes rules for repetitions, names each after the first rule that has it (`__repair_call_star_3`), and shares
-    them.
+    Lark makes rules of repetitions, named after the first rule that has them (`__repair_call_star_3`), and shares them.
     """
     return not rule.startswith("__") and short_name(rule).lstrip("_").startswith("repair_")
 

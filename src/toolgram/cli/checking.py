@@ -41,6 +41,7 @@ def print_checks(names: list[str], as_json: bool) -> int:
                     "format": report.format,
                     "ok": report.ok,
                     "findings": [{"name": f.name, "ok": f.ok, "detail": f.detail} for f in report.findings],
+                    "warnings": report.warnings,
                 }
                 for report in reports
             ]
@@ -71,3 +72,5 @@ def _print_report(console: Console, report: Report) -> None:
         console.print(mark + Text(f"{finding.name}: {lines[0]}"))
         for line in lines[1:]:
             console.print(Text(f"         {line}"))
+    for warning in report.warnings:
+        console.print(Text("  warn ", "yellow") + Text(warning))

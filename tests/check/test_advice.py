@@ -1,0 +1,109 @@
+"""Warnings of `check`: what is proved and may still be a mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import toolgram
+from tests.properties.selection import every_format
+from toolgram.check import check_format
+from toolgram.check.advice import warnings_of
+from toolgram.cli.app import app
+
+GRAMMAR = r"""%import .common.json_in_tags (start)
+
+%override TOOL_CALL: "<tool>"
+%override END_TOOL_CALL: "</tool>"
+%override THINK: "<think>"
+%override END_THINK: "</think>"
+%override EOS: "<|end|>"
+"""
+MACHINE = """format:
+  title: My model
+  stop: [EOS]
+  example: |-
+    Let me look.
+    <tool>{"name": "f", "arguments": {"a": 1}}</tool>
+machine:
+  import:
+    - {fragment: reasoning, OPEN: THINK, CLOSE: END_THINK}
+    - {fragment: json_in_tags}
+"""
+LINES = r"""start: (TEXT | call)*
+call: CALL NAME LINE_END argument* CALL_END
+argument: KEY EQUALS raw_value LINE_END
+raw_value: VALUE?
+
+CALL: "@call "
+NAME: /[a-z][a-z_]{0,63}/
+KEY: /\w{1,64}/
+EQUALS: "="
+LINE_END: "\n"
+CALL_END: "@end"
+%declare TEXT VALUE
+"""
+LINES_MACHINE = """format:
+  title: Lines
+machine:
+  recovered: WAITING_FOR_TOOL_START
+  states:
+    - {name: WAITING_FOR_TOOL_START, tags: [content]}
+    - {name: PARSING_NAME, tags: [name, held]}
+    - {name: NAMED, tags: [held]}
+    - {name: PARSING_KEY, tags: [argument_key]}
+    - {name: KEYED}
+    - {name: PARSING_VALUE, tags: [value]}
+    - {name: ALL_TOOLS_COMPLETE, final: true}
+  transitions:
+    - {trigger: CALL, source: WAITING_FOR_TOOL_START, dest: PARSING_NAME}
+    - {trigger: NAME, source: PARSING_NAME, dest: NAMED, after: name}
+    - {trigger: LINE_END, source: NAMED, dest: PARSING_KEY, after: [start_call, open_arguments]}
+    - {trigger: KEY, source: PARSING_KEY, dest: KEYED, after: argument_key}
+    - {trigger: EQUALS, source: KEYED, dest: PARSING_VALUE}
+    - {trigger: LINE_END, source: PARSING_VALUE, dest: PARSING_KEY}
+    - {trigger: CALL_END, source: PARSING_KEY, dest: WAITING_FOR_TOOL_START, after: [close_arguments, end_call]}
+"""
+
+
+def own(folder: Path, grammar: str, machine: str) -> toolgram.Format:
+    lark, yaml = folder / "own.lark", folder / "own.yaml"
+    lark.write_text(grammar)
+    yaml.write_text(machine)
+    return toolgram.load_format(lark, yaml)
+
+
+@every_format
+def test_no_shipped_format_has_a_warning(name: str) -> None:
+    assert warnings_of(toolgram.get_format(name)) == []
+
+
+def test_line_ends_and_names_are_named_with_their_lines(tmp_path: Path) -> None:
+    line_end, name = warnings_of(own(tmp_path, LINES, LINES_MACHINE))
+    assert r"own.lark:10: marker LINE_END refuses one of `\n` and `\r\n`; write LINE_END: /\r?\n/" in line_end
+    assert "own.lark:7: NAME is the name of a function and refuses capitals, digits, `.`, `-`" in name
+    remedied = LINES.replace(r'"\n"', r"/\r?\n/").replace("[a-z][a-z_]{0,63}", r"[\w.\-]{1,256}")
+    assert warnings_of(own(tmp_path, remedied, LINES_MACHINE)) == []
+
+
+@pytest.mark.parametrize("key", ["example", "canonical"])
+def test_an_example_that_contradicts_a_declaration_is_named(tmp_path: Path, key: str) -> None:
+    machine = MACHINE.replace("}}</tool>", "}}")
+    assert warnings_of(own(tmp_path, GRAMMAR, MACHINE)) == []
+    if key == "canonical":
+        machine = machine.replace("  example: |-\n    Let me look.\n", "  canonical:\n    - |-\n      Let me look.\n  ")
+    (warning,) = warnings_of(own(tmp_path, GRAMMAR, machine))
+    line = machine[: machine.index("Let me look.")].count("\n") + 1
+    assert f"own.yaml:{line}: the example has no END_TOOL_CALL after TOOL_CALL, which `closed_by` declares" in warning
+
+
+def test_a_warning_is_printed_and_does_not_fail(tmp_path: Path) -> None:
+    fmt = own(tmp_path, LINES, LINES_MACHINE)
+    assert check_format(fmt).ok
+    result = CliRunner().invoke(app, ["check", str(tmp_path / "own.lark"), str(tmp_path / "own.yaml")])
+    assert result.exit_code == 0
+    assert result.output.count("  warn ") == 2
+    as_json = CliRunner().invoke(app, ["check", str(tmp_path / "own.lark"), str(tmp_path / "own.yaml"), "--json"])
+    assert '"warnings"' in as_json.output
