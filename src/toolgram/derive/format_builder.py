@@ -145,7 +145,7 @@ class FormatBuilder:
         pairs = zip(reversed(openers), closers, strict=False)
         self.owed += [(opener, closer) for opener, closer in pairs if len(closer) > 1 and closer not in openers]
 
-    def _pairs(self) -> dict[str, list[str]]:
+    def _pairs(self) -> dict[str, str | list[str]]:
         """The pairs by name, without what ends the turn. A separator may close one call and open the next."""
         names = {shape.text: name for name, shape in self.terminals.items() if isinstance(shape, Literal)}
         stop = self.about.get("stop", ())
@@ -155,7 +155,7 @@ class FormatBuilder:
             both = [names[closer + opener]] if closer + opener in names else []
             for each in [names[opener], *both] if closing and opener in names else []:
                 found.setdefault(each, []).extend([*closing, *both])
-        return {opener: list(dict.fromkeys(closers)) for opener, closers in found.items()}
+        return {opener: _one_or_all(list(dict.fromkeys(closers))) for opener, closers in found.items()}
 
     def literals(self, role: str, texts: Iterable[str]) -> list[str]:
         """Terminals for the pieces of one marker."""
