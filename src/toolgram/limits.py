@@ -15,10 +15,10 @@ from __future__ import annotations
 # Blanks between two parts of a call. Indented JSON, the widest that templates write, has fewer; and each of them may be
 # looked at again with the next delta, so the number is the cost of an endless run of blanks.
 MOST_BLANKS = 64
-BLANKS = rf"[ \t\r\n]{{0,{MOST_BLANKS}}}+"  # so many, as an expression; it takes all of them or fails
+BLANKS = rf"[ \t\r\n]{{0,{MOST_BLANKS}}}+"  # the same as an expression that never gives a blank back
 # A function's name, a key, an id, a word after a bracket. The OpenAI API allows names of functions of 64 characters.
 LONGEST_WORD = 64
-# A comment between two values. Longer ones are no remark on a value, and a quote before one is held until it ends.
+# A comment between two values. A quote before a comment is held until the comment ends, so longer ones do not count.
 LONGEST_REMARK = 256
 # Blanks, a word and blanks: what is held until it is seen whether a next argument begins. 2 * 64 and a short name.
 MOST_BETWEEN = 160
@@ -47,7 +47,7 @@ MAX_HELD_VALUE = MAX_DIGITS + 64
 MAX_LOOSE_VALUE = 4400
 # Brackets that are open in a Python expression: its text is held, and no literal of a model nests as deeply.
 MAX_NESTED_EXPRESSION = 32
-# Brackets that are followed after a call broke: what is deeper has no bracket that would end the call.
+# Open brackets that are tracked after a call broke. Deeper text ends with the next marker, or with the output.
 MAX_OPEN_BRACKETS = 4096
 # Characters of a key or a name in a JSON envelope, which are held. Longer ones are no call.
 LONGEST_ENVELOPE_TEXT = 65_536
