@@ -52,7 +52,7 @@ def gzip_blocks(path: str) -> Iterator[bytes]:
         while data := file.read(_FILE_BYTES):
             while data:
                 if member is None:
-                    data = data.lstrip(b"\0") if before else data  # some writers fill up blocks behind a member
+                    data = data.lstrip(b"\0") if before else data  # some writers fill up blocks after a member
                     member = zlib.decompressobj(_GZIP_HEADER) if data else None
                 else:
                     yield from _of_member(member, data)
