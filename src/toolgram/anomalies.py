@@ -22,6 +22,7 @@ KINDS: Mapping[str, str] = {
     "assumed_reasoning": "the prompt opened reasoning, and nothing closed it",
     "unusual_form": "a call in a form that models write by mistake; a member too many or a marker twice is dropped",
     # kept as written
+    "quoted_call": "a call that the model only mentions, in code or in a thought, is text; `calls` has it",
     "stray_marker": "a marker that opens or closes nothing there is text of a value or a name",
     "repeated_argument": "an argument of this name came before; both are passed on",
     "undeclared_argument": "no parameter of this name was declared; its value is read as text",
@@ -42,7 +43,8 @@ class Anomaly:
     `kind` is one of `KINDS`; `start` is the offset in characters at which it was noticed, or at which dropped `text`
     begins. `text` is what it is about:
     the name of a call or of an argument, or at most 1 000 characters of the output. `call` is the index of the call
-    that it belongs to, or None. `why` says it in plain words.
+    that it belongs to, or None. `why` says it in plain words. Only `quoted_call` has `calls`: the name and the arguments
+    of each call that the text would be.
     """
 
     kind: str
@@ -50,3 +52,4 @@ class Anomaly:
     text: str
     call: int | None = None
     why: str = ""
+    calls: list[dict[str, str]] | None = None

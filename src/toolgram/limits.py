@@ -65,6 +65,11 @@ LONGEST_KEY = 1024
 MOST_LOOSE_NAMES = 1000
 # Characters of text in an anomaly: enough to recognise it; the message has the whole.
 MOST_ANOMALY_TEXT = 1000
+# A quoted call that an anomaly carries is read from so much of the text.
+LONGEST_QUOTED_CALL = 65_536
+# Backticks that open a fence, as in Markdown; fences inside each other, of which a model writes two or three.
+LEAST_FENCE = 3
+MOST_FENCES = 32
 # Anomalies of a stream that keeps no message and that nobody takes: a stream without end must not grow.
 MOST_UNTAKEN_ANOMALIES = 256
 

@@ -38,6 +38,7 @@ from toolgram.program.look_ahead import (
     name_ahead,
     partial_pattern,
 )
+from toolgram.program.openers import find_openers
 from toolgram.program.state import (
     ENVELOPE,
     INNER,
@@ -82,6 +83,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     if not strict:
         _find_entering_markers(spec, states)
     _find_announcing_markers(states, literals)
+    find_openers(spec, states)
     find_open_markers(spec, states)
     find_closed_states(spec, states)
     closers = {} if strict else _surplus_closers(spec, states)

@@ -17,6 +17,7 @@ from toolgram.spec.data import Spec
 
 # What a symbol found in text is: a terminal of the grammar, the first character of a JSON envelope, or of arguments.
 TERMINAL, ENVELOPE, OBJECT = "terminal", "envelope", "object"
+CALL, THOUGHT = "call", "thought"
 INNER = "inner"  # a closing marker of something inside a call
 PASSED = "passed"  # a marker in a value that would close it if something else followed
 STRAY = "stray"  # the same, of the value's own closing marker
@@ -30,6 +31,7 @@ class Symbol:
     kind: str
     special: bool = False
     most: int = 0  # of a run; 0 for a fixed text
+    opens: str = ""  # in text: CALL if a call begins with it and nothing else can, THOUGHT if reasoning does
 
 
 @dataclass(slots=True, eq=False)

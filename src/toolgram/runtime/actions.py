@@ -11,13 +11,12 @@ from typing import TypeAlias, cast
 
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
-from toolgram.program.state import Move
+from toolgram.program.state import Move, Program
 from toolgram.runtime.calls import Calls
 from toolgram.runtime.event_buffer import UNCLOSED_ENVELOPE
 from toolgram.runtime.position import Position
 from toolgram.spec.data import UNCLOSED
 
-_UNCLOSED = frozenset({"unclosed_value", UNCLOSED_ENVELOPE, "unclosed_arguments"})
 _ID_ACTIONS = frozenset({"call_id", "call_id_part"})
 
 # Of a position: the characters, their value, and whether nothing says that the output was cut off.
@@ -26,7 +25,7 @@ Action: TypeAlias = Callable[[Position, str, str, bool], str]
 
 def perform(at: Position, move: Move, text: str, why: str, value: str) -> None:
     """Perform a transition's actions in order; what no action accounts for is dropped."""
-    ended = at.ended or move.trigger == UNCLOSED or (at.stopped and not _UNCLOSED.isdisjoint(move.actions))
+    ended = at.ended or move.trigger == UNCLOSED
     for action in move.actions:
         perform_now = _DROPPING.get(action)
         if perform_now is None:
@@ -47,20 +46,20 @@ def _note_marker(at: Position, name: str) -> None:
 
 def _name(at: Position, text: str, value: str, ended: bool) -> str:
     _note_marker(at, value)
-    at.calls.begin_name(_function(at, value.lstrip("\n")), text)
+    written = value.lstrip("\n")
+    name = function_called(at.program, at.calls.names, written)
+    if name != written:
+        at.events.note("unusual_form", written)
+    at.calls.begin_name(name, text)
     return ""
 
 
-def _function(at: Position, name: str) -> str:
-    """The declared function that a name with a namespace means: that with its last part."""
-    names = at.calls.names
-    if not at.program.namespaced_names or "." not in name or name in names:
+def function_called(program: Program, names: frozenset[str], name: str) -> str:
+    """Return the declared function that a name with a namespace means: that with its last part."""
+    if not program.namespaced_names or "." not in name or name in names:
         return name
     before, _, last = name.rpartition(".")
-    if last not in names and (names or before != last):
-        return name
-    at.events.note("unusual_form", name)
-    return last
+    return last if last in names or (not names and before == last) else name
 
 
 def _call_id(at: Position, text: str, value: str, ended: bool) -> str:

@@ -8,7 +8,7 @@ tell (a call that is not complete, text that could not be read) are found at the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, MutableSequence
+from collections.abc import Callable, Iterable, MutableSequence
 from typing import cast
 
 from toolgram.anomalies import KINDS, Anomaly
@@ -24,6 +24,7 @@ class AnomalyLog:
     __slots__ = (
         "_anomalies",
         "_call",
+        "_calls_in",
         "_keep",
         "_malformed_to",
         "_name",
@@ -34,8 +35,9 @@ class AnomalyLog:
         "offset",
     )
 
-    def __init__(self, names: frozenset[str], keep: bool) -> None:
+    def __init__(self, names: frozenset[str], keep: bool, calls_in: Callable[[str], list[dict[str, str]]]) -> None:
         self._names = names
+        self._calls_in = calls_in  # reads the calls that a quoted text would be
         self._name = ""  # of the last call
         self._keep = keep
         self._anomalies: MutableSequence[Anomaly] | None = None  # made with the first of them
@@ -73,10 +75,19 @@ class AnomalyLog:
         return emitted
 
     def _note(self, note: Note) -> None:
-        if note.kind in KINDS:
+        if note.kind == "quoted_call":
+            self._add_quoted(note)
+        elif note.kind in KINDS:
             self.add(note.kind, note.text, ahead=note.ahead)
         if note.kind == "repeated_argument":
             self._repeated.add(note.text)
+
+    def _add_quoted(self, note: Note) -> None:
+        """Add text that would be a call, if it would be."""
+        calls = self._calls_in(note.text)
+        if calls:
+            kind, text = note.kind, note.text[:MOST_ANOMALY_TEXT]
+            self._append(Anomaly(kind, self.offset + note.ahead, text, None, KINDS[kind], calls))
 
     def _start(self, event: ToolCallStart) -> None:
         self._call, self._name, self._repeated = event.index, event.name, set()

@@ -12,6 +12,7 @@ from toolgram.call_ids import CallIds
 from toolgram.events import Status, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.limits import MOST_KEYS
 from toolgram.runtime.event_buffer import SYNTAX, EventBuffer
+from toolgram.runtime.withheld import NotACall
 
 if TYPE_CHECKING:
     from toolgram.program.state import Move
@@ -90,6 +91,12 @@ class Calls:
         self.argument: Argument | None = None
         self.markers = NO_MARKERS
 
+    def copy(self, events: EventBuffer) -> Calls:
+        """Return the same calls for a copy of the events, where none is open."""
+        made = Calls(events, self.ids, self.tools)
+        made.count, made.markers, made.start = self.count, self.markers, self.start
+        return made
+
     @property
     def key(self) -> str:
         """The key of the tagged argument that is being read."""
@@ -125,7 +132,7 @@ class Calls:
 
     def undeclared(self) -> str:
         """Why a name that `find_declared` has not found begins no call."""
-        return f"`{self.name.name if self.name else ''}` is no declared function, and the id has no number"
+        return f"`{self.name.name if self.name else ''}` is no declared function"
 
     def forget_held(self) -> bool:
         """What looked like a call is none. Whether it had a name."""
@@ -139,6 +146,8 @@ class Calls:
         start = self.name
         if start is None:
             return
+        if self._events.withheld is not None and self.names and start.name not in self.names:
+            raise NotACall(len(start.source))
         start.id = (self.id and self.id.strip()) or self.ids()
         if self._events.held is not None:
             self._events.held.put_first(start)
@@ -150,6 +159,8 @@ class Calls:
     def end(self, status: Status) -> None:
         """The open call has ended, if one is open."""
         if self.index is not None:
+            if status == "malformed" and self._events.withheld is not None:
+                raise NotACall
             self._events.put(ToolCallEnd(self.index, status))
             self._events.after_call = NONE if status == "complete" else None
             overdue, owed, _ = self.markers

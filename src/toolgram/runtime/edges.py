@@ -6,13 +6,17 @@ end, what is held is decided, and what is open is closed.
 
 from __future__ import annotations
 
+from typing import cast
+
 from toolgram.events import BufferedEvent, Dropped, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
-from toolgram.runtime.event_buffer import REASONING
+from toolgram.runtime.event_buffer import REASONING, HeldRegion
+from toolgram.runtime.mentions import give_up
 from toolgram.runtime.readers import read
 from toolgram.runtime.stream import PROMPT, Stream, TraceStep, reader_of
 from toolgram.runtime.value_readers import end_value
+from toolgram.runtime.withheld import NotACall
 from toolgram.spec.data import END, TEXT, UNCLOSED
 
 
@@ -78,38 +82,54 @@ def end_output(stream: Stream) -> None:
     if source.transcoding is not None:
         add_piece(source.pieces, take_pieces(source.transcoding.pieces))
         source.transcoding = None
-    if stream.events.held is not None and _ends_certain(stream):
+    if stream.events.held is not None:
         _end_held(stream)
-    else:
-        _end_open(stream)
+    _end_open(stream)
     if stream.assumed and stream.events.has & REASONING:
         stream.events.note("assumed_reasoning", "")
 
 
-def _ends_certain(stream: Stream) -> bool:
-    """Whether the end of the output makes the held call certain."""
-    held = stream.events.held
-    if stream.source.object_is_held or isinstance(stream.island, Envelope) or END not in stream.state.row:
-        return False
-    return stream.closing != "length" or (held is not None and held.call is not None)
+def finish(stream: Stream, text: str, pos: int) -> None:
+    """Read the end of the output, and decide and close what is open."""
+    read(stream, text, pos, True)
+    while True:
+        try:
+            end_output(stream)
+            break
+        except NotACall as found:
+            read(stream, *give_up(stream, "", found), True)
+    withheld = stream.events.withheld
+    if withheld is not None and not stream.ended:
+        withheld.cut_off()
+    stream.events.send_withheld()
 
 
 def _end_held(stream: Stream) -> None:
-    """End an output whose last call is certain by that."""
-    events = stream.events
-    events.drop(stream.leftover(), "cut off")
-    if stream.closing == "length" and events.held is not None:
-        events.held.cut_off()
-    stream.fire(END, "")
-    if stream.calls.index is None:
-        events.drop_blanks()
+    """Decide what is held: a call that the end makes certain, a call of which only the name is known, or text."""
+    calls, events = stream.calls, stream.events
+    if _ends_certain(stream):
+        events.drop(stream.leftover(), "cut off")
+        stream.fire(END, "")
+        if calls.index is None:
+            events.drop_blanks()
+    elif calls.name is not None and cast(HeldRegion, events.held).announced:
+        events.drop(stream.leftover(), "cut off")
+        stream.island = None
+        calls.begin()
+        calls.end("truncated")
+        events.commit()
+    else:
+        stream.reject_held()
+
+
+def _ends_certain(stream: Stream) -> bool:
+    """Whether the machine says that the end of the output ends what is held."""
+    return not stream.source.object_is_held and not isinstance(stream.island, Envelope) and END in stream.state.row
 
 
 def _end_open(stream: Stream) -> None:
-    """End an output in text, or in a call that is certain."""
+    """Close what is open: a call, or text."""
     events, calls = stream.events, stream.calls
-    if events.held is not None:
-        stream.reject_held()
     meaning = stream.state.meaning
     ending = stream.state.row.get(END)
     ends_call = ending is not None and "end_call" in ending.actions
@@ -128,8 +148,7 @@ def _end_open(stream: Stream) -> None:
 
 def _closes_envelope(stream: Stream) -> bool:
     """Whether the arguments are whole, and only what stands around them is open."""
-    unclosed = stream.state.row.get(UNCLOSED)
-    if unclosed is None or (unclosed.dest.held and stream.closing == "length"):
-        return False  # what is cut off may have been prose
+    if UNCLOSED not in stream.state.row:
+        return False
     stream.note_unclosed()
     return True

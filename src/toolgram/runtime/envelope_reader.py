@@ -415,7 +415,7 @@ def _take_value(stream: Stream, envelope: Envelope) -> None:
     move = row.get(trigger)
     if move is None and _ignores_member(stream, envelope):
         stream.fire("value_end", _settled(envelope))
-    elif move is None or (not value and "name" in move.actions):
+    elif move is None or (not value and "name" in move.actions) or stream.refuses(move, value):
         stream.unexpected_input(envelope.scanner)
     else:
         text = _settled(envelope)
@@ -450,7 +450,7 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
     known = trigger in state.row
     if not known:
         trigger = "map_key"
-    if trigger not in state.row:
+    if trigger not in state.row or stream.refuses(state.row[trigger], key):
         stream.unexpected_input(envelope.scanner)
         return
     before, text, envelope.source = envelope.source[: envelope.token_at], envelope.source[envelope.token_at :], ""

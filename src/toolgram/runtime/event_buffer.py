@@ -18,11 +18,12 @@ from toolgram.events import (
     Note,
     Reasoning,
     ToolCallDelta,
-    ToolCallEnd,
     ToolCallStart,
 )
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.limits import MOST_TAIL
+from toolgram.runtime.code_marks import CodeMarks
+from toolgram.runtime.withheld import NotACall, Withheld
 
 if TYPE_CHECKING:
     from toolgram.islands.error_recovery import ErrorRecovery
@@ -43,15 +44,17 @@ class HeldRegion:
     """The events of a call that is not certain yet, and where to go back to if it is none.
 
     `origin` is the state in which the region began, `outer` the error recovery that it interrupts, if it began in one,
-    `call` the index of the call that is unclosed if the region is certain, and open if it is not.
+    `call` the index of the call that is unclosed if the region is certain, and open if it is not. `announced`: a marker
+    says that a call begins; without one it may be prose.
     Adjacent arguments become one event, and so do adjacent separators: a held character costs what its text does.
     """
 
-    __slots__ = ("_events", "_payload", "_source", "call", "origin", "outer")
+    __slots__ = ("_events", "_payload", "_source", "announced", "call", "origin", "outer")
 
-    def __init__(self, origin: StateProgram, outer: ErrorRecovery | None = None) -> None:
+    def __init__(self, origin: StateProgram, outer: ErrorRecovery | None = None, announced: bool = False) -> None:
         self.origin = origin
         self.outer = outer
+        self.announced = announced
         self.call: int | None = None
         self._events: list[BufferedEvent] = []
         self._payload: list[str] = []  # what the last event is to have besides what it has,
@@ -91,13 +94,6 @@ class HeldRegion:
         self._settle()
         return self._events
 
-    def cut_off(self) -> None:
-        """What closes the unclosed call is not in the output: the call is cut off."""
-        self.call = None
-        for event in self.events:
-            if isinstance(event, ToolCallEnd):
-                event.status = "truncated"
-
     def _settle(self) -> None:
         if not self._payload and not self._source:
             return
@@ -112,7 +108,9 @@ class HeldRegion:
 class EventBuffer:
     """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
 
-    __slots__ = ("after_call", "blanks", "gap", "has", "held", "lead", "out", "place", "tail")
+    __slots__ = (
+        "after_call", "blanks", "gap", "has", "held", "lead", "marks", "meaning", "out", "place", "tail", "withheld",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.out: list[BufferedEvent] = _NOWHERE
@@ -125,13 +123,50 @@ class EventBuffer:
         # A complete call was last, and perhaps closers, of which these are the triggers, and blanks; None for no.
         self.after_call: frozenset[str] | None = None
         self.tail = ""  # the end of the last content, where it may open what a call stands in
+        self.meaning = ""  # of the last text: "content" or "reasoning"
+        self.marks = CodeMarks()  # the code that is open in it
+        self.withheld: Withheld | None = None  # a call that counts only if nothing follows it
+
+    def begin_delta(self, out: list[BufferedEvent]) -> None:
+        """Put events into a new list, if none is withheld."""
+        if self.withheld is None:
+            self.out = out
+        else:
+            self.withheld.sent = out
+
+    def put_blanks(self, text: str) -> None:
+        """Add blanks to the open run."""
+        self.marks.read(text)
+        add_piece(self.blanks, text)
+
+    def enter(self, meaning: str) -> None:
+        """Text of this meaning may follow: code that was open in text of another one is over."""
+        if meaning != self.meaning:
+            self.meaning = meaning
+            self.marks = CodeMarks()
+
+    def send_withheld(self) -> None:
+        """What is withheld counts."""
+        withheld, self.withheld = self.withheld, None
+        if withheld is not None:
+            self.out = withheld.sent
+            self.out += withheld.events
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
         """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule."""
-        body = text.rstrip()
-        if not body:
+        if self.withheld is not None and text.strip("` \t\r\n"):
+            raise NotACall(len(text))
+        if self.marks.is_blank or self.marks.is_live or "`" in text:
+            self.marks.read(text)
+        if text.isspace():
             add_piece(self.blanks, text)
-            return
+        elif text:
+            self._say(meaning, text, why)
+        if self.marks.quote and not self.marks.quoted:
+            self.note_quote()
+
+    def _say(self, meaning: str, text: str, why: str) -> None:
+        body = text.rstrip()
         trailing = text[len(body) :]
         if self.place == AFTER_MARKUP:
             bare = body.lstrip()
@@ -157,6 +192,11 @@ class EventBuffer:
             self.out.append(Malformed(shown, why, body))
         if trailing:
             self.blanks.append(trailing)
+
+    def note_quote(self) -> None:
+        """Note the call in a code span, which is over."""
+        blanks, length = sum(map(len, self.blanks)), self.marks.length
+        self.note("quoted_call", self.marks.take_quote(), blanks - length)
 
     def _led(self, text: str) -> str:
         """The first text of a turn, without the blanks with which a turn begins."""
@@ -208,6 +248,7 @@ class EventBuffer:
 
     def forget_text(self) -> None:
         """What was said is no text of this turn."""
+        self.marks = CodeMarks()
         self.blanks.clear()
         self.has = self.gap = 0
         self.begin_segment()
@@ -270,4 +311,6 @@ class EventBuffer:
             self.blanks.append(turn_end)
         else:
             self.keep_blanks(meaning)
+        if self.marks.quote:
+            self.note_quote()
         self.drop_blanks()

@@ -42,8 +42,8 @@ _TRIMMED = " \t\r\n"  # blanks that are no part of a trimmed value
 class Run:
     """Text up to a symbol. `blanks` are those that wait at its end for what follows: None for all, "" for none."""
 
-    __slots__ = ("_blanks", "_builder", "_event", "_find", "_index", "_say", "_start", "_stream", "_tailed", "held",
-                 "rest", "taken")  # fmt: skip
+    __slots__ = ("_blanks", "_builder", "_event", "_find", "_index", "_marks", "_say", "_start", "_stream", "_tailed",
+                 "held", "rest", "taken")  # fmt: skip
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Run:
         self._blanks = blanks
         self._event: type[Content] | type[Reasoning] = stream.state.event
         self._index = stream.calls.index if stream.reader != "text" else None  # of the call, for arguments
+        self._marks = stream.events.marks if self._index is None else None  # of the code that is open in text
         self._tailed = stream.events.tail != ""  # whether the end of the text may open what a call stands in
         self._say: Callable[[str], None]  # keeps the text for the message
         if self._index is None:
@@ -79,17 +80,14 @@ class Run:
             text = cut
         body = text.rstrip(self._blanks)
         held = self.held
+        if not body and (not text or len(held) >= MOST_BLANKS):
+            return None
+        if self._marks is not None and ("`" in text or self._marks.is_live):
+            self._marks.read(text)
         if not body:
-            if not text or len(held) >= MOST_BLANKS:
-                return None
             self.held = held + text
             return []
-        if body is not text:
-            self.held = text[len(body) :]
-        elif held:
-            self.held = ""
-        if held:
-            body = held + body
+        self.held, body = text[len(body) :], held + body
         self.taken += len(body)
         if self._index is None:
             if self._tailed or body[-1] in "([{`" or "`" in body:
@@ -228,7 +226,7 @@ class Python(Arguments):
 def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
     """The path that the next delta may take; None where the readers have to read it."""
     reader, index = stream.reader, stream.calls.index
-    if stream.source.prefix_characters:
+    if stream.source.prefix_characters or stream.events.withheld is not None:
         return None
     if reader == "text":
         return _text(stream, builder)
@@ -245,7 +243,7 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
 def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
     """Content or reasoning that has begun."""
     blanks = stream.events.blanks
-    if stream.events.place != INSIDE or len(blanks) > 1:
+    if stream.events.place != INSIDE or len(blanks) > 1 or stream.events.marks.quoted:
         return None
     run = Run(stream, builder, stream.state.start, stream.state.find, None)
     run.held = blanks.pop() if blanks else ""

@@ -13,7 +13,7 @@ from toolgram.iterating import Events
 from toolgram.message import Message, MessageBuilder
 from toolgram.program.state import Program
 from toolgram.runtime.anomaly_log import AnomalyLog
-from toolgram.runtime.edges import end_output, read_prompt
+from toolgram.runtime.edges import finish, read_prompt
 from toolgram.runtime.fast_path import Path, fast_path
 from toolgram.runtime.readers import read
 from toolgram.runtime.special_tokens import EmittedIds, emitted_ids
@@ -100,7 +100,7 @@ class Parser:
         if stream.closing is not None:
             raise ToolgramError("the parser is closed; make a new one with Format.parser for the next output")
         out: list[BufferedEvent] = [*self._replayed]
-        stream.events.out = out
+        stream.events.begin_delta(out)
         self._replayed = ()
         read(stream, *self._leave_path(delta), False)
         events = self._emitted(out) if out else []
@@ -122,12 +122,19 @@ class Parser:
         builder, log = self._builder, self._log
         builder.add(out, self._offset)
         if log is None:
-            log = self._log = AnomalyLog(self._stream.calls.names, builder.keeps)
+            log = self._log = AnomalyLog(self._stream.calls.names, builder.keeps, self._calls_in)
         log.offset = self._offset
         events = log.read(out, builder.repeated or ())
         builder.repeated = None
         self._offset = log.offset
         return events
+
+    def _calls_in(self, text: str) -> list[dict[str, str]]:
+        """Return the calls that a quoted text would be, each with its name and its arguments."""
+        parser = Parser(self._stream.program, self._stream.calls.tools, "")
+        parser.feed(text)
+        parser.close("stop")
+        return [{"name": call.name, "arguments": call.arguments} for call in parser.message.tool_calls]
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
         """The events that the end of the output makes certain.
@@ -138,11 +145,10 @@ class Parser:
         if stream.closing is not None:
             return []
         out: list[BufferedEvent] = [*self._replayed]
-        stream.events.out = out
+        stream.events.begin_delta(out)
         text, pos = self._leave_path("")
         stream.closing = finish_reason or ""
-        read(stream, text, pos, True)
-        end_output(stream)
+        finish(stream, text, pos)
         events = self._emitted(out)
         self._builder.finish(finish_reason)
         return events
@@ -166,9 +172,13 @@ class Parser:
 
         stream = self._stream
         stream.buffer, _ = self._leave_path("")
+        withheld = stream.events.withheld
+        if withheld is not None:  # it is read again
+            stream = withheld.saved
         replayed = [event_to_dict(event) for event in self._replayed]
         return {
             **dump_stream(stream),
+            "withheld": "" if withheld is None else "".join(withheld.raw),
             "closed": stream.closing is not None,
             "replayed": replayed,
             "offset": self._offset,
@@ -178,12 +188,15 @@ class Parser:
         """Go on where `snapshot` was taken. Used by `Format.restore`, which says what is raised."""
         from toolgram.runtime.snapshots import load_stream
 
-        closed, self._replayed, self._offset = load_stream(self._stream, state)
+        closed, self._replayed, self._offset, withheld = load_stream(self._stream, state)
         if closed:
             self._stream.closing = ""
         start = self._stream.calls.start
         if start is not None and not self._replayed:
             self._builder.add([start], self._offset)
+        if withheld:
+            self._stream.events.begin_delta([])
+            read(self._stream, withheld, 0, False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickled parser goes on exactly, message and all. `trace` is left out; `call_ids` must pickle."""

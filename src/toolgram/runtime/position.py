@@ -30,8 +30,8 @@ class Position:
     """The state and the reader, the parts that hold what must be remembered, and what follows from them."""
 
     __slots__ = (
-        "assumed", "buffer", "calls", "closing", "events", "ids", "island", "program", "reader", "rejected", "source",
-        "state", "unfinished",
+        "assumed", "buffer", "calls", "closing", "events", "ids", "island", "program", "quoted_to", "reader",
+        "rejected", "source", "state", "unfinished",
     )  # fmt: skip
 
     def __init__(self, program: Program, call_ids: CallIds, tools: Tools) -> None:
@@ -39,6 +39,7 @@ class Position:
         self.state = program.initial
         self.reader = ""
         self.buffer = ""  # the prefix of a token that may still grow
+        self.quoted_to = 0  # up to where, in the text that is read again, what opens a call is text
         self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
@@ -56,13 +57,18 @@ class Position:
 
     @property
     def ended(self) -> bool:
-        """Nothing says that the output was cut off: it goes on, or the model has stopped by itself."""
+        """Whether the output was not cut off: it goes on, or the server says that the model ended it."""
         return self.closing is None or self.closing in ("stop", "tool_calls")
 
     @property
-    def stopped(self) -> bool:
-        """The same where no reason was given: what only lacks its closers is taken as whole."""
-        return self.closing == "" or self.ended
+    def in_call(self) -> bool:
+        """Whether a call is open, or may have begun."""
+        return self.calls.index is not None or self.events.held is not None
+
+    def closes_thought(self, symbol: Symbol) -> bool:
+        """Whether a symbol of a thought closes it, and does not end the turn."""
+        move = self.state.row[symbol.trigger]
+        return move.dest.meaning == "content" and symbol.trigger not in self.program.stop
 
     def note_unclosed(self) -> None:
         """A marker that closes the last call has not come."""

@@ -110,7 +110,7 @@ def _read_run(stream: Stream, python: RepairingPythonScanner, text: str, pos: in
     follows = _follows(stream, text, at, final)
     if follows is None:
         return _wait(stream, python, text, pos)
-    if follows == _END and not stream.stopped:
+    if follows == _END and not stream.ended:
         stream.source.hold(text, pos, at)  # what follows is cut off
         return at
     taken = _taken(run.group(), inside, follows)

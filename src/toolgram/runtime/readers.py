@@ -11,12 +11,14 @@ from typing import TypeAlias
 
 from toolgram.runtime.argument_readers import read_object, read_string, read_unclosed_arguments
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
+from toolgram.runtime.mentions import give_up
 from toolgram.runtime.python_readers import read_python
 from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
 from toolgram.runtime.repaired_readers import read_repaired, read_transcoded
 from toolgram.runtime.stream import Stream
 from toolgram.runtime.text_readers import read_text, read_token
 from toolgram.runtime.value_readers import read_value
+from toolgram.runtime.withheld import NotACall, Withheld
 
 Reader: TypeAlias = Callable[[Stream, str, int, bool], int]
 
@@ -39,6 +41,34 @@ READERS: dict[str, Reader] = {
 
 def read(stream: Stream, text: str, pos: int, final: bool) -> None:
     """Have the readers read the text from `pos` on, up to its end or to what has to wait for more."""
-    end = len(text)
-    while 0 <= pos < end:
-        pos = READERS[stream.reader](stream, text, pos, final)
+    while 0 <= pos < len(text):
+        withheld = stream.events.withheld
+        try:
+            if withheld is None:
+                pos = READERS[stream.reader](stream, text, pos, final)
+            else:
+                text, pos = _read_withheld(stream, withheld, text, pos, final)
+        except NotACall as found:
+            text, pos = give_up(stream, text, found)
+    if stream.events.withheld is not None:
+        stream.events.withheld.keep(text, len(stream.buffer))
+    stream.quoted_to = 0
+
+
+def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> tuple[str, int]:
+    """Read on where a call is withheld, up to what closes the thought that it is in: a call that is open there is a
+    part of the thought.
+
+    Returns the text that is left, and the position in it.
+    """
+    cut = withheld.find_closer(text, pos, stream.in_call)
+    part = text if cut is None else text[: max(cut, 0)]
+    while 0 <= pos < len(part) and stream.events.withheld is withheld:
+        pos = READERS[stream.reader](stream, part, pos, final and cut is None)
+    if cut is None or stream.events.withheld is not withheld:
+        return text, pos
+    if stream.in_call:
+        raise NotACall(at=withheld.length + cut - withheld.begin)
+    withheld.keep(part, len(stream.buffer))
+    rest, stream.buffer = stream.buffer + text[cut:], ""
+    return rest, 0

@@ -198,7 +198,7 @@ def _read_crossed_closers(stream: Stream, scanner: JsonScanner, text: str, pos: 
     if not scanner.is_behind_value or len(stack) <= depth or stack[-1] == _OPENERS[text[pos]]:
         return pos
     run, transcoding = cast("re.Match[str]", _closers(text, pos)), cast(Transcoding, stream.source.transcoding)
-    if run.end() == len(text) and len(run.group()) < MOST_BLANKS and not (final and stream.stopped):
+    if run.end() == len(text) and len(run.group()) < MOST_BLANKS and not (final and stream.ended):
         if not final:
             return stream.wait(text[pos:])
         add_piece(transcoding.pieces, text[_own(stream, pos, len(text)) :])  # what follows is cut off

@@ -25,7 +25,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
-VERSION = 11
+VERSION = 12
 _COUNT = range(2**31)
 _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT, "again": str}
 _STATUSES = ("complete", "truncated", "malformed")
@@ -86,6 +86,9 @@ def _dumped_events(events: EventBuffer) -> dict[str, Any]:
         "origin": None if held is None else held.origin.name,
         "outer": dump_island(held.outer) if held else None,
         "unclosed_call": held.call if held else None,
+        "announced": held is not None and held.announced,
+        "meaning": events.meaning,
+        "code": events.marks.dump(),
         "blanks": "".join(events.blanks),
         "place": events.place,
         "lead": events.lead,
@@ -101,8 +104,9 @@ def _open_call(calls: Calls, held: HeldRegion | None) -> int | None:
     return held.call if calls.index is None and held is not None else calls.index
 
 
-def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[BufferedEvent], int]:
-    """The inverse of `dump_stream`, into a fresh stream of the same format; and what the parser adds to it.
+def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[BufferedEvent], int, str]:
+    """The inverse of `dump_stream`, into a fresh stream of the same format; and what the parser adds to it: whether it
+    is closed, what it emits first, its offset, and the text of calls that are withheld, which is to be read again.
 
     Raises ValueError or KeyError for what is no snapshot of this format.
     """
@@ -120,7 +124,8 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
     _load_calls(stream.calls, stream.events.held, data)
     if stream.program.loose_python and isinstance(stream.island, island_class("loose_python")):
         stream.island.declared = stream.calls.declared()
-    closed, replayed, offset = _fields(data, ("closed", "replayed", "offset"), bool, list, _COUNT)
+    names = ("closed", "replayed", "offset", "withheld")
+    closed, replayed, offset, withheld = _fields(data, names, bool, list, _COUNT, str)
     events = [_loaded_event(event) for event in replayed]
     if not all(type(event) is (ToolCallDelta if at else ToolCallStart) for at, event in enumerate(events)):
         raise ValueError("what is replayed is no beginning of a call")
@@ -129,7 +134,7 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
     declare = getattr(stream.island, "declare", None)
     if declare is not None:  # what is declared is not part of a snapshot
         declare(stream.calls.place())
-    return closed, events, offset
+    return closed, events, offset, withheld
 
 
 def _fields(data: Mapping[str, Any], names: tuple[str, ...], *kinds: Any) -> list[Any]:
@@ -171,9 +176,10 @@ def _pieces(text: str) -> list[str]:
 
 
 def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: Mapping[str, Any]) -> None:
-    names = ("blanks", "place", "lead", "has", "gap", "after_call", "tail")
-    values = _fields(data, names, str, range(3), str, range(4), range(4), (list, None), str)
-    blanks, events.place, events.lead, events.has, events.gap, after, events.tail = values
+    names = ("blanks", "place", "lead", "has", "gap", "after_call", "tail", "meaning", "code")
+    values = _fields(data, names, str, range(3), str, range(4), range(4), (list, None), str, str, list)
+    blanks, events.place, events.lead, events.has, events.gap, after, events.tail, events.meaning, marks = values
+    events.marks.load(marks)
     events.after_call = None if after is None else frozenset(checked(after, *[str] * len(after)))
     events.blanks = _pieces(blanks)
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
@@ -185,6 +191,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
         events.held = HeldRegion(states[origin], outer)
         events.held.events.extend(_loaded_event(event) for event in held)
         events.held.call = unclosed
+        (events.held.announced,) = _fields(data, ("announced",), bool)
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:

@@ -28,7 +28,7 @@ from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.program.state import Move, Program, StateProgram, Symbol
-from toolgram.runtime.actions import perform
+from toolgram.runtime.actions import function_called, perform
 from toolgram.runtime.calls import NO_MARKERS, NONE, Argument
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, HeldRegion
 from toolgram.runtime.position import WAIT, Position, RejectedValue
@@ -100,6 +100,14 @@ class Stream(Position):
             events.make_seam()
         self._follow(trigger, move)
 
+    def refuses(self, move: Move, name: str) -> bool:
+        """Whether a name begins no call: no marker announces one, and no such function is declared."""
+        region, names = self.events.held, self.calls.names
+        bare = region is None or not region.announced
+        if not bare or not names or "name" not in move.actions:
+            return False
+        return function_called(self.program, names, name.strip()) not in names
+
     def _begin_holding(self, trigger: str, move: Move, why: str) -> Move:
         """What follows is not certain. Returns the rest of the transition."""
         calls = self.calls
@@ -112,6 +120,8 @@ class Stream(Position):
             perform(self, move, "", why, "")
             move = Move(move.trigger, move.dest, ())
         self.hold()
+        if self.program.literals.get(trigger) in self.program.markers:
+            cast(HeldRegion, self.events.held).announced = True
         return move
 
     def _follow(self, trigger: str, move: Move) -> None:
@@ -122,6 +132,8 @@ class Stream(Position):
         if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
             self.assumed = trigger in self.program.stop or calls.count > 0
         self.state = dest
+        if dest.is_text:
+            events.enter(dest.meaning or "")
         if events.held is not None and not dest.held:
             if events.held.call is not None:
                 calls.markers = calls.markers._replace(overdue=NONE)  # that it is unclosed is reported now
@@ -149,7 +161,7 @@ class Stream(Position):
         outer = self.island if isinstance(self.island, ErrorRecovery) else None
         if outer is not None:
             self.island = None
-        self.events.held = HeldRegion(self.state, outer)
+        self.events.held = HeldRegion(self.state, outer, announced=not self.state.is_text)
         self.events.held.call = unclosed
 
     def _begin_value(self, trigger: str) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 
 from toolgram.islands import Island, island_class
-from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
 from toolgram.limits import BLANKS
 from toolgram.program.closing_markers import FENCE
+from toolgram.program.expressions import FindMatch
 from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.mentions import is_mention, may_be_mention
 from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
@@ -28,12 +29,7 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
             return after
     state = stream.state
     find = state.find_final if final else state.find
-    start = pos
-    while True:
-        begin, end, symbol = next_symbol(state, find, text, pos)
-        if symbol is None or not symbol.special or stream.was_emitted(symbol):
-            break
-        pos = end
+    start, begin, end, symbol = _next_marker(stream, find, text, pos)
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
         stream.events.after_call = None  # it was text
@@ -44,6 +40,24 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     if symbol is not None:
         return _found(stream, symbol, text, begin, end)
     return end if begin == end else stream.wait(text[begin:])
+
+
+def _next_marker(stream: Stream, find: FindMatch, text: str, pos: int) -> tuple[int, int, int, Symbol | None]:
+    """Find the next symbol that is neither text nor mentioned, as `next_symbol` does. Returns first from where on the
+    text is to be said."""
+    start = pos
+    while True:
+        begin, end, symbol = next_symbol(stream.state, find, text, pos)
+        if symbol is None:
+            return start, begin, end, symbol
+        if not symbol.special or stream.was_emitted(symbol):
+            if not symbol.opens or not may_be_mention(stream, text[start:begin]):
+                return start, begin, end, symbol
+            stream.say(text[start:begin])
+            start = begin
+            if not is_mention(stream, symbol, begin):
+                return start, begin, end, symbol
+        pos = end
 
 
 def _say_last(stream: Stream, text: str) -> None:
@@ -101,7 +115,7 @@ def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
         end -= 1
     if end > pos:
         pos = stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
-        add_piece(stream.events.blanks, text[pos:end])
+        stream.events.put_blanks(text[pos:end])
     return end
 
 
@@ -240,6 +254,11 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
 def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
     """Follow the transition of a symbol that is a terminal."""
     events, program, trigger = stream.events, stream.program, symbol.trigger
+    move = stream.state.row.get(trigger)
+    if move is not None and stream.refuses(move, text):
+        stream.source.pieces.append(text)
+        stream.unexpected_input(why=f"`{text}` is no declared function")
+        return
     after_call = events.after_call is not None
     if text in program.closers or (after_call and (trigger in program.sections or trigger in program.stop)):
         _close(stream, symbol, text)

@@ -149,7 +149,7 @@ def _read_half_marker(stream: Stream, value: MarkedValue, text: str, begin: int,
 def _ends_with_output(stream: Stream) -> bool:
     """Whether the end of the output closes the value."""
     ending = stream.state.row.get(END)
-    return stream.stopped and ending is not None and "end_call" in ending.actions
+    return stream.ended and ending is not None and "end_call" in ending.actions
 
 
 def _wait_for_marker(stream: Stream, text: str, begin: int, final: bool) -> int:
@@ -238,7 +238,7 @@ def _ends_call(stream: Stream, look: Expression, text: str, end: int) -> bool:
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
     """Where the next marker, or what may become one, begins and ends; the symbol only of a whole one."""
     state = stream.state
-    found = next_symbol(state, state.find_final if final and stream.stopped else state.find, text, pos)
+    found = next_symbol(state, state.find_final if final and stream.ended else state.find, text, pos)
     if final and found[0] == found[1]:
         found = next_symbol(state, state.find, text, pos)  # whose end may be the beginning of a marker
     return found
@@ -347,7 +347,7 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
 def end_value(stream: Stream) -> bool:
     """The output ends in a value. Whether that closes it: nothing was cut off, nothing else should have."""
     value = cast(MarkedValue, stream.island)
-    if not stream.stopped or _argument(stream).read_on or value.unclosed:
+    if not stream.ended or _argument(stream).read_on or value.unclosed:
         return False
     if not finish_value(stream, value):
         return False
@@ -440,7 +440,7 @@ def _closer_in_string(
     last = len(text) if quote < 0 else quote
     if quote >= 0 and not any(text.find(marker, pos, last) >= 0 for marker in state.literals):
         return len(text), len(text), None
-    find = state.find_final if final and stream.stopped else state.find
+    find = state.find_final if final and stream.ended else state.find
     found = next_symbol(state, find, text, pos, min(len(text), last + MOST_AFTER_STRING))
     return (len(text), len(text), None) if found[0] >= last else found
 
@@ -494,7 +494,7 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
     if not final and (end == len(text) or state.may_become(text, end)):
         value.resume()
         return stream.wait(text[pos:])
-    closes_call = text.startswith(tuple(state.literals), end) or (end == len(text) and stream.stopped)
+    closes_call = text.startswith(tuple(state.literals), end) or (end == len(text) and stream.ended)
     count = len("".join(run.group().split())) if run is not None else 0
     if not closes_call or count < len(value.stack):
         stream.unexpected_input()

@@ -1,0 +1,45 @@
+"""What begins in text: which symbols open a call, and which open reasoning.
+
+Strategy: a symbol opens a call if no marker leads from it to text before a call has started, but for those that end a
+failed call.  The header of a message may lead to a call and to text as well, so it opens neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+from toolgram.program.state import CALL, TERMINAL, THOUGHT, Move, StateProgram
+from toolgram.spec.data import END, TEXT, Literal, Spec
+
+_LEADS_OUT = frozenset({TEXT, END, "malformed", "recovered", "unclosed"})
+
+
+def find_openers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
+    """Note what each symbol of a state of text opens."""
+    closers = {closer for closing in spec.closed_by.values() for closer in closing}
+    failed = (state.row.values() for state in states.values() if state.meaning == "malformed")
+    closers |= {move.trigger for row in failed for move in row if move.dest.is_text}
+    passed = _LEADS_OUT | closers | set(spec.stop or ())
+    for state in states.values():
+        for symbol in state.symbols if state.is_text else ():
+            if symbol.kind != TERMINAL:
+                symbol.opens = CALL
+            elif symbol.trigger not in passed:
+                symbol.opens = _opened(state, state.row[symbol.trigger], passed, spec.terminals)
+
+
+def _opened(state: StateProgram, move: Move, passed: Container[str], shapes: Mapping[str, object]) -> str:
+    if move.dest.is_text:
+        return THOUGHT if move.dest.meaning == "reasoning" != state.meaning else ""
+    found, seen = [move], {move.dest.name}
+    while found:
+        dest = found.pop().dest
+        for trigger, onward in dest.row.items():
+            if trigger in passed or "start_call" in onward.actions:
+                continue
+            if onward.dest.is_text and isinstance(shapes.get(trigger), Literal):
+                return ""
+            if not onward.dest.is_text and onward.dest.name not in seen:
+                seen.add(onward.dest.name)
+                found.append(onward)
+    return CALL

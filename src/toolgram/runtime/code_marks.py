@@ -1,0 +1,125 @@
+"""Code in text: whether the text so far has opened an inline code span or a code fence.
+
+Strategy: of the current line it is enough to know whether the number of its backticks is odd, and how many the last run
+of them has.  A line decides at its end: a run of three or more, with no backtick after it, opens a fence, or closes the
+last one if nothing follows it.  A fence with an info string inside another one is nested, as in a README that a model
+shows.  Each character of text is read once, in pieces of any size, and most have nothing to read: without a backtick on
+the line, only a backtick matters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from toolgram.limits import LEAST_FENCE, LONGEST_QUOTED_CALL, MOST_FENCES
+
+SPAN, FENCE = "span", "fence"
+_pieces = re.compile(r"`+|\n|[^`\n]+").findall
+
+
+class CodeMarks:
+    """The code that text has opened, and the text of a span in which a call was opened.
+
+    `is_blank` is true until the text has something but blanks.
+    """
+
+    __slots__ = ("_fences", "_info", "_is_empty", "_is_odd", "_run", "_ticks", "is_blank", "length", "quote", "quoted")
+
+    def __init__(self) -> None:
+        self.is_blank = True
+        self.quoted = False  # a call was opened in the span: that goes on to a backtick or an empty line
+        self.quote: list[str] = []  # the text from there on,
+        self.length = 0  # and how many characters were read since
+        self._fences: list[int] = []  # how many backticks opened each of them
+        self._is_odd = False  # the number of backticks on the line
+        self._ticks = False  # the last character is a backtick
+        self._run = 0  # how many backticks the last run on the line has
+        self._info = False  # something but blanks follows that run
+        self._is_empty = True  # the line has nothing but blanks
+
+    def copy(self) -> CodeMarks:
+        """Return the same marks, to go on from here twice."""
+        made = CodeMarks()
+        made.load(self.dump())
+        return made
+
+    def dump(self) -> list[Any]:
+        """Return the marks as JSON-able data."""
+        flags = [self.is_blank, self.quoted, self._is_odd, self._ticks, self._info, self._is_empty]
+        return ["".join(self.quote), *flags, self.length, self._run, *self._fences]
+
+    def load(self, data: Sequence[Any]) -> None:
+        """Take over what `dump` returned. Raises ValueError for anything else."""
+        quote, flags, counts = data[:1], data[1:7], data[7:]
+        whole = len(counts) >= 2 and len(counts) <= MOST_FENCES + 2
+        if not whole or not all(type(each) is int and each >= 0 for each in counts):
+            raise ValueError("no marks of code")
+        if not all(type(each) is bool for each in flags) or type(quote[0]) is not str:
+            raise ValueError("no marks of code")
+        self.is_blank, self.quoted, self._is_odd, self._ticks, self._info, self._is_empty = flags
+        self.quote = [*quote] if quote[0] else []
+        self.length, self._run, *self._fences = counts
+
+    @property
+    def is_live(self) -> bool:
+        """Whether text without a backtick can change anything but `is_blank`."""
+        return self._run > 0 or self.quoted
+
+    @property
+    def place(self) -> str:
+        """Return what the next character is in: SPAN, FENCE, or "" for neither."""
+        if self.quoted:
+            return SPAN
+        if self._fences:
+            return FENCE if len(self._fences) > self._closes_fence else ""
+        return SPAN if self._is_odd else ""
+
+    def begin_quote(self) -> None:
+        """A call opens in the span."""
+        self.quoted, self.length = True, 0
+
+    def take_quote(self) -> str:
+        """Return the text of a quote, which is over."""
+        text, self.quote = "".join(self.quote), []
+        return text
+
+    def read(self, text: str) -> None:
+        """Read the next characters of the text."""
+        self.is_blank = self.is_blank and (not text or text.isspace())
+        if not self.is_live and "`" not in text:
+            return
+        self.length += len(text)
+        for piece in _pieces(text):
+            if self.quoted and piece[0] != "`" and sum(map(len, self.quote)) < LONGEST_QUOTED_CALL:
+                self.quote.append(piece)
+            if piece == "\n":
+                self._end_line()
+            elif piece[0] == "`":
+                self._add_ticks(len(piece))
+            else:
+                self._ticks = False
+                self._info |= not piece.isspace()
+                self._is_empty &= piece.isspace()
+
+    def _add_ticks(self, count: int) -> None:
+        self._run = self._run + count if self._ticks else count
+        self._is_odd ^= bool(count % 2)
+        self._ticks, self._info, self._is_empty = True, False, False
+        if self.quoted:
+            self.quoted = self._is_odd = False
+
+    def _end_line(self) -> None:
+        if self._run >= LEAST_FENCE:
+            if not self._fences or self._info:
+                self._fences = [*self._fences, self._run][:MOST_FENCES]
+            elif self._closes_fence:
+                self._fences.pop()
+        self.quoted = self.quoted and not self._is_empty
+        self._is_odd = self._ticks = self._info = False
+        self._is_empty, self._run = True, 0
+
+    @property
+    def _closes_fence(self) -> bool:
+        return bool(self._fences) and not self._info and self._run >= self._fences[-1]

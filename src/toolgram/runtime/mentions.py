@@ -1,0 +1,93 @@
+"""Calls that the model only mentions: in inline code, in a code fence, in a thought (P3 of the design).
+
+A call that opens in an inline code span is text, and so is the rest of the span.  A call in an open fence or thought
+counts if nothing but blanks, closing markers and other calls follows it, up to the end of the turn.  Until that is
+known its events are withheld.  If anything else follows, or the call fails, the events are given up and its text is
+read once more, from the position that the stream had before, with what opens a call as text.  No text is read more than
+twice, since what was withheld together is decided together.  A call with which a thought begins is none of this: the
+model has not thought, and calls.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from toolgram.program.state import CALL, Symbol
+from toolgram.runtime.code_marks import FENCE, SPAN
+from toolgram.runtime.stream import Stream
+from toolgram.runtime.withheld import NotACall, Withheld
+
+
+def may_be_mention(stream: Stream, text: str) -> bool:
+    """Whether a call or a thought that opens after `text` may be a mention of one."""
+    marks = stream.events.marks
+    if stream.source.prefix_characters:
+        return False
+    return "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning"
+
+
+def is_mention(stream: Stream, symbol: Symbol, begin: int) -> bool:
+    """Whether what opens at `begin` is only mentioned. If that depends on what follows, the events are withheld."""
+    events = stream.events
+    place = events.marks.place
+    if place == SPAN:
+        events.marks.begin_quote()
+        return True
+    inside = place == FENCE or (stream.state.meaning == "reasoning" and not events.marks.is_blank)
+    if symbol.opens != CALL or not inside:
+        return False
+    if begin < stream.quoted_to:
+        return True
+    if events.withheld is None:
+        _withhold(stream, begin)
+    return False
+
+
+def _withhold(stream: Stream, begin: int) -> None:
+    """Withhold what comes from `begin` on, where a call opens."""
+    state = stream.state
+    closers: tuple[str, ...] = ()
+    if state.meaning == "reasoning":
+        pairs = zip(state.symbols, state.literals, strict=False)
+        closers = tuple(text for symbol, text in pairs if stream.closes_thought(symbol))
+    events = stream.events
+    events.withheld = Withheld(_copied(stream), events.out, begin, closers)
+    events.out = events.withheld.events
+
+
+def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
+    """Return to the position before what is withheld: the text to be read from there, and from where on."""
+    events, withheld = stream.events, stream.events.withheld
+    assert withheld is not None
+    read = sum(len(event.source) for event in withheld.events) + sum(map(len, events.blanks))
+    read += found.more - sum(map(len, withheld.saved.events.blanks))
+    read = read if found.at is None else found.at
+    begin = withheld.begin
+    if withheld.raw:
+        text, begin = "".join(withheld.raw) + text[begin:], 0
+    named = withheld.has_call
+    _restore(stream, withheld)
+    stream.quoted_to = begin + max(read, 1)
+    if named:
+        quoted = text[begin : stream.quoted_to].rstrip()
+        stream.events.note("quoted_call", quoted, sum(map(len, stream.events.blanks)))
+    return text, begin
+
+
+def _copied(stream: Stream) -> Stream:
+    """Return a copy of a stream that is in text, where no call and no value is open."""
+    made = copy.copy(stream)
+    made.source, made.buffer = type(stream.source)(), ""
+    made.events = copy.copy(stream.events)
+    made.events.blanks, made.events.marks = [*stream.events.blanks], stream.events.marks.copy()
+    made.calls = stream.calls.copy(made.events)
+    return made
+
+
+def _restore(stream: Stream, withheld: Withheld) -> None:
+    saved = withheld.saved
+    for name in ("state", "reader", "buffer", "assumed", "source", "events", "calls"):
+        setattr(stream, name, getattr(saved, name))
+    stream.island = stream.rejected = None
+    stream.unfinished = ""
+    stream.events.out = withheld.sent

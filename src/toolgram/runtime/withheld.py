@@ -1,0 +1,75 @@
+"""What is withheld of a call that the model may only mention (see `runtime.mentions`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from toolgram.events import BufferedEvent, ToolCallEnd, ToolCallStart
+
+
+class NotACall(Exception):
+    """What is withheld is text: up to `at`, or to so many characters after those that events account for."""
+
+    def __init__(self, more: int = 0, at: int | None = None) -> None:
+        super().__init__()
+        self.more, self.at = more, at
+
+
+class Withheld:
+    """The events from the opening of a call on, and what is needed to read its text again.
+
+    `closers` are the markers that close the thought in which the call is; a call that is open there is a part of it.
+    """
+
+    __slots__ = ("begin", "closers", "events", "length", "raw", "saved", "sent")
+
+    def __init__(self, saved: Any, sent: list[BufferedEvent], begin: int, closers: tuple[str, ...]) -> None:
+        self.events: list[BufferedEvent] = []
+        self.sent = sent  # the events before these
+        self.saved = saved  # the stream as it was before them
+        self.begin = begin  # where in the text that is read the part begins that `raw` does not have
+        self.raw: list[str] = []
+        self.length = 0  # of `raw`, in characters
+        self.closers = closers
+
+    def keep(self, text: str, waiting: int) -> None:
+        """Note that the text was read, but for so many characters at its end, which come again."""
+        self.raw.append(text[self.begin :])
+        self.length += len(self.raw[-1])
+        self.begin = waiting
+
+    def find_closer(self, text: str, pos: int, in_call: bool) -> int | None:
+        """Return where in `text` a marker closes the thought: after `pos`, or, inside a call, one that ends there and
+        may have begun before. None if it is not closed, or is at `pos`: then what follows is no part of it."""
+        if not self.closers:
+            return None
+        most = max(map(len, self.closers)) - 1
+        before = "".join(self.raw[-most:])[-most:] if in_call else ""
+        begin = self.begin if in_call else pos
+        found = _any_of(self.closers)(before + text[begin:], max(len(before) - most, 0))
+        if found is None:
+            return None
+        at = begin + found.start() - len(before)
+        if in_call or at > pos:
+            return at
+        self.closers = ()
+        return None
+
+    def cut_off(self) -> None:
+        """Mark the calls as truncated: whether something would have followed them is not known."""
+        for event in self.events:
+            if isinstance(event, ToolCallEnd):
+                event.status = "truncated"
+
+    @property
+    def has_call(self) -> bool:
+        """Whether a call was certain, but for what follows it."""
+        return any(isinstance(event, ToolCallStart) for event in self.events)
+
+
+@lru_cache(maxsize=256)
+def _any_of(texts: tuple[str, ...]) -> Callable[..., re.Match[str] | None]:
+    return re.compile("|".join(map(re.escape, texts))).search
