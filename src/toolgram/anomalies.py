@@ -22,6 +22,7 @@ KINDS: Mapping[str, str] = {
     "assumed_reasoning": "the prompt opened reasoning, and nothing closed it",
     "unusual_form": "a call in a form that models write by mistake; a member too many or a marker twice is dropped",
     # kept as written
+    "after_turn": "text after the end of the turn, where the model goes on as somebody else, is dropped",
     "quoted_call": "a call that the model only mentions, in code or in a thought, is text; `calls` has it",
     "stray_marker": "a marker that opens or closes nothing there is text of a value or a name",
     "repeated_argument": "an argument of this name came before; both are passed on",

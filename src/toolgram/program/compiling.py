@@ -106,6 +106,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         notation=spec.notation,
         turn_start=spec.turn_start,
         turn_end=spec.turn_end,
+        other_roles=spec.other_roles,
         generation_prompt=spec.generation_prompt,
         stop=frozenset(spec.stop or ()),
         spec=spec,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from toolgram.program.state import CALL, TERMINAL, THOUGHT, Move, StateProgram
+from toolgram.program.state import CALL, HEADER, STOP, TERMINAL, THOUGHT, Move, StateProgram
 from toolgram.spec.data import END, TEXT, Literal, Spec
 
 _LEADS_OUT = frozenset({TEXT, END, "malformed", "recovered", "unclosed"})
@@ -24,6 +24,8 @@ def find_openers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
         for symbol in state.symbols if state.is_text else ():
             if symbol.kind != TERMINAL:
                 symbol.opens = CALL
+            elif symbol.trigger in (spec.stop or ()):
+                symbol.opens = STOP
             elif symbol.trigger not in passed:
                 symbol.opens = _opened(state, state.row[symbol.trigger], passed, spec.terminals)
 
@@ -38,7 +40,7 @@ def _opened(state: StateProgram, move: Move, passed: Container[str], shapes: Map
             if trigger in passed or "start_call" in onward.actions:
                 continue
             if onward.dest.is_text and isinstance(shapes.get(trigger), Literal):
-                return ""
+                return HEADER
             if not onward.dest.is_text and onward.dest.name not in seen:
                 seen.add(onward.dest.name)
                 found.append(onward)

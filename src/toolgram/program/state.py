@@ -17,7 +17,8 @@ from toolgram.spec.data import Spec
 
 # What a symbol found in text is: a terminal of the grammar, the first character of a JSON envelope, or of arguments.
 TERMINAL, ENVELOPE, OBJECT = "terminal", "envelope", "object"
-CALL, THOUGHT = "call", "thought"
+# What a symbol of text begins: a call, reasoning, the header of a message, or the end of the turn.
+CALL, THOUGHT, HEADER, STOP = "call", "thought", "header", "stop"
 INNER = "inner"  # a closing marker of something inside a call
 PASSED = "passed"  # a marker in a value that would close it if something else followed
 STRAY = "stray"  # the same, of the value's own closing marker
@@ -31,7 +32,7 @@ class Symbol:
     kind: str
     special: bool = False
     most: int = 0  # of a run; 0 for a fixed text
-    opens: str = ""  # in text: CALL if a call begins with it and nothing else can, THOUGHT if reasoning does
+    opens: str = ""  # CALL, THOUGHT, HEADER or STOP; "" for what closes something
 
 
 @dataclass(slots=True, eq=False)
@@ -114,6 +115,7 @@ class Program:
     notation: tuple[str, ...] = ()  # quotes of notated values, or how the tags of nested elements begin
     turn_start: str = ""  # blanks with which the text of a turn begins
     turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
+    other_roles: tuple[str, ...] = ()  # what begins messages of other roles
     generation_prompt: str = ""  # what the prompt has written, where a parser is not told
     stop: frozenset[str] = frozenset()  # triggers that end a turn
     spec: Spec | None = None  # what it was compiled from

@@ -11,25 +11,37 @@ model has not thought, and calls.
 from __future__ import annotations
 
 import copy
+from typing import cast
 
-from toolgram.program.state import CALL, Symbol
+from toolgram.program.state import CALL, HEADER, STOP, Symbol
+from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.code_marks import FENCE, SPAN
+from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import Stream
 from toolgram.runtime.withheld import NotACall, Withheld
 
 
-def may_be_mention(stream: Stream, text: str) -> bool:
-    """Whether a call or a thought that opens after `text` may be a mention of one."""
-    marks = stream.events.marks
+def may_be_mention(stream: Stream, symbol: Symbol, text: str) -> bool:
+    """Whether what opens after `text` may be a mention of it."""
+    events, marks = stream.events, stream.events.marks
     if stream.source.prefix_characters:
         return False
+    if symbol.opens == STOP or (events.withheld is not None and events.withheld.ended):
+        return True
     return "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning"
 
 
 def is_mention(stream: Stream, symbol: Symbol, begin: int) -> bool:
     """Whether what opens at `begin` is only mentioned. If that depends on what follows, the events are withheld."""
-    events = stream.events
-    place = events.marks.place
+    events, place = stream.events, stream.events.marks.place
+    if symbol.opens == STOP:
+        return _is_no_end(stream, begin)
+    if events.withheld is not None and events.withheld.ended:
+        if symbol.opens != HEADER:
+            raise NotACall
+        events.send_withheld()
+    if symbol.opens == HEADER:
+        return False
     if place == SPAN:
         events.marks.begin_quote()
         return True
@@ -41,6 +53,41 @@ def is_mention(stream: Stream, symbol: Symbol, begin: int) -> bool:
     if events.withheld is None:
         _withhold(stream, begin)
     return False
+
+
+def _is_no_end(stream: Stream, begin: int) -> bool:
+    """Whether a token that ends the turn is text. It is the end if nothing follows it, or a message of another role."""
+    if begin < stream.quoted_to:
+        return True
+    if stream.events.withheld is None:
+        _withhold(stream, begin)
+    cast(Withheld, stream.events.withheld).ended = True
+    return False
+
+
+def read_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int | None:
+    """After the end of the turn: the position after what was read, or WAIT. None if the state is to read on.
+
+    What another role's message begins with says that the turn has ended.
+    """
+    begin, roles = end_of_blanks(text, pos), stream.program.other_roles
+    rest = text[begin : begin + max(map(len, roles), default=0)]
+    if rest.startswith(roles):
+        stream.events.send_withheld()
+        stream.events.drop(text[pos:begin], SYNTAX)
+        stream.events.make_seam()
+        stream.events.note("after_turn", next(role for role in roles if rest.startswith(role)))
+        stream.reader = "after_turn"
+        return begin
+    if rest and not final and any(role.startswith(rest) for role in roles):
+        return stream.wait(text[pos:])
+    return None
+
+
+def drop_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Drop what comes after the end of the turn."""
+    stream.events.drop(text[pos:], "after the turn")
+    return len(text)
 
 
 def _withhold(stream: Stream, begin: int) -> None:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from toolgram.runtime.argument_readers import read_object, read_string, read_unclosed_arguments
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
-from toolgram.runtime.mentions import give_up
+from toolgram.runtime.mentions import drop_after_turn, give_up, read_after_turn
 from toolgram.runtime.python_readers import read_python
 from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
 from toolgram.runtime.repaired_readers import read_repaired, read_transcoded
@@ -32,6 +32,7 @@ READERS: dict[str, Reader] = {
     "value": read_value,
     "transcoded": read_transcoded,
     "repaired": read_repaired,
+    "after_turn": drop_after_turn,
     **ENVELOPE_READERS,
     "rejected_json": read_rejected_json,
     "rejected_rest": read_rejected_rest,
@@ -61,6 +62,10 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
 
     Returns the text that is left, and the position in it.
     """
+    if withheld.ended and not stream.in_call:
+        after = read_after_turn(stream, text, pos, final)
+        if after is not None:
+            return text, after
     cut = withheld.find_closer(text, pos, stream.in_call)
     part = text if cut is None else text[: max(cut, 0)]
     while 0 <= pos < len(part) and stream.events.withheld is withheld:

@@ -51,7 +51,7 @@ def _next_marker(stream: Stream, find: FindMatch, text: str, pos: int) -> tuple[
         if symbol is None:
             return start, begin, end, symbol
         if not symbol.special or stream.was_emitted(symbol):
-            if not symbol.opens or not may_be_mention(stream, text[start:begin]):
+            if not symbol.opens or not may_be_mention(stream, symbol, text[start:begin]):
                 return start, begin, end, symbol
             stream.say(text[start:begin])
             start = begin
@@ -130,7 +130,11 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
         return stream.wait(text[pos:])
     if final and _is_cut_off(stream, symbol, text, pos, end):
         return _cut_off(stream, text, pos)
-    return _found(stream, symbol, text, pos, end) if not symbol.special or stream.was_emitted(symbol) else None
+    if symbol.special and not stream.was_emitted(symbol):
+        return None
+    if symbol.opens and may_be_mention(stream, symbol, "") and is_mention(stream, symbol, pos):
+        return None
+    return _found(stream, symbol, text, pos, end)
 
 
 def _read_beginning(stream: Stream, text: str, pos: int, final: bool) -> int | None:

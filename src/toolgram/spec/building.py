@@ -88,6 +88,7 @@ def build_spec(
         notation=tuple(about.get("notation", ())),
         turn_start=about.get("turn_start", ""),
         turn_end=about.get("turn_end", ""),
+        other_roles=tuple(about.get("other_roles", ())),
         generation_prompt=about.get("generation_prompt", ""),
         grammar_path=grammar_path,
         grammar_text=grammar_text,

@@ -134,6 +134,7 @@ class Spec:
     notation: tuple[str, ...]  # of notated values: the quotes; of nested elements: how their tags begin, and items
     turn_start: str
     turn_end: str
+    other_roles: tuple[str, ...]
     generation_prompt: str  # what `prefix=None` stands for
     grammar_path: str
     grammar_text: str

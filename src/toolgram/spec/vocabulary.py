@@ -104,6 +104,11 @@ FORMAT_KEYS: Mapping[str, Key] = {
     ),
     "turn_start": Key("Blanks with which the text of a turn begins.", "text", 'turn_start: " "'),
     "turn_end": Key("Blanks that stand before the token that ends a turn.", "text", 'turn_end: "\\n"'),
+    "other_roles": Key(
+        "What begins a message of another role, which models go on with after the end of their turn.",
+        "texts",
+        'other_roles: ["<|im_start|>user"]',
+    ),
     "generation_prompt": Key(
         "What the prompt has written for the assistant, where a parser is not told.",
         "text",
