@@ -54,7 +54,7 @@ fuzz: $(READY) ## broken outputs of every format; CHARACTERS=10000000 SEED=1 FOR
 certain: $(READY) ## is a complete call the one that was made; SHORT=1 SEED=1 ROW=cuts SHOW=5 [.venv 230 MB, 2 min | 30 s; SHORT=1 15 s]
 	$(BIN)/python -m tests.certain --seed $(or $(SEED),0) --show $(or $(SHOW),0) $(if $(SHORT),--short) $(addprefix --row ,$(ROW))
 
-suite: $(READY) ## run toolgram on the cases of suite/; ARGS='--clause P3 --show 5' [.venv 230 MB, 2 min | 1 min]
+suite: $(READY) ## run toolgram on the cases of suite/; ARGS='--clause P3 --show 5' [.venv 230 MB, 2 min | 2 min]
 	$(BIN)/python suite/run.py '$(BIN)/python suite/adapters/toolgram_adapter.py' $(ARGS)
 
 test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.24.0 for another version [.venv-vllm 1.5 GB, 2 min | minutes]

@@ -113,7 +113,7 @@ def judge(case: Case, ask: Ask, seed: int, most_cuts: int | None) -> Result | No
         elif normal(answer) != first:
             result.splits.append(f"{way}: {normal(answer)}")
     assert result is not None
-    if "pieces" not in case:
+    if "pieces" not in case and case.get("cuts", True):
         made = [call for call in case["expect"]["calls"] if call["status"] == "complete"]
         result.cuts = [fault for at in cut_places(case["text"], rng, most_cuts) for fault in cut(case, at, made, ask)]
     return result

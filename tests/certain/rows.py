@@ -33,6 +33,7 @@ from tests.certain.samples import (
     special_ids,
 )
 
+SUITE = Path(__file__).resolve().parents[2] / "suite" / "cases"
 SHARED = Path(os.environ.get("SHARED_DATA") or Path(__file__).resolve().parents[3] / "shared")
 REAL = {"glm4": "glm4", "granite_20b_fc": "granite_20b_fc", "hermes": "hermes", "pythonic": "llama4_pythonic"}
 MESSAGES = {"beam", "gpt_oss", "inkling", "kimi_k3", "muse", "muse_glimmer", "solar_open"}  # a call is a message here
@@ -195,6 +196,17 @@ def markdown(rng: random.Random, size: float) -> Iterator[Sample]:
             yield Sample(name, text, tools=TOOLS)
 
 
+def suite_cases(rng: random.Random, size: float) -> Iterator[Sample]:
+    """The cases of the suite in `suite/`, whose calls were written down there."""
+    for path in sorted(SUITE.glob("*.jsonl")):
+        for case in map(json.loads, path.read_text("utf-8").splitlines()):
+            if "pieces" in case or "prompt" not in case:
+                continue
+            calls = [call for call in case["expect"]["calls"] if call["status"] == "complete"]
+            made = tuple((call["name"], one_form(call["arguments"])) for call in calls)
+            yield Sample(case["family"], case["text"], made, case["finish_reason"], case["prompt"], case.get("tools"))
+
+
 def real_outputs(rng: random.Random, size: float) -> Iterator[Sample]:
     """Outputs of real models; the calls that are known to be made in them are those that were read before."""
     for file, name in REAL.items():
@@ -213,5 +225,6 @@ ROWS: dict[str, tuple[str, Callable[[random.Random, float], Iterator[Sample]]]] 
     "spans": ("a call in inline code", spans),
     "fences": ("a call in a fence, within prose or at the end", fences),
     "turns": ("a call after the end of the turn, or to the user", turns),
+    "suite": ("the cases of `make suite` without token ids", suite_cases),
     "markdown": ("READMEs of packages and Python modules, tools declared", markdown),
 }
