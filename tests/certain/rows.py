@@ -31,12 +31,14 @@ from tests.certain.samples import (
     read,
     shown,
     special_ids,
+    tokens_in,
 )
 
 SUITE = Path(__file__).resolve().parents[2] / "suite" / "cases"
 SHARED = Path(os.environ.get("SHARED_DATA") or Path(__file__).resolve().parents[3] / "shared")
 REAL = {"glm4": "glm4", "granite_20b_fc": "granite_20b_fc", "hermes": "hermes", "pythonic": "llama4_pythonic"}
 MESSAGES = {"beam", "gpt_oss", "inkling", "kimi_k3", "muse", "muse_glimmer", "solar_open"}  # a call is a message here
+WHOLE = {"glm4"}  # a call is the whole output here
 USER_MESSAGES = {"muse": " to=user<|message|>", "muse_glimmer": " to=user<|message|>"}
 
 
@@ -128,7 +130,7 @@ def thoughts(rng: random.Random, size: float) -> Iterator[Sample]:
 
 
 def ids(rng: random.Random, size: float) -> Iterator[Sample]:
-    """One delta with a call that is written out and a real one: only the real one has the ids of special tokens."""
+    """A call that is written out and a real one, in one delta and token by token: only the real one has the ids."""
     for name in toolgram.format_names():
         calls = shown(name).calls
         if not any(token in calls for token in special_ids(name)):
@@ -138,6 +140,8 @@ def ids(rng: random.Random, size: float) -> Iterator[Sample]:
         text = f"One writes {mark}{quoted(calls)}{mark} for that.\n"
         yield Sample(name, text + calls, made, tools=TOOLS, ids=(7, 7, *ids_in(name, calls)))
         yield Sample(name, text, (), tools=TOOLS, ids=(7, 7))
+        written = tuple((text[at : at + 4], 7) for at in range(0, len(text), 4))
+        yield Sample(name, text + calls, made, tools=TOOLS, tokens=(*written, *tokens_in(name, calls)))
 
 
 def spans(rng: random.Random, size: float) -> Iterator[Sample]:
@@ -151,7 +155,7 @@ def fences(rng: random.Random, size: float) -> Iterator[Sample]:
     """A call in a fence within prose, then perhaps a real one; and a call in a fence that ends the output."""
     for name in toolgram.format_names():
         calls = shown(name).calls
-        if "```" in calls:
+        if "```" in calls or name in WHOLE:
             continue
         yield from _and_then(name, f"Like this:\n\n```\n{quoted(calls)}\n```\n\nThat is all.\n")
         last = Sample(name, f"So:\n\n```\n{calls}\n```", tools=TOOLS)
@@ -167,7 +171,8 @@ def _and_then(name: str, text: str) -> Iterator[Sample]:
     made = complete_calls(read(Sample(name, calls, tools=TOOLS)))
     for reason in ("stop", None):
         yield Sample(name, text, (), reason, tools=TOOLS)
-        yield Sample(name, text + calls, made, reason, tools=TOOLS)
+        if name not in WHOLE:
+            yield Sample(name, text + calls, made, reason, tools=TOOLS)
 
 
 def turns(rng: random.Random, size: float) -> Iterator[Sample]:

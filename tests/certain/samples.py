@@ -38,14 +38,18 @@ class Sample:
     prefix: str = ""
     tools: Sequence[Any] | None = field(default=None, repr=False)
     ids: tuple[int, ...] | None = None  # of the tokens of the text, which is one delta
+    tokens: tuple[tuple[str, int], ...] = ()  # of the text, each a delta
 
 
 def read(sample: Sample) -> toolgram.Message:
     """Return the message of a sample."""
     fmt = toolgram.get_format(sample.format)
-    special = special_ids(sample.format) if sample.ids is not None else None
+    special = special_ids(sample.format) if sample.ids is not None or sample.tokens else None
     parser = fmt.parser(tools=sample.tools, prefix=sample.prefix, special_tokens=special)
-    parser.feed(sample.text, sample.ids)
+    for text, number in sample.tokens:
+        parser.feed(text, [number])
+    if not sample.tokens:
+        parser.feed(sample.text, sample.ids)
     parser.close(sample.reason)
     return parser.message
 
@@ -83,11 +87,16 @@ def special_ids(name: str) -> dict[str, int]:
     return {text: 100_000 + number for number, text in enumerate(filter(None, texts))}
 
 
-def ids_in(name: str, text: str) -> tuple[int, ...]:
-    """Return ids for a text: those of its special tokens, and 7 for what is between them."""
+def tokens_in(name: str, text: str) -> tuple[tuple[str, int], ...]:
+    """Return the tokens of a text: its special tokens with their ids, and what is between them with the id 7."""
     special = special_ids(name)
     pieces = re.split("(" + "|".join(map(re.escape, sorted(special, key=len, reverse=True))) + ")", text)
-    return tuple(special.get(piece, 7) for piece in pieces if piece)
+    return tuple((piece, special.get(piece, 7)) for piece in pieces if piece)
+
+
+def ids_in(name: str, text: str) -> tuple[int, ...]:
+    """Return the ids of the tokens of a text."""
+    return tuple(number for _, number in tokens_in(name, text))
 
 
 @dataclass(frozen=True)
