@@ -16,7 +16,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz certain suite test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -50,6 +50,12 @@ exhaustive: $(READY) ## every short string of every format; LENGTH=5 FORMAT=herm
 fuzz: $(READY) ## broken outputs of every format; CHARACTERS=10000000 SEED=1 FORMAT=hermes [.venv 230 MB, 2 min | 1 min]
 	$(BIN)/python -m tests.fuzz --characters $(or $(CHARACTERS),200000) --seed $(or $(SEED),0) --workers $(WORKERS) \
 		$(addprefix --format ,$(FORMAT))
+
+certain: $(READY) ## is a complete call the one that was made; SHORT=1 SEED=1 ROW=cuts SHOW=5 [.venv 230 MB, 2 min | 30 s; SHORT=1 15 s]
+	$(BIN)/python -m tests.certain --seed $(or $(SEED),0) --show $(or $(SHOW),0) $(if $(SHORT),--short) $(addprefix --row ,$(ROW))
+
+suite: $(READY) ## run toolgram on the cases of suite/; ARGS='--clause P3 --show 5' [.venv 230 MB, 2 min | 2 min]
+	$(BIN)/python suite/run.py '$(BIN)/python suite/adapters/toolgram_adapter.py' $(ARGS)
 
 test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.24.0 for another version [.venv-vllm 1.5 GB, 2 min | minutes]
 	VLLM_LOGGING_LEVEL=ERROR $(VLLM_ENV)/bin/python -m pytest tests/integrations --ignore tests/integrations/test_vllm_http.py $(ARGS)

@@ -15,7 +15,16 @@ from toolgram import limits
 
 MOST = 600  # lines
 LONGEST = 140  # characters of a line in grammars and machines
-FOLDERS = ("src", "tests", "benchmarks", "examples", "playground/bridge.py", "playground/build.py", "hatch_build.py")
+FOLDERS = (
+    "src",
+    "tests",
+    "benchmarks",
+    "examples",
+    "suite",
+    "playground/bridge.py",
+    "playground/build.py",
+    "hatch_build.py",
+)
 GONE = re.compile(
     r"\b(wreckage|debris|debts?|borrowed|credits?|doubt|leaps?|habits?|drafts?|wish|talk|misfit|refut\w+)\b"
     r"|every cutting",

@@ -1,0 +1,50 @@
+"""Answer requests of `suite/run.py` with toolgram: `python suite/run.py 'python suite/adapters/toolgram_adapter.py'`.
+
+A family of the suite is a format of toolgram by the same name.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import toolgram
+
+FAMILIES = frozenset(toolgram.format_names())
+
+
+def answer(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the message of a request, its calls in the order of the output."""
+    if asked["family"] not in FAMILIES:
+        return {"skip": "unknown family"}
+    parser = toolgram.get_format(asked["family"]).parser(
+        tools=asked.get("tools"),
+        prefix=asked.get("prompt"),
+        special_tokens=asked.get("special_tokens"),
+        call_ids=lambda: "id",
+    )
+    for delta in asked["deltas"]:
+        for text, number in delta.get("tokens", [(delta["text"], None)]):
+            parser.feed(text, None if number is None else [number])
+    parser.close(asked["finish_reason"])
+    message = parser.message
+    return {"content": message.content, "reasoning": message.reasoning, "calls": _calls(message)}
+
+
+def _calls(message: toolgram.Message) -> list[dict[str, str]]:
+    """Return all calls; those that failed are at their index."""
+    calls = [{"name": call.name, "arguments": call.arguments, "status": call.status} for call in message.tool_calls]
+    for failed in message.malformed:  # in order of their indexes
+        calls.insert(failed.index, {"name": failed.name, "arguments": failed.arguments, "status": "malformed"})
+    return calls
+
+
+def main() -> None:
+    """Answer each line."""
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

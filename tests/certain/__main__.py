@@ -1,0 +1,140 @@
+"""Measure whether a call that says `complete` is the call that the model made.
+
+    python -m tests.certain --seed 1 --row cuts --show 5
+
+Strategy: the truth is known by construction. A row takes the outputs that the formats' own files show, puts a text that
+is found on this machine (a line of the standard library, a README of a package) or a quoted call into them, or cuts
+them, and says which calls were made. A text is read *wrong* if it gives a complete call that was not made, *right* if
+it gives exactly the calls that were made, and else a call is *lost*: this is what certainty costs. The goal of a parser
+is 0 wrong in every row; a parser that reads nothing has that too, so that both columns count.
+
+The calls that are read in real outputs are kept in `real_outputs_read.json` beside this file, a digit for each output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import toolgram
+from tests.certain.rows import ROWS, cuts, real_outputs
+from tests.certain.samples import OTHER_TOOLS, TOOLS, Calls, Sample, complete_calls, read, shown, verdict
+
+READ = Path(__file__).parent / "real_outputs_read.json"
+
+
+@dataclass
+class Count:
+    """The verdicts on the samples of a row."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    formats: dict[str, Counter[str]] = field(default_factory=dict)
+    shown: dict[str, list[tuple[Sample, Calls]]] = field(default_factory=dict)
+
+    def add(self, sample: Sample, calls: Calls) -> None:
+        """Count the reading of a sample."""
+        found = verdict(sample, calls)
+        self.verdicts[found] += 1
+        self.formats.setdefault(found, Counter())[sample.format] += 1
+        self.shown.setdefault(found, []).append((sample, calls))
+
+
+def count(samples: Iterator[Sample]) -> Count:
+    """Read samples and count."""
+    total = Count()
+    for sample in samples:
+        total.add(sample, complete_calls(read(sample)))
+    return total
+
+
+def torn(samples: Iterator[Sample]) -> Count:
+    """Count the cuts after which a truncated argument is no prefix of the whole one as wrong."""
+    total, whole = Count(), {}
+    for name in toolgram.format_names():
+        for prefix, text in shown(name).outputs:
+            calls = read(Sample(name, text, prefix=prefix, tools=TOOLS)).tool_calls
+            whole[name, prefix, text] = [call.arguments for call in calls]
+    texts = sorted(whole, key=lambda key: len(key[2]))
+    for sample in samples:
+        key = next(k for k in texts if k[:2] == (sample.format, sample.prefix) and k[2].startswith(sample.text))
+        found = [call.arguments for call in read(sample).tool_calls if call.status == "truncated"]
+        bad = tuple(("", part) for part in found if not any(full.startswith(part) for full in whole[key]))
+        total.add(replace(sample, made=()), bad)
+    return total
+
+
+def calls_read() -> dict[str, str]:
+    """Return how many complete calls each real output gives, a digit for each, by format."""
+    digits: dict[str, str] = {}
+    for sample in real_outputs(random.Random(0), 1):
+        digits[sample.format] = digits.get(sample.format, "") + str(min(9, len(complete_calls(read(sample)))))
+    return digits
+
+
+def real_row() -> tuple[int, int, list[str]]:
+    """Return how many real outputs give a call, how many have lost one, and which."""
+    before, now = json.loads(READ.read_text("utf-8")), calls_read()
+    lost = [
+        f"{name} line {number}: {old} calls before, {new} now"
+        for name in now
+        for number, (old, new) in enumerate(zip(before[name], now[name], strict=True), 1)
+        if new < old
+    ]
+    return sum(digit != "0" for digits in now.values() for digit in digits), len(lost), lost
+
+
+def report(key: str, title: str, found: Count, seconds: float, most: int) -> None:
+    """Print a row, and what it is made of."""
+    wrong, right, lost = (found.verdicts[kind] for kind in ("wrong", "right", "lost"))
+    print(f"{key:10} {wrong:7,} {right:8,} {lost:7,} {found.verdicts.total():8,} {seconds:6.1f} s  {title}", flush=True)
+    if not most:
+        return
+    for kind in ("wrong", "lost"):
+        formats = found.formats.get(kind, Counter())
+        if formats:
+            print(f"    {kind} in {len(formats)} formats:", ", ".join(f"{n} {k}" for n, k in formats.most_common()))
+        for sample, calls in random.Random(0).sample(found.shown.get(kind, []), min(most, formats.total())):
+            tools = "no tools" if sample.tools is None else "other tools" if sample.tools is OTHER_TOOLS else "tools"
+            print(f"    {kind}: {sample.format}, reason {sample.reason}, {tools}, prefix {sample.prefix!r}")
+            print(f"        text {sample.text[-700:]!r}\n        made {sample.made}\n        read {calls}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns 1 if a complete call is wrong or a real output has lost a call."""
+    parser = argparse.ArgumentParser(prog="python -m tests.certain", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--short", action="store_true", help="a part of the samples, for CI")
+    parser.add_argument("--row", choices=[*ROWS, "torn", "real"], action="append", help="default: all")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print N wrong and N lost ones of each row")
+    parser.add_argument("--write", action="store_true", help="keep the calls that are read in real outputs now")
+    chosen = parser.parse_args(arguments)
+    if chosen.write:
+        READ.write_text(json.dumps(calls_read(), indent=0) + "\n", "utf-8")
+    size, failures = 0.3 if chosen.short else 1.0, 0
+    print(f"{'row':10} {'wrong':>7} {'right':>8} {'lost':>7} {'of':>8}")
+    for key in chosen.row or [*ROWS, "torn", "real"]:
+        begun, rng = time.monotonic(), random.Random(f"{chosen.seed} {key}")
+        if key == "real":
+            right, lost, which = real_row()
+            print(f"{key:10} {'':7} {right:8,} {lost:7,} {'':8} {time.monotonic() - begun:6.1f} s  outputs of models")
+            print("".join(f"    lost: {each}\n" for each in which[: chosen.show]), end="")
+            failures += lost
+            continue
+        if key == "torn":
+            title, found = "cuts: truncated arguments that begin otherwise (wrong)", torn(cuts(rng, size))
+        else:
+            title, found = ROWS[key][0], count(ROWS[key][1](rng, size))
+        report(key, title, found, time.monotonic() - begun, chosen.show)
+        failures += found.verdicts["wrong"]
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

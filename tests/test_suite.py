@@ -1,0 +1,237 @@
+"""The suite for any parser: its cases fit their schema, and its runner counts what a parser gets wrong.
+
+Strategy: the runner is asked about tiny parsers that are right or wrong on purpose. What toolgram makes of the cases is
+`make suite`; here it only answers all requests, in the form that the README asks for.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jsonschema
+import pytest
+
+SUITE = Path(__file__).resolve().parent.parent / "suite"
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+suite = _module(SUITE / "run.py")
+adapter = _module(SUITE / "adapters" / "toolgram_adapter.py")
+CASES: list[dict[str, Any]] = suite.load_cases()
+
+CALL = "<call>f(1)</call>"
+CASE: dict[str, Any] = {
+    "version": 1,
+    "id": "own-case",
+    "family": "own",
+    "level": "core",
+    "clause": "template",
+    "text": f"Hi there. {CALL}",
+    "finish_reason": "stop",
+    "expect": {"content": "Hi there.", "calls": [{"name": "f", "arguments": {"a": 1}, "status": "complete"}]},
+    "why": "A call after text.",
+}
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def right(asked: dict[str, Any]) -> dict[str, Any]:
+    """A parser of one call."""
+    text = "".join(delta["text"] for delta in asked["deltas"])
+    content, _, rest = text.partition("<call>")
+    if not rest.startswith("f(1"):
+        return {"content": content.strip() or None, "reasoning": None, "calls": []}
+    status = "complete" if rest.startswith("f(1)") else "truncated"
+    arguments = '{"a": 1}' if status == "complete" else '{"a": 1'
+    calls = [{"name": "f", "arguments": arguments, "status": status}]
+    return {"content": content.strip() or None, "reasoning": None, "calls": calls}
+
+
+def judged(case: dict[str, Any], ask: Ask) -> Any:
+    return suite.judge(case, ask, 0, None)
+
+
+def test_every_case_fits_the_schema() -> None:
+    schema = json.loads((SUITE / "schema.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    for case in CASES:
+        assert [error.message for error in validator.iter_errors(case)] == [], case["id"]
+
+
+def test_ids_are_unique_and_pieces_are_the_text() -> None:
+    ids = Counter(case["id"] for case in CASES)
+    assert [name for name, count in ids.items() if count > 1] == []
+    texts = [case for case in CASES if "pieces" in case]
+    assert len(texts) > 20
+    for case in texts:
+        assert "".join(text for text, _ in case["pieces"]) == case["text"]
+
+
+def test_every_clause_has_cases_and_the_readme_names_them_and_the_families() -> None:
+    clauses = Counter(case["clause"] for case in CASES)
+    schema = json.loads((SUITE / "schema.json").read_text("utf-8"))
+    assert set(clauses) == set(schema["properties"]["clause"]["enum"])
+    assert min(clauses.values()) >= 10
+    page = (SUITE / "README.md").read_text("utf-8")
+    named = set(re.findall(r"`(\w+)`", page))
+    assert {*clauses, *(case["family"] for case in CASES)} - named == set()
+    assert len({case["family"] for case in CASES}) >= 30
+
+
+def test_no_case_contradicts_itself() -> None:
+    inputs = Counter(json.dumps({k: v for k, v in case.items() if k not in ("id", "why", "level")}) for case in CASES)
+    assert [text for text, count in inputs.items() if count > 1] == []
+    for case in CASES:
+        made = {call["name"] for call in case["expect"]["calls"] if call["status"] == "complete"}
+        assert not made & set(case.get("never", {}).get("called", ())) or len(case["expect"]["calls"]) > 1, case["id"]
+        for key in ("content", "reasoning"):
+            words = (case["expect"].get(key) or "").split()
+            assert all(word in case["text"] for word in words), case["id"]
+
+
+def test_a_right_parser_passes() -> None:
+    result = judged(CASE, right)
+    assert result.passed
+    assert suite.shares([result])["core"] == (1, 1)
+
+
+def test_a_family_that_a_parser_does_not_know_is_left_out() -> None:
+    assert judged(CASE, lambda asked: {"skip": "unknown family"}) is None
+
+
+def _early(asked: dict[str, Any]) -> dict[str, Any]:
+    """A parser that completes what was cut off."""
+    answer = right(asked)
+    for call in answer["calls"]:
+        call.update(arguments='{"a": 2}' if call["status"] == "truncated" else call["arguments"], status="complete")
+    return answer
+
+
+def _by_delta(asked: dict[str, Any]) -> dict[str, Any]:
+    """A parser that finds a call only in one delta."""
+    found = any("<call>f(1)" in delta["text"] for delta in asked["deltas"])
+    return right(asked) if found else {**right(asked), "calls": []}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kinds"),
+    [
+        (_early, {"cuts"}),
+        (_by_delta, {"splits"}),
+        (lambda asked: {**right(asked), "content": "Hi"}, {"faults", "lost"}),
+        (lambda asked: {**right(asked), "calls": []}, {"faults"}),
+        (lambda asked: {**right(asked), "calls": 2 * right(asked)["calls"]}, {"faults", "wrong", "cuts"}),
+        (
+            lambda asked: {**right(asked), "calls": [{"name": "g", "arguments": "{}", "status": "complete"}]},
+            {"faults", "wrong", "cuts"},
+        ),
+    ],
+)
+def test_a_parser_that_is_wrong_is_found(wrong: Ask, kinds: set[str]) -> None:
+    result = judged(CASE, wrong)
+    assert {kind for kind in ("faults", "wrong", "splits", "cuts", "lost") if getattr(result, kind)} == kinds
+    shares = suite.shares([result])
+    assert shares["core"] == (int(not kinds & {"faults", "wrong", "lost"}), 1)
+    assert shares["same for all deltas"] == (int("splits" not in kinds), 1)
+    assert shares["no call that was not made"] == (int(not kinds & {"wrong", "cuts"}), 1)
+    assert shares["nothing lost"] == (int("lost" not in kinds), 1)
+
+
+def test_what_must_never_happen_is_found_as_well() -> None:
+    case = {**CASE, "expect": {"calls": []}, "never": {"called": ["f"], "lost": ["there"]}}
+    assert judged(case, right).wrong
+    silent = judged(case, lambda asked: {"content": None, "reasoning": None, "calls": []})
+    assert silent.lost == ["there"]
+
+
+def test_texts_come_whole_one_by_one_and_in_pieces() -> None:
+    pieces = [["Hi ", 1], ["<call>", 9], ["f(1)", 2], ["</call>", 10]]
+    for case in (CASE, {**CASE, "text": "Hi " + CALL, "pieces": pieces, "special_tokens": {"<call>": 9}}):
+        ways = dict(suite.deltas(case, random.Random(1)))
+        assert {"".join(text for text, _ in way) for way in ways.values()} == {case["text"]}
+        assert len(ways["whole"]) == 1
+        assert len(ways["one by one"]) == len(case.get("pieces", case["text"]))
+        for way in ways.values():
+            told = [token for _, tokens in way for token in tokens or []]
+            assert told == case.get("pieces", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", {}),
+        ("{", {}),
+        ('{"a', {}),
+        ('{"a": "x\\', {"a": "x"}),
+        ('{"a": "x', {"a": "x"}),
+        ('{"a": {"b": [1, 2', {"a": {"b": [1, 2]}}),
+        ('{"a": 1, "b', {"a": 1}),
+        ('{"a": 1, "b": tr', {"a": 1}),
+        ('{"a": 1}', {"a": 1}),
+    ],
+)
+def test_json_that_was_cut_off_is_closed(text: str, value: object) -> None:
+    assert suite.closed(text) == value
+
+
+def test_arguments_of_a_truncated_call_may_be_a_beginning() -> None:
+    whole = {"a": "Paris", "b": 2}
+    for part, begins in [
+        ({}, True),
+        ({"a": "Par"}, True),
+        ({"a": "Paris"}, True),
+        ({"a": "Paris", "b": 2}, True),
+        ({"a": "Par", "b": 2}, False),
+        ({"a": "Paris</"}, False),
+        ({"b": 2}, False),
+        ({"a": "Paris", "b": 2, "c": 1}, False),
+    ]:
+        assert suite.is_beginning(part, whole) is begins
+    assert suite.same(1.0, 1)
+    assert not suite.same(True, 1)
+
+
+def test_a_program_is_asked_line_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "parser.py"
+    program.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    asked = json.loads(line)\n"
+        "    text = ''.join(delta['text'] for delta in asked['deltas'])\n"
+        "    print(json.dumps({'content': text, 'reasoning': None, 'calls': []}), flush=True)\n"
+    )
+    command = f"{sys.executable} {program}"
+    picked = ["--id", "table-hermes-prose"]
+    assert suite.main([command, *picked]) == 0
+    assert suite.main([command, "--family", "xlam", "--cuts", "3", "--show", "1", "--list"]) == 1
+    assert suite.main([command, "--family", "xlam", "--cuts", "3", "--bar", "0"]) == 0
+    told = capsys.readouterr().out
+    assert "same for all deltas            1 of     1  100.0 %" in told
+    assert "template-xlam-call" in told or "p3-xlam-bare-declared" in told
+
+
+def test_toolgram_answers_every_case_in_the_form_that_is_asked_for() -> None:
+    for case in CASES:
+        (_, whole), *_ = suite.deltas(case, random.Random(0))
+        answer = adapter.answer(suite.request(case, whole, case["finish_reason"]))
+        assert set(answer) == {"content", "reasoning", "calls"}, case["id"]
+        assert {call["status"] for call in answer["calls"]} <= {"complete", "truncated", "malformed"}
+    assert "skip" in adapter.answer({"family": "none of them", "deltas": []})
