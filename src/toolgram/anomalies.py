@@ -27,6 +27,7 @@ KINDS: Mapping[str, str] = {
     "undeclared_argument": "no parameter of this name was declared; its value is read as text",
     "missing_argument": "a required argument was not given",
     "unexpected_type": "the value of this argument is not of a declared type",
+    "ambiguous_ids": "not every such text is a token, so none counts; `feed` takes pieces `(text, id)` to say which",
     "unproven_types": "how this format spells the types of values is not known; the value is text",
     "unknown_tool": "no tool of this name was declared",
     # not a whole call

@@ -31,7 +31,7 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     start = pos
     while True:
         begin, end, symbol = next_symbol(state, find, text, pos)
-        if symbol is None or not symbol.special or stream.was_emitted(symbol):
+        if symbol is None or stream.is_marker(symbol, text, begin, end):
             break
         pos = end
     if begin > start and stream.source.prefix_characters:
@@ -116,7 +116,7 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
         return stream.wait(text[pos:])
     if final and _is_cut_off(stream, symbol, text, pos, end):
         return _cut_off(stream, text, pos)
-    return _found(stream, symbol, text, pos, end) if not symbol.special or stream.was_emitted(symbol) else None
+    return _found(stream, symbol, text, pos, end) if stream.is_marker(symbol, text, pos, end) else None
 
 
 def _read_beginning(stream: Stream, text: str, pos: int, final: bool) -> int | None:
@@ -166,9 +166,9 @@ def _read_marker_again(stream: Stream, text: str, pos: int, final: bool) -> int 
     rest = text[pos:] if len(text) - pos < max(map(len, markers)) else ""
     if rest and not final and any(marker.startswith(rest) and marker != rest for marker in markers):
         return stream.wait(rest)
-    if not again or (markers[again].special and not stream.was_emitted(markers[again])):
-        return None
     end = pos + len(again)
+    if not again or not stream.is_marker(markers[again], text, pos, end):
+        return None
     stream.events.drop(stream.source.take(text, pos, end), symbol_why(markers[again]))
     stream.events.note("unusual_form", again)
     return end
