@@ -261,6 +261,6 @@ def _text_of(delta: object) -> str:
     if isinstance(delta, str):
         return str(delta)
     raise TypeError(
-        f"a delta is str or a list of pieces, not {type(delta).__name__}: decode bytes before `feed`, or "
+        f"a delta is str, not {type(delta).__name__}: decode bytes before `feed`, or "
         "give their source to `parser.events`, which decodes UTF-8 that is cut anywhere"
     )
