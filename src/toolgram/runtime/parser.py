@@ -101,16 +101,15 @@ class Parser:
     def _noted(self, delta: str | Sequence[Piece] | None, token_ids: Sequence[int] | None) -> str:
         """Return the text of a delta. Notes which of it are special tokens."""
         ids, path = self._stream.ids, self._path
-        pieces = _pieces_of(delta)
-        text = _text_of(delta) if pieces is None else "".join([text for text, _ in pieces])
-        if ids is None:
-            return text
-        if len(ids.places) > 1:
+        if ids is not None and len(ids.places) > 1:
             ids.forget(len(self._stream.buffer if path is None else path.rest))
-        if pieces is not None:
-            ids.note_pieces(pieces)
-            return text
-        ambiguous = ids.note(text, token_ids)
+        if isinstance(delta, list | tuple):
+            pieces = _checked(delta)
+            if ids is not None:
+                ids.note_pieces(pieces)
+            return "".join([text for text, _ in pieces])
+        text = _text_of(delta)
+        ambiguous = ids.note(text, token_ids) if ids is not None else None
         if ambiguous is not None:
             self._anomaly_log().add_at("ambiguous_ids", *ambiguous)
         return text
@@ -245,21 +244,20 @@ def _resumed(
     return parser
 
 
-def _pieces_of(delta: object) -> Sequence[Piece] | None:
-    """Return a delta that is given as pieces; None for any other. Raises TypeError for what is no piece."""
-    if not isinstance(delta, list | tuple):
-        return None
-    if not all(isinstance(piece, tuple) and len(piece) == 2 and isinstance(piece[0], str) for piece in delta):
-        raise TypeError("a piece of a delta is a tuple of text and token id, `(text, id)`")
-    return delta
+def _checked(pieces: Sequence[Any]) -> Sequence[Piece]:
+    """Return the pieces of a delta. Raises TypeError for what is no piece."""
+    for piece in pieces:
+        if type(piece) is not tuple or len(piece) != 2 or not isinstance(piece[0], str):
+            raise TypeError("a piece of a delta is a tuple of text and token id, `(text, id)`")
+    return pieces
 
 
 def _text_of(delta: object) -> str:
     """Return a delta as str; None is empty. Raises TypeError for anything else."""
+    if isinstance(delta, str):
+        return delta if type(delta) is str else str(delta)
     if delta is None:
         return ""
-    if isinstance(delta, str):
-        return str(delta)
     raise TypeError(
         f"a delta is str, not {type(delta).__name__}: decode bytes before `feed`, or "
         "give their source to `parser.events`, which decodes UTF-8 that is cut anywhere"

@@ -146,6 +146,7 @@ def _load_ids(stream: Stream, data: Any) -> None:
         ids = stream.ids = stream.ids or EmittedIds({})
         ids.end, places, owed, ids.begun = checked(data, _COUNT, list, dict, str)
         ids.places = [tuple(checked(place, _COUNT, (str, None))) for place in places]
+        ids.known = bool(ids.places) and ids.places[-1][1] is not None
         checked([*owed.values(), *owed], *[_COUNT] * len(owed), *[str] * len(owed))
         ids.owed = {**owed}
 

@@ -24,12 +24,13 @@ class EmittedIds:
     """What is known of the text: at each of `places`, the special token that begins there ("" for none, None if the ids
     are unknown from there on). `end` counts the characters of the output."""
 
-    __slots__ = ("begun", "by_id", "end", "owed", "places", "texts")
+    __slots__ = ("begun", "by_id", "end", "known", "owed", "places", "texts")
 
     def __init__(self, by_id: Mapping[int, str]) -> None:
         self.by_id = by_id
         self.texts = frozenset(by_id.values())
         self.places: list[tuple[int, str | None]] = []
+        self.known = False  # whether the ids are, at the end
         self.end = 0
         self.owed: dict[str, int] = {}  # how many ids of a plain delta wait for their text,
         self.begun = ""  # and the end of the text that came since, in which it may have begun
@@ -53,10 +54,12 @@ class EmittedIds:
 
     def note_pieces(self, pieces: Iterable[Piece]) -> None:
         """Note the pieces of a delta."""
-        self.owed.clear()
+        self.owed = {}
         for text, token_id in pieces:
             marker = None if token_id is None else self.by_id.get(token_id)
-            self._know(token_id is not None)
+            known = token_id is not None
+            if known is not self.known:
+                self._know(known)
             if marker is not None:
                 at = _begin_of(marker, text)
                 if at < len(text):
@@ -65,26 +68,27 @@ class EmittedIds:
 
     def note(self, delta: str, token_ids: Sequence[int] | None) -> tuple[int, str] | None:
         """Note a plain delta with its ids. Returns a marker in it that is ambiguous, after its place."""
-        self._know(token_ids is not None)
+        known = token_ids is not None
+        if known is not self.known:
+            self._know(known)
         self.end += len(delta)
         if token_ids is None:
-            self.owed.clear()
-            return None
-        by_id = self.by_id
-        emitted = [by_id[token_id] for token_id in token_ids if token_id in by_id]
-        return self._match(delta, emitted, bool(token_ids)) if emitted or self.owed else None
+            self.owed = {}
+        elif self.owed or not self.by_id.keys().isdisjoint(token_ids):
+            return self._match(delta, token_ids)
+        return None
 
     def _know(self, known: bool) -> None:
-        """Note whether the ids are known from here on."""
-        known = known and bool(self.by_id)
-        if known != (bool(self.places) and self.places[-1][1] is not None):
-            self.places.append((self.end, "" if known else None))
+        """Note that ids are known from here on, or unknown."""
+        self.places.append((self.end, "" if known else None))
+        self.known = known
 
-    def _match(self, delta: str, emitted: Sequence[str], own: bool) -> tuple[int, str] | None:
-        """Find the text of emitted markers. A delta without ids of its `own` goes on with the text of earlier ones; one
-        without text is read with the next. Text that does not come with its ids is ambiguous when it comes later."""
-        owed, late = Counter(emitted), Counter(self.owed)
-        if not (own and delta):
+    def _match(self, delta: str, token_ids: Sequence[int]) -> tuple[int, str] | None:
+        """Find the text of special tokens. A delta without ids goes on with earlier text; one without text is
+        read with the next. Text that does not come with its ids is ambiguous when it comes later."""
+        owed = Counter(self.by_id[token_id] for token_id in token_ids if token_id in self.by_id)
+        late = Counter(self.owed)
+        if not (token_ids and delta):
             owed, late = owed + late, Counter()
         text, done = self.begun + delta, len(self.begun)
         ambiguous: list[tuple[int, str]] = []
