@@ -29,6 +29,7 @@ KINDS: Mapping[str, str] = {
     "undeclared_argument": "no parameter of this name was declared; its value is read as text",
     "missing_argument": "a required argument was not given",
     "unexpected_type": "the value of this argument is not of a declared type",
+    "ambiguous_ids": "not every such text is a token, so none counts; `feed` takes pieces `(text, id)` to say which",
     "unproven_types": "how this format spells the types of values is not known; the value is text",
     "unknown_tool": "no tool of this name was declared",
     # not a whole call
@@ -44,8 +45,8 @@ class Anomaly:
     `kind` is one of `KINDS`; `start` is the offset in characters at which it was noticed, or at which dropped `text`
     begins. `text` is what it is about:
     the name of a call or of an argument, or at most 1 000 characters of the output. `call` is the index of the call
-    that it belongs to, or None. `why` says it in plain words. Only `quoted_call` has `calls`: the name and the arguments
-    of each call that the text would be.
+    that it belongs to, or None. `why` says it in plain words. Only `quoted_call` has `calls`: the name and the
+    arguments of each call that the text would be.
     """
 
     kind: str

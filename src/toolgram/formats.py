@@ -241,7 +241,7 @@ class Format:
         `tools` are in any known shape (`toolgram.tools`); a call to none of them is an anomaly. `prefix` is what the
         prompt has already written for the assistant (or any tail of the prompt): it moves the machine and gives no
         events. None stands for the format's own `generation_prompt`, `""` for nothing. `call_ids` makes ids for calls
-        without one. `special_tokens` maps the text of special tokens to their ids, for `feed(delta, token_ids=...)`.
+        without one. `special_tokens` maps the text of special tokens to their ids, for `Parser.feed` with ids.
         `trace` is called with a `TraceStep` at every transition.
         With `keep_message=False` the parser forgets what it has sent, and `Parser.message` cannot be asked for: memory
         is then what is held back, whatever the length of the output. With `strict=True` nothing is repaired: what a

@@ -245,6 +245,8 @@ MAX_STREAM_LINE = 4_000_000
 MAX_ERROR = 20_000
 # Tokens at the end of a prompt in which the beginning of the turn is looked for. A longer last turn tells nothing.
 MOST_PROMPT_TOKENS = 4096
+# Tokens without a special one among them that are kept to find where the next one begins in the text.
+MOST_WAITING_TOKENS = 65_536
 # Ends of prompts whose state is remembered, and their length: a template writes a few short ones.
 MOST_PREFIXES = 64
 LONGEST_PREFIX = 256

@@ -27,6 +27,7 @@ from toolgram.runtime.stream import PROMPT, REJECTED, TraceStep
 # A held region that turned out to be prose goes back to where it began; no declared transition stands for that. Where
 # a prefix ends in text of its own, the turn begins in the first state again.
 MOVES_BACK = (REJECTED, PROMPT)
+NO_TOKEN = st.sampled_from((None, 1))  # the id of a piece: unknown, or of no special token
 REASONS = (None, "stop", "length", "tool_calls", "content_filter", "")
 
 
@@ -81,43 +82,43 @@ class ParserAndModel(RuleBasedStateMachine):
         self.reported.clear()
         self.failed = False
 
-    def feed(self, delta: str, token_ids: list[int] | None = None, pieces: list[str] | None = None) -> None:
-        """Feed `delta` to the one parser, and its pieces to the other; ids come with the first piece."""
+    def feed(self, delta: str, token_id: int | None = None, pieces: list[str] | None = None) -> None:
+        """Feed `delta` to the one parser, and its pieces to the other, by id with their id."""
         if self.closed:
             return
-        ids = token_ids if token_ids is not None or not self.by_id else []
         self.text += delta
-        self.events += self.parser.feed(delta, token_ids=ids)
-        for at, piece in enumerate(pieces or [delta]):
-            self.other_events += self.other.feed(piece, token_ids=[] if at and ids is not None else ids)
+        self.events += self.parser.feed([(delta, token_id)] if self.by_id else delta)
+        for piece in pieces or [delta]:
+            self.other_events += self.other.feed([(piece, token_id)] if self.by_id else piece)
         self.replay()
 
     @rule(data=st.data())
     def a_fragment(self, data: st.DataObject) -> None:
-        self.feed(data.draw(st.sampled_from(fragments(self.name))))
+        self.feed(data.draw(st.sampled_from(fragments(self.name))), data.draw(NO_TOKEN))
 
     @rule(data=st.data())
     def an_output(self, data: st.DataObject) -> None:
         text = data.draw(well_formed(self.name, small=True)).text
-        self.feed(text, pieces=data.draw(chunkings(text)))
+        self.feed(text, data.draw(NO_TOKEN), data.draw(chunkings(text)))
 
     @rule(data=st.data())
     def a_broken_output(self, data: st.DataObject) -> None:
         text = data.draw(mutated(self.name))
-        self.feed(text, pieces=data.draw(chunkings(text)))
+        self.feed(text, data.draw(NO_TOKEN), data.draw(chunkings(text)))
 
     @rule(data=st.data())
     def an_output_in_pieces(self, data: st.DataObject) -> None:
+        token_id = data.draw(NO_TOKEN)
         for character in data.draw(well_formed(self.name, small=True)).text:
-            self.feed(character)
+            self.feed(character, token_id)
 
     @rule(data=st.data())
     def a_special_token(self, data: st.DataObject) -> None:
-        """The text of a special token with its id behind it, and perhaps with the id of another."""
+        """The text of a special token, by its id or by that of another."""
         if self.special:
             text, token_id = data.draw(st.sampled_from(sorted(self.special.items())))
-            ids = [token_id, *data.draw(st.lists(st.sampled_from(sorted(self.special.values())), max_size=1))]
-            self.feed(text, ids if self.by_id else None, pieces=data.draw(chunkings(text)))
+            token_id = data.draw(st.just(token_id) | st.sampled_from(sorted(self.special.values())))
+            self.feed(text, token_id, data.draw(chunkings(text)))
 
     @rule()
     def a_snapshot(self) -> None:

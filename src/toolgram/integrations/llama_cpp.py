@@ -35,6 +35,8 @@ from toolgram.gateway.call_limit import CallLimit
 from toolgram.gateway.chat_requests import read_chat
 from toolgram.gateway.loading import TemplateFiles, format_of
 from toolgram.gateway.model import Model, Prompt, joined
+from toolgram.integrations.pieces import NO_TOKEN, Coming
+from toolgram.runtime.special_tokens import Piece
 
 NAME = "toolgram"
 _SAMPLING = (
@@ -158,33 +160,35 @@ class _Output:
 
     def events(self) -> Iterator[list[Event]]:
         """The events of the output, as its tokens come."""
-        for text, ids in self._pieces():
-            if events := self._calls.events(self._parser.feed(text, ids)):
+        for pieces in self._pieces():
+            if events := self._calls.events(self._parser.feed(pieces)):
                 yield events
             if self._calls.over:
                 return
         yield self._calls.events(self._parser.close(self.reason))
 
-    def _pieces(self) -> Iterator[tuple[str, list[int]]]:
-        """Text, with the tokens that it came with; characters are whole. Says at its end why it ended."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    def _pieces(self) -> Iterator[list[Piece]]:
+        """Text, with the tokens that it is of; characters are whole. Says at its end why it ended."""
+        coming, decoder = Coming(), codecs.getincrementaldecoder("utf-8")("replace")
         for token in self._llama.generate(self._tokens, **self._options):
             self._written += 1
             if llama_cpp.llama_vocab_is_eog(self._vocabulary, token):
                 self.reason = "stop"
                 break
-            text = self._stops.feed(decoder.decode(token_text(self._vocabulary, token)))
-            if text:
-                yield text, [token]
+            text = decoder.decode(token_text(self._vocabulary, token))
+            coming.add(text, token)
+            if pieces := coming.take(len(self._stops.feed(text))):
+                yield pieces
             if self._stops.found:
                 self.reason = "stop"
                 return
             if self._written >= self._most:
                 self.reason = "length"
                 break
-        rest = self._stops.feed(decoder.decode(b"", final=True)) + self._stops.end()
-        if rest:
-            yield rest, []
+        text = decoder.decode(b"", final=True)
+        coming.add(text, NO_TOKEN)
+        if pieces := coming.take(len(self._stops.feed(text) + self._stops.end())):
+            yield pieces
 
     @property
     def message(self) -> Any:

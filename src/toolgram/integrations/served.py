@@ -22,6 +22,7 @@ from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallEnd
 from toolgram.formats import Format, get_format
 from toolgram.integrations import observing as observe
 from toolgram.integrations.observing import logger
+from toolgram.integrations.pieces import TokenText
 from toolgram.integrations.reasoning_markers import (
     around_a_thought,
     crossing,
@@ -247,35 +248,6 @@ class Served:
         fresh = len(self.decode(delta))
         return any(text.rfind(mark) + len(mark) > len(text) - fresh for mark in spelled if mark in text)
 
-    # --- ids and text -------------------------------------------------------------------------------------------
-
-    def pieces(self, text: str, token_ids: Sequence[int]) -> list[tuple[str, list[int]]]:
-        """A text cut at the markers among its tokens: each marker with its id, and what is between them without.
-
-        A parser takes the first text of a marker for its token. Where a delta holds several tokens, the first may be a
-        quotation that the delta before has begun, so the marker is fed by itself. Where a quotation and the token are
-        in one delta, only the tokenizer knows which is which.
-        """
-        emitted = [(place, number) for place, number in enumerate(token_ids) if number in self.by_id]
-        cuts: list[tuple[str, list[int]]] = []
-        unmatched: list[int] = []  # ids of special tokens whose text is yet to come
-        done = 0
-        for turn, (place, number) in enumerate(emitted):
-            marker = self.by_id[number]
-            left = sum(each == number for _, each in emitted[turn:])
-            if text.count(marker, done) <= left:
-                begin = text.find(marker, done)
-            else:
-                begin = len(self.decode(token_ids[:place])) if place else 0
-                if begin < done or not text.startswith(marker, begin):
-                    begin = text.find(marker, done)
-            if begin < 0:
-                unmatched.append(number)
-                continue
-            cuts += [(text[done:begin], []), (marker, [number])]
-            done = begin + len(marker)
-        return [(piece, ids) for piece, ids in [*cuts, (text[done:], unmatched)] if piece or ids]
-
 
 _NOTABLE = frozenset({ToolCallEnd, Malformed})
 
@@ -284,8 +256,8 @@ class Session:
     """One output, as it is read by one toolgram parser. Cheap to make: the parser comes with the first text."""
 
     __slots__ = (
-        "_parser", "_raw", "_statuses", "builder", "call_ids", "calls", "counts", "failed", "last", "left", "prefix",
-        "queue", "seen", "served", "tools",
+        "_parser", "_raw", "_statuses", "_tokens", "builder", "call_ids", "calls", "counts", "failed", "last", "left",
+        "prefix", "queue", "seen", "served", "tools",
     )  # fmt: skip
 
     def __init__(
@@ -307,6 +279,7 @@ class Session:
         self.left = 0  # tokens of the limit that the prompt has taken
         self.failed = False
         self._parser: Parser | None = None
+        self._tokens = TokenText(served.by_id, served.decode)
         self._statuses: set[str] = set()  # of the calls that have ended
         self._raw: list[str] | None = [] if observe.recorder() is not None else None  # kept for the outputs that fail
 
@@ -343,17 +316,15 @@ class Session:
                 parser = self._open()
                 if parser is None:
                     return [Content(text, text)] if text else []
+            pieces = None
             if token_ids:
-                begun, number, markers = self.seen, len(token_ids), self.served.by_id
-                self.seen = begun + number
-                self.last = last = token_ids[-1]
-                if last in markers or (number > 1 and not markers.keys().isdisjoint(token_ids)):
-                    events = self._feed_pieces(parser, text, token_ids)
-                    self._note(events)
-                    return events
-                if begun:  # ids are known since the first delta, and these say nothing
-                    token_ids = None
-            events = parser.feed(text, token_ids)
+                self.seen += len(token_ids)
+                self.last = token_ids[-1]
+            if token_ids is None:
+                self._tokens.forget()
+            elif self.served.by_id:
+                pieces = self._tokens.cut(text, token_ids)
+            events = parser.feed(text, token_ids) if pieces is None else parser.feed(pieces)
         except Exception as error:
             return self._fail(error, text)
         if len(events) > 1 or (events and type(events[0]) in _NOTABLE):
@@ -384,11 +355,6 @@ class Session:
     def _anomalies(self) -> Any:
         take = getattr(self._parser, "take_anomalies", None)
         return take() if callable(take) else ()
-
-    def _feed_pieces(self, parser: Parser, text: str, token_ids: Sequence[int]) -> list[Event]:
-        if len(token_ids) == 1:
-            return parser.feed(text, token_ids)
-        return [event for piece, ids in self.served.pieces(text, token_ids) for event in parser.feed(piece, ids)]
 
     def close(self, finish_reason: str | None) -> list[Event]:
         """The events of the end."""

@@ -135,7 +135,7 @@ class Program:
     fences: frozenset[str] = frozenset()  # triggers of closing fences
     thought_ends: tuple[str, ...] = ()  # markers that close reasoning
     element_ends: tuple[str, ...] = ()  # how the closing tags of elements begin that are named as arguments are
-    by_id: Any = None  # the tokens that a parser was last given, and the triggers of their ids
+    by_id: Any = None  # the tokens that a parser was last given, and the special tokens among them by id
     parsed: int = 0  # how many whole outputs were parsed,
     whole: Any = None  # and what then reads them without a parser (see `runtime.whole_outputs`)
 

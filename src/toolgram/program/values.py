@@ -84,7 +84,8 @@ def _next_calls(spec: Spec, home: StateProgram, known: set[str], ends: Ends) -> 
             found.append(text)
             marker = re.escape(text)
             ends.begun.append(partial_pattern([text]))
-            ends.passed.append((End(marker, marker + begun_way, marker + way), Symbol(trigger, PASSED)))
+            special = trigger in spec.special_tokens
+            ends.passed.append((End(marker, marker + begun_way, marker + way), Symbol(trigger, PASSED, special)))
     return found
 
 

@@ -105,6 +105,10 @@ class AnomalyLog:
         """An anomaly at the present place, or so many characters after it."""
         self._append(Anomaly(kind, self.offset + ahead, text, self._call, why or KINDS[kind]))
 
+    def add_at(self, kind: str, start: int, text: str) -> None:
+        """An anomaly of no call."""
+        self._append(Anomaly(kind, start, text, None, KINDS[kind]))
+
     def _add_repeated(self, index: int, repeated: Iterable[tuple[int, str]]) -> None:
         """Keys that are there twice, unless they were noted where they stand."""
         noted, self._repeated = self._repeated, set()

@@ -150,9 +150,7 @@ def _may_close_call(stream: Stream, text: str, pos: int) -> bool:
 def _closes_call(stream: Stream, text: str, pos: int) -> bool:
     """Whether a marker that closes the call stands at `pos`, in the model's own characters."""
     state = stream.state
-    if not state.literals or state.match is None or stream.source.transcoding is not None:
-        return False
-    return state.match(text, pos) is not None
+    return bool(state.literals) and stream.source.transcoding is None and stream.symbol_at(text, pos) is not None
 
 
 def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
@@ -161,7 +159,7 @@ def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: in
     state = stream.state
     if state.match is None or not state.literals:
         return 0
-    if state.match(text, pos) is None:
+    if stream.symbol_at(text, pos) is None:
         if final or not state.may_become(text, pos):
             return 0
         return stream.wait(text[pos:])
@@ -182,14 +180,12 @@ def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
 
 def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Where JSON does not fit, after a whole value: the closing marker of the call, or nothing that can be read."""
-    state = stream.state
-    match = state.match(text, pos) if state.match is not None else None
-    if match is not None and match.lastindex is not None:
-        symbol = state.symbols[match.lastindex - 1]
-        if not symbol.special or stream.was_emitted(symbol):
-            stream.fire(symbol.trigger, match.group(), symbol_why(symbol))
-            return match.end()
-    elif state.may_become(text, pos) and not final:
+    found = stream.symbol_at(text, pos)
+    if found is not None:
+        symbol, end = found
+        stream.fire(symbol.trigger, text[pos:end], symbol_why(symbol))
+        return end
+    if stream.state.may_become(text, pos) and not final:
         return stream.wait(text[pos:])
     stream.unexpected_input()
     return pos

@@ -99,7 +99,7 @@ def finish(stream: Stream, text: str, pos: int) -> None:
         except NotACall as found:
             read(stream, *give_up(stream, "", found), True)
     withheld = stream.events.withheld
-    if withheld is not None and not (stream.ended or withheld.ended):
+    if withheld is not None and not (stream.ended or withheld.token):
         withheld.cut_off()
     stream.events.send_withheld()
 

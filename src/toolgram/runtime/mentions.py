@@ -26,17 +26,17 @@ def may_be_mention(stream: Stream, symbol: Symbol, text: str) -> bool:
     events, marks = stream.events, stream.events.marks
     if stream.source.prefix_characters:
         return False
-    if symbol.opens == STOP or (events.withheld is not None and events.withheld.ended):
+    if symbol.opens == STOP or (events.withheld is not None and events.withheld.token):
         return True
     return "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning"
 
 
-def is_mention(stream: Stream, symbol: Symbol, begin: int) -> bool:
-    """Whether what opens at `begin` is only mentioned. If that depends on what follows, the events are withheld."""
+def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
+    """Whether what opens at `begin` in `text` is only mentioned. If what follows decides, the events are withheld."""
     events, place = stream.events, stream.events.marks.place
     if symbol.opens == STOP:
-        return _is_no_end(stream, begin)
-    if events.withheld is not None and events.withheld.ended:
+        return _is_no_end(stream, symbol, text, begin)
+    if events.withheld is not None and events.withheld.token:
         if symbol.opens != HEADER:
             raise NotACall
         events.send_withheld()
@@ -55,33 +55,46 @@ def is_mention(stream: Stream, symbol: Symbol, begin: int) -> bool:
     return False
 
 
-def _is_no_end(stream: Stream, begin: int) -> bool:
-    """Whether a token that ends the turn is text. It is the end if nothing follows it, or a message of another role."""
-    if begin < stream.quoted_to:
+def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
+    """Whether a token that ends the turn is text. It is the end if its id says so, or if nothing follows it, or a
+    message of another role."""
+    marker, ids = stream.program.literals[symbol.trigger], stream.ids
+    is_certain = ids is not None and symbol.special and ids.is_certain(marker, text, begin)
+    if begin < stream.quoted_to and not is_certain:
         return True
     if stream.events.withheld is None:
         _withhold(stream, begin)
-    cast(Withheld, stream.events.withheld).ended = True
+    withheld = cast(Withheld, stream.events.withheld)
+    withheld.token = marker
+    withheld.is_certain |= is_certain
     return False
 
 
-def read_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """After the end of the turn: the position after what was read, or WAIT. None if the state is to read on.
-
-    What another role's message begins with says that the turn has ended.
-    """
+def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> int | None:
+    """After the end of the turn: the position after what was read, or WAIT. None if the state is to read on."""
     begin, roles = end_of_blanks(text, pos), stream.program.other_roles
     rest = text[begin : begin + max(map(len, roles), default=0)]
-    if rest.startswith(roles):
-        stream.events.send_withheld()
-        stream.events.drop(text[pos:begin], SYNTAX)
-        stream.events.make_seam()
-        stream.events.note("after_turn", next(role for role in roles if rest.startswith(role)))
-        stream.reader = "after_turn"
-        return begin
-    if rest and not final and any(role.startswith(rest) for role in roles):
+    if begin == len(text):
+        return None
+    if not final and any(role.startswith(rest) and role != rest for role in roles):
         return stream.wait(text[pos:])
-    return None
+    if not rest.startswith(roles) and not (withheld.is_certain and not _goes_on(stream, text, begin, final)):
+        return None
+    stream.events.send_withheld()
+    stream.events.drop(text[pos:begin], SYNTAX)
+    stream.events.make_seam()
+    stream.events.note("after_turn", withheld.token)
+    stream.reader = "after_turn"
+    return begin
+
+
+def _goes_on(stream: Stream, text: str, begin: int, final: bool) -> bool:
+    """Whether the turn goes on with another message, or ends once more."""
+    state = stream.state
+    if not final and state.may_become(text, begin):
+        return True
+    pairs = zip(state.symbols, state.literals, strict=False)
+    return any(symbol.opens in (STOP, HEADER) and text.startswith(marker, begin) for symbol, marker in pairs)
 
 
 def drop_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int:

@@ -16,7 +16,7 @@ from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.edges import finish, read_prompt
 from toolgram.runtime.fast_path import Path, fast_path
 from toolgram.runtime.readers import read
-from toolgram.runtime.special_tokens import EmittedIds, emitted_ids
+from toolgram.runtime.special_tokens import EmittedIds, Piece, emitted_ids
 from toolgram.runtime.stream import Stream, Trace
 from toolgram.tools.reading import read_tools
 
@@ -76,23 +76,45 @@ class Parser:
         """
         return self._log.take() if self._log is not None else []
 
-    def feed(self, delta: str | None, token_ids: Sequence[int] | None = None) -> list[Event]:
+    def feed(self, delta: str | Sequence[Piece] | None, token_ids: Sequence[int] | None = None) -> list[Event]:
         """Return the events that `delta`, the next characters of the output, makes certain.
 
-        None is an empty delta, as servers send it. With `token_ids`, the ids of `delta`, and `special_tokens` given to
-        `Format.parser`, the text of a special token counts as a marker only where its id was emitted; without ids, the
-        text decides. Raises ToolgramError after `close`, TypeError for bytes, and nothing on any text.
+        `delta` is text, or pieces `(text, id)`, one for each token. None is an empty delta, as servers send it. If
+        `special_tokens` were given to `Format.parser`, a special token is a marker only where a piece with its id
+        begins; in a piece whose id is None, the text decides.
+
+        For text, `token_ids` are the ids of all its tokens; an empty list says that the text goes on with the ids
+        before it. They count if the text has each special token as often as the ids; else its markers are text, with
+        the anomaly `ambiguous_ids`. Without ids, the text decides.
+
+        Raises ToolgramError after `close`, TypeError for bytes, and nothing on any text.
         """
-        if type(delta) is not str:
-            delta = _text_of(delta)
-        if token_ids is not None:
-            self._stream.note_ids(token_ids)
+        if type(delta) is not str or self._stream.ids is not None:
+            delta = self._noted(delta, token_ids)
         path = self._path
         if path is not None:
             events = path.take(delta)
             if events is not None:
                 return events
         return self._feed(delta)
+
+    def _noted(self, delta: str | Sequence[Piece] | None, token_ids: Sequence[int] | None) -> str:
+        """Return the text of a delta. Notes which of it are special tokens."""
+        ids, path = self._stream.ids, self._path
+        if ids is not None and len(ids.places) > 1:
+            withheld = self._stream.events.withheld
+            unread = len(self._stream.buffer if path is None else path.rest)
+            ids.forget(unread if withheld is None else withheld.length)
+        if isinstance(delta, list | tuple):
+            pieces = _checked(delta)
+            if ids is not None:
+                ids.note_pieces(pieces)
+            return "".join([text for text, _ in pieces])
+        text = _text_of(delta)
+        ambiguous = ids.note(text, token_ids) if ids is not None else None
+        if ambiguous is not None:
+            self._anomaly_log().add_at("ambiguous_ids", *ambiguous)
+        return text
 
     def _feed(self, delta: str) -> list[Event]:
         """Have the readers read a delta, and see which path the next one may take."""
@@ -119,10 +141,8 @@ class Parser:
 
     def _emitted(self, out: Sequence[BufferedEvent]) -> list[Event]:
         """Add events to the message; returns them without notes, which become anomalies."""
-        builder, log = self._builder, self._log
+        builder, log = self._builder, self._anomaly_log()
         builder.add(out, self._offset)
-        if log is None:
-            log = self._log = AnomalyLog(self._stream.calls.names, builder.keeps, self._calls_in)
         log.offset = self._offset
         events = log.read(out, builder.repeated or ())
         builder.repeated = None
@@ -135,6 +155,11 @@ class Parser:
         parser.feed(text)
         parser.close("stop")
         return [{"name": call.name, "arguments": call.arguments} for call in parser.message.tool_calls]
+
+    def _anomaly_log(self) -> AnomalyLog:
+        if self._log is None:
+            self._log = AnomalyLog(self._stream.calls.names, self._builder.keeps, self._calls_in)
+        return self._log
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
         """The events that the end of the output makes certain.
@@ -206,7 +231,7 @@ class Parser:
             stream.program,
             calls.tools,
             calls.ids,
-            stream.ids and stream.ids.triggers,
+            stream.ids and stream.ids.by_id,
             self.snapshot(),
             self._builder,
             self._log,
@@ -221,26 +246,34 @@ def _resumed(
     program: Program,
     tools: Sequence[Mapping[str, Any]] | None,
     call_ids: CallIds,
-    triggers: Mapping[int, str] | None,
+    by_id: Mapping[int, str] | None,
     state: Mapping[str, Any],
     builder: MessageBuilder,
     log: AnomalyLog | None,
 ) -> Parser:
     """A parser that was pickled."""
     parser = Parser(program, tools, "", call_ids)
-    parser._stream.ids = None if triggers is None else EmittedIds(triggers)
+    parser._stream.ids = None if by_id is None else EmittedIds(by_id)
     parser.restore(state)
     parser._builder, parser._log = builder, log
     return parser
 
 
+def _checked(pieces: Sequence[Any]) -> Sequence[Piece]:
+    """Return the pieces of a delta. Raises TypeError for what is no piece."""
+    for piece in pieces:
+        if type(piece) is not tuple or len(piece) != 2 or not isinstance(piece[0], str):
+            raise TypeError("a piece of a delta is a tuple of text and token id, `(text, id)`")
+    return pieces
+
+
 def _text_of(delta: object) -> str:
     """Return a delta as str; None is empty. Raises TypeError for anything else."""
+    if isinstance(delta, str):
+        return delta if type(delta) is str else str(delta)
     if delta is None:
         return ""
-    if isinstance(delta, str):
-        return str(delta)
     raise TypeError(
-        f"a delta is str, not {type(delta).__name__}: decode bytes before `feed`, or give their source to "
-        "`parser.events`, which decodes UTF-8 that is cut anywhere"
+        f"a delta is str, not {type(delta).__name__}: decode bytes before `feed`, or "
+        "give their source to `parser.events`, which decodes UTF-8 that is cut anywhere"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from toolgram.call_ids import CallIds
@@ -65,6 +64,11 @@ class Position:
         """Whether a call is open, or may have begun."""
         return self.calls.index is not None or self.events.held is not None
 
+    def cut_output(self, count: int) -> None:
+        """Read as if the output had so many characters less, or, for less than 0, more."""
+        if self.ids is not None:
+            self.ids.end -= count
+
     def closes_thought(self, symbol: Symbol) -> bool:
         """Whether a symbol of a thought closes it, and does not end the turn."""
         move = self.state.row[symbol.trigger]
@@ -117,16 +121,17 @@ class Position:
 
     # --- special tokens by id -------------------------------------------------------------------------------------
 
-    @property
-    def unmatched_ids(self) -> dict[str, int] | None:
-        """How often each special token was emitted by id and not yet seen as text; None where no ids are known."""
-        return None if self.ids is None else self.ids.unmatched
+    def is_marker(self, symbol: Symbol, text: str, begin: int, end: int) -> bool:
+        """Whether the symbol that was found in `text` counts. Blanks, brackets or a name may be around its marker."""
+        if self.ids is None or not symbol.special:
+            return True
+        marker = self.program.special[symbol.trigger]
+        at = text.find(marker, begin, end)
+        return at < 0 or self.ids.is_token(marker, text, at)
 
-    def was_emitted(self, symbol: Symbol) -> bool:
-        """Whether the text of a special token is the token."""
-        return self.ids is None or self.ids.was_emitted(symbol.trigger)
-
-    def note_ids(self, token_ids: Sequence[int]) -> None:
-        """Note the special tokens among the ids of a delta, before it is read."""
-        if self.ids is not None and self.ids.triggers:
-            self.ids.note(token_ids, self.buffer[: self.source.prefix_characters], self.program.special)
+    def are_markers(self, text: str, begin: int, end: int) -> bool:
+        """Whether all special tokens that are spelled in a part of `text` were emitted."""
+        if self.ids is None:
+            return True
+        spelled = ((marker, text.find(marker, begin, end)) for marker in self.ids.texts)
+        return all(at < 0 or self.ids.is_token(marker, text, at) for marker, at in spelled)

@@ -62,14 +62,19 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
 
     Returns the text that is left, and the position in it.
     """
-    if withheld.ended and not stream.in_call:
-        after = read_after_turn(stream, text, pos, final)
+    if withheld.token and not stream.in_call:
+        after = read_after_turn(stream, withheld, text, pos, final)
         if after is not None:
             return text, after
     cut = withheld.find_closer(text, pos, stream.in_call)
     part = text if cut is None else text[: max(cut, 0)]
-    while 0 <= pos < len(part) and stream.events.withheld is withheld:
-        pos = READERS[stream.reader](stream, part, pos, final and cut is None)
+    left = len(text) - len(part)
+    stream.cut_output(left)
+    try:
+        while 0 <= pos < len(part) and stream.events.withheld is withheld:
+            pos = READERS[stream.reader](stream, part, pos, final and cut is None)
+    finally:
+        stream.cut_output(-left)
     if cut is None or stream.events.withheld is not withheld:
         return text, pos
     if stream.in_call:

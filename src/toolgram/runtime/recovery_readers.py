@@ -11,6 +11,7 @@ from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import MORE, OVER, ErrorRecovery
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
+from toolgram.program.state import Symbol
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import MARKER as MARKER_WHY
 from toolgram.runtime.position import RejectedValue
@@ -28,12 +29,7 @@ def read_malformed(stream: Stream, text: str, pos: int, final: bool) -> int:
         return end
     if recovery.match is not None:
         marker = recovery.match.group()
-        trigger = next(
-            symbol.trigger
-            for symbol, literal in zip(stream.state.symbols, stream.state.literals, strict=False)
-            if literal == marker
-        )
-        stream.fire(trigger, marker, MARKER_WHY)
+        stream.fire(_symbol_of(stream, marker).trigger, marker, MARKER_WHY)
         if stream.island is recovery and stream.reader != "malformed":
             stream.island = None
         return recovery.match.end()
@@ -72,10 +68,18 @@ def read_rejected_json(stream: Stream, text: str, pos: int, final: bool) -> int:
 def _read(stream: Stream, recovery: ErrorRecovery, text: str, pos: int, final: bool, meaning: str, why: str) -> int:
     recovery.pattern = stream.state.brackets
     end = recovery.read(text, pos, final)
+    while recovery.match is not None:
+        if stream.is_marker(_symbol_of(stream, recovery.match.group()), text, *recovery.match.span()):
+            break
+        end = recovery.read(text, recovery.match.end(), final)
     begin = stream.source.skip_prefix(pos, end)
     if end > begin:
         stream.events.say(meaning, text[begin:end], why)
     return end
+
+
+def _symbol_of(stream: Stream, marker: str) -> Symbol:
+    return stream.state.symbols[stream.state.literals.index(marker)]
 
 
 def _wait(stream: Stream, text: str, end: int) -> int:

@@ -25,7 +25,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
-VERSION = 12
+VERSION = 13
 _COUNT = range(2**31)
 _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT, "again": str}
 _STATUSES = ("complete", "truncated", "malformed")
@@ -40,13 +40,20 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "reader": stream.reader,
         "buffer": stream.buffer,
         "assumed": stream.assumed,
-        "unmatched_ids": stream.unmatched_ids and {**stream.unmatched_ids},
+        "ids": _dumped_ids(stream.ids, len(stream.buffer)),
         "island": dump_island(stream.island),
         "rejected": [*rejected] if rejected else None,
         **_dumped_source(stream.source),
         **_dumped_calls(stream.calls, stream.events.held),
         **_dumped_events(stream.events),
     }
+
+
+def _dumped_ids(ids: EmittedIds | None, unread: int) -> list[Any] | None:
+    if ids is None:
+        return None
+    ids.forget(unread)
+    return [ids.end, [[*place] for place in ids.places], {**ids.owed}, ids.begun]
 
 
 def _dumped_source(source: Source) -> dict[str, Any]:
@@ -113,9 +120,7 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
     stream.buffer, stream.assumed = _fields(data, ("buffer", "assumed"), str, bool)
     stream.state = stream.program.states[_fields(data, ("state",), str)[0]]
     (stream.reader,) = _fields(data, ("reader",), tuple(READERS))
-    unmatched = _loaded_ids(data["unmatched_ids"])
-    if unmatched is not None:
-        stream.ids = EmittedIds({} if stream.ids is None else stream.ids.triggers, unmatched)
+    _load_ids(stream, data["ids"])
     stream.island = load_island(data["island"])
     if data["rejected"] is not None:
         stream.rejected = RejectedValue(*checked(data["rejected"], ("content", "reasoning", "malformed"), str, bool))
@@ -141,11 +146,14 @@ def _fields(data: Mapping[str, Any], names: tuple[str, ...], *kinds: Any) -> lis
     return checked([data[name] for name in names], *kinds)
 
 
-def _loaded_ids(data: Any) -> dict[str, int] | None:
-    if data is None:
-        return None
-    checked([*data.values()] if type(data) is dict else None, *[_COUNT] * len(data))
-    return {**data}
+def _load_ids(stream: Stream, data: Any) -> None:
+    if data is not None:
+        ids = stream.ids = stream.ids or EmittedIds({})
+        ids.end, places, owed, ids.begun = checked(data, _COUNT, list, dict, str)
+        ids.places = [tuple(checked(place, _COUNT, (str, None))) for place in places]
+        ids.known = bool(ids.places) and ids.places[-1][1] is not None
+        checked([*owed.values(), *owed], *[_COUNT] * len(owed), *[str] * len(owed))
+        ids.owed = {**owed}
 
 
 def _loaded_event(data: Any) -> BufferedEvent:

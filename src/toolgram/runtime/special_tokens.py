@@ -1,49 +1,136 @@
-"""Special tokens by id: a marker that is one counts only if the token was emitted.
+"""Special tokens by id: where in the text they were emitted.
 
-Strategy: ids and text come separately, so that each emitted id is counted, and its marker in the text takes one away.
+Strategy: each piece of text says which token it is, so a list of places says what is known of the text.  The text of a
+special token is a marker only where its own id begins; where no ids are known, the text decides.  Ids that come beside
+a delta have no places: they count if the text has their markers as often as there are ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import TypeAlias
 
 from toolgram.program.state import Program
 
+Piece: TypeAlias = tuple[str, "int | None"]  # text, and the id of its token; None for an unknown one
+
+_place = itemgetter(0)
+
 
 class EmittedIds:
-    """The special tokens that were emitted by id. `unmatched` counts those not yet seen as text; None without ids."""
+    """What is known of the text: at each of `places`, the special token that begins there ("" for none, None if the ids
+    are unknown from there on). `end` counts the characters of the output."""
 
-    __slots__ = ("triggers", "unmatched")
+    __slots__ = ("begun", "by_id", "end", "known", "owed", "places", "texts")
 
-    def __init__(self, triggers: Mapping[int, str], unmatched: dict[str, int] | None = None) -> None:
-        self.triggers = triggers
-        self.unmatched = unmatched
+    def __init__(self, by_id: Mapping[int, str]) -> None:
+        self.by_id = by_id
+        self.texts = frozenset(by_id.values())
+        self.places: list[tuple[int, str | None]] = []
+        self.known = False  # whether the ids are, at the end
+        self.end = 0
+        self.owed: dict[str, int] = {}  # how many ids of a plain delta wait for their text,
+        self.begun = ""  # and the end of the text that came since, in which it may have begun
 
-    def note(self, token_ids: Sequence[int], begun: str, texts: Mapping[str, str]) -> None:
-        """Note the special tokens among the ids of a delta. Those of a prompt are unknown: markers in its end, `begun`,
-        which is still to be read, are tokens."""
-        if self.unmatched is None:
-            self.unmatched = {trigger: begun.count(texts[trigger]) for trigger in self.triggers.values()}
-        for token_id in token_ids:
-            trigger = self.triggers.get(token_id)
-            if trigger is not None:
-                self.unmatched[trigger] = self.unmatched.get(trigger, 0) + 1
-
-    def was_emitted(self, trigger: str) -> bool:
-        """Whether the text of a special token is the token: always if no id is known, else once per emitted id."""
-        left = None if self.unmatched is None else self.unmatched.get(trigger)
-        if left is None or self.unmatched is None:
+    def is_token(self, marker: str, text: str, at: int) -> bool:
+        """Whether the marker at `at` in `text`, which is the end of the output so far, is a token, or may be one."""
+        if marker not in self.texts:
             return True
-        if left:
-            self.unmatched[trigger] = left - 1
-        return left > 0
+        place = self.end - len(text) + at
+        found = bisect_right(self.places, place, key=_place) - 1
+        if found < 0:
+            return True
+        begin, token = self.places[found]
+        return token is None or (begin == place and token == marker)
+
+    def is_certain(self, marker: str, text: str, at: int) -> bool:
+        """Whether the marker at `at` in `text` is a token by its own id."""
+        place = self.end - len(text) + at
+        found = bisect_right(self.places, place, key=_place) - 1
+        return found >= 0 and self.places[found] == (place, marker)
+
+    def forget(self, unread: int) -> None:
+        """Forget the places before the last characters, which are still to be read."""
+        passed = bisect_right(self.places, self.end - unread, key=_place) - 1
+        if passed > 0:
+            del self.places[:passed]
+
+    def note_pieces(self, pieces: Iterable[Piece]) -> None:
+        """Note the pieces of a delta."""
+        self.owed = {}
+        for text, token_id in pieces:
+            marker = None if token_id is None else self.by_id.get(token_id)
+            known = token_id is not None
+            if known is not self.known:
+                self._know(known)
+            if marker is not None:
+                at = _begin_of(marker, text)
+                if at < len(text):
+                    self.places.append((self.end + at, marker))
+            self.end += len(text)
+
+    def note(self, delta: str, token_ids: Sequence[int] | None) -> tuple[int, str] | None:
+        """Note a plain delta with its ids. Returns a marker in it that is ambiguous, after its place."""
+        known = token_ids is not None
+        if known is not self.known:
+            self._know(known)
+        self.end += len(delta)
+        if token_ids is None:
+            self.owed = {}
+        elif self.owed or not self.by_id.keys().isdisjoint(token_ids):
+            return self._match(delta, token_ids)
+        return None
+
+    def _know(self, known: bool) -> None:
+        """Note that ids are known from here on, or unknown."""
+        self.places.append((self.end, "" if known else None))
+        self.known = known
+
+    def _match(self, delta: str, token_ids: Sequence[int]) -> tuple[int, str] | None:
+        """Find the text of special tokens. A delta without ids goes on with earlier text; one without text is
+        read with the next. Text that does not come with its ids is ambiguous when it comes later."""
+        owed = Counter(self.by_id[token_id] for token_id in token_ids if token_id in self.by_id)
+        late = Counter(self.owed)
+        if not (token_ids and delta):
+            owed, late = owed + late, Counter()
+        text, done = self.begun + delta, len(self.begun)
+        ambiguous: list[tuple[int, str]] = []
+        for marker in late | owed:
+            begin = done if late and marker in owed else max(0, done - len(marker) + 1)
+            found = [(self.end - len(text) + at, marker) for at in _all_of(marker, text, begin)]
+            if found:
+                (self.places if len(found) == owed.pop(marker, 0) else ambiguous).extend(found)
+        self.places.sort(key=_place)
+        self.owed = dict(owed)
+        self.begun = text[max(0, len(text) + 1 - max(map(len, owed))) :] if owed else ""
+        return min(ambiguous, default=None)
+
+
+def _all_of(marker: str, text: str, begin: int) -> Iterable[int]:
+    """Yield where a marker is in a text, from `begin` on."""
+    at = text.find(marker, begin)
+    while at >= 0:
+        yield at
+        at = text.find(marker, at + len(marker))
+
+
+def _begin_of(marker: str, text: str) -> int:
+    """Return where a marker begins that is in `text`, or that `text` ends in the beginning of; else the end of it."""
+    at = text.find(marker)
+    if at < 0:
+        at = max(0, len(text) - len(marker) + 1)
+        while not marker.startswith(text[at:]):
+            at += 1
+    return at
 
 
 def emitted_ids(program: Program, special_tokens: Mapping[str, int]) -> EmittedIds:
     """No ids yet, of these tokens. A server gives the same tokens for each answer: what was last asked is kept."""
     kept = program.by_id
     if kept is None or kept[0] != special_tokens:
-        texts = program.special.items()
-        found = {special_tokens[text]: trigger for trigger, text in texts if text in special_tokens}
+        found = {special_tokens[text]: text for text in program.special.values() if text in special_tokens}
         kept = program.by_id = (dict(special_tokens), found)
     return EmittedIds(kept[1])

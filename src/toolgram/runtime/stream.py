@@ -341,15 +341,29 @@ class Stream(Position):
 
     def marker_at(self, text: str, pos: int, final: bool) -> int:
         """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
-        return _stands_at(self.program.markers, text, pos, final)
+        return self._stands_at(self.program.markers, text, pos, final)
 
     def closer_at(self, text: str, pos: int, final: bool) -> int:
-        """The same for a marker that closes a call, and that was emitted as a token where ids are known."""
-        markers, ids = self.program.closing, self.unmatched_ids
-        if ids is not None:
-            missing = {text for trigger, text in self.program.special.items() if ids.get(trigger) == 0}
-            markers = markers - missing
-        return _stands_at([marker for marker in markers if marker in self.program.markers], text, pos, final)
+        """The same for a marker that closes a call."""
+        return self._stands_at(self.program.closing.intersection(self.program.markers), text, pos, final)
+
+    def _stands_at(self, markers: Collection[str], text: str, pos: int, final: bool) -> int:
+        """The same for any of these markers."""
+        if text.startswith(tuple(markers), pos):
+            there = (marker for marker in markers if text.startswith(marker, pos))
+            if self.ids is None or any(self.ids.is_token(marker, text, pos) for marker in there):
+                return 1
+        rest = text[pos : pos + max(map(len, markers), default=0)]
+        is_all = not final and pos + len(rest) == len(text)
+        return WAIT if is_all and any(marker.startswith(rest) and marker != rest for marker in markers) else 0
+
+    def symbol_at(self, text: str, pos: int) -> tuple[Symbol, int] | None:
+        """The symbol of the state at `pos`, if it counts, and where it ends."""
+        match = self.state.match(text, pos) if self.state.match is not None else None
+        if match is None or match.lastindex is None:
+            return None
+        symbol, end = self.state.symbols[match.lastindex - 1], match.end()
+        return (symbol, end) if self.is_marker(symbol, text, pos, end) else None
 
 
 def reader_of(state: StateProgram) -> str:
@@ -357,15 +371,6 @@ def reader_of(state: StateProgram) -> str:
     if state.meaning in _READ_ALONE:
         return state.meaning
     return "text" if state.loops else "token"
-
-
-def _stands_at(markers: Collection[str], text: str, pos: int, final: bool) -> int:
-    """Whether one of these markers stands at `pos`: 1, or 0, or WAIT where one may have begun."""
-    if text.startswith(tuple(markers), pos):
-        return 1
-    rest = text[pos : pos + max(map(len, markers), default=0)]
-    may_begin = not final and pos + len(rest) == len(text) and any(marker.startswith(rest) for marker in markers)
-    return WAIT if may_begin else 0
 
 
 def next_symbol(

@@ -91,7 +91,7 @@ def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, c
         return None  # a marker that closes what is not closed yet
     if cut and not final:
         return _wait_behind_blanks(stream, text, pos, begin)
-    if closer and (not symbol.special or stream.was_emitted(symbol)):
+    if closer and stream.is_marker(symbol, text, begin, begin + len(closer)):
         events.say("content", text[pos:begin])
         events.drop_and_tell(closer, symbol_why(symbol), "surplus_closer")
         return begin + len(closer)

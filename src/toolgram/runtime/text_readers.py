@@ -50,12 +50,12 @@ def _next_marker(stream: Stream, find: FindMatch, text: str, pos: int) -> tuple[
         begin, end, symbol = next_symbol(stream.state, find, text, pos)
         if symbol is None:
             return start, begin, end, symbol
-        if not symbol.special or stream.was_emitted(symbol):
+        if stream.is_marker(symbol, text, begin, end):
             if not symbol.opens or not may_be_mention(stream, symbol, text[start:begin]):
                 return start, begin, end, symbol
             stream.say(text[start:begin])
             start = begin
-            if not is_mention(stream, symbol, begin):
+            if not is_mention(stream, symbol, text, begin):
                 return start, begin, end, symbol
         pos = end
 
@@ -130,9 +130,9 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
         return stream.wait(text[pos:])
     if final and _is_cut_off(stream, symbol, text, pos, end):
         return _cut_off(stream, text, pos)
-    if symbol.special and not stream.was_emitted(symbol):
+    if not stream.is_marker(symbol, text, pos, end):
         return None
-    if symbol.opens and may_be_mention(stream, symbol, "") and is_mention(stream, symbol, pos):
+    if symbol.opens and may_be_mention(stream, symbol, "") and is_mention(stream, symbol, text, pos):
         return None
     return _found(stream, symbol, text, pos, end)
 
@@ -184,9 +184,9 @@ def _read_marker_again(stream: Stream, text: str, pos: int, final: bool) -> int 
     rest = text[pos:] if len(text) - pos < max(map(len, markers)) else ""
     if rest and not final and any(marker.startswith(rest) and marker != rest for marker in markers):
         return stream.wait(rest)
-    if not again or (markers[again].special and not stream.was_emitted(markers[again])):
-        return None
     end = pos + len(again)
+    if not again or not stream.is_marker(markers[again], text, pos, end):
+        return None
     stream.events.drop(stream.source.take(text, pos, end), symbol_why(markers[again]))
     stream.events.note("unusual_form", again)
     return end

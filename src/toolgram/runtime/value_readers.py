@@ -118,11 +118,13 @@ def _read_marker(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, 
     """A marker in a value: the position after it if it closes the value, or where the value breaks. None where it is
     part of the value."""
     argument = _argument(stream)
+    if not stream.is_marker(symbol, text, begin, end):
+        return None
     if not symbol.trigger:
         argument.seen |= OPENED
         argument.depth += symbol.kind == STRAY
         return None
-    if symbol.kind == TERMINAL and _closes(stream, symbol, text, end):
+    if symbol.kind == TERMINAL and _closes(stream, symbol, text, begin, end):
         again = _closed_again(stream, symbol, text, end)
         if again >= end:
             return _end(stream, value, symbol, text, begin, end, again)
@@ -171,8 +173,6 @@ def _keep_marker(stream: Stream, symbol: Symbol, text: str, end: int) -> None:
     """A marker that begins an argument, or closes this one, is text of the value. It is reported, unless the value
     holds what it closes, or is to close it."""
     argument, look = _argument(stream), stream.state.looks.get(symbol.trigger)
-    if symbol.special and stream.unmatched_ids is not None:
-        return
     match = look.match(text, end) if look is not None and symbol.kind == TERMINAL else None
     if match is not None and not stream.program.holds_marker("".join(filter(None, match.groups()))):
         argument.depth += symbol.trigger in stream.state.opens
@@ -190,14 +190,14 @@ def _tell_marker(stream: Stream) -> None:
         stream.events.note("stray_marker", argument.key)
 
 
-def _closes(stream: Stream, symbol: Symbol, text: str, end: int) -> bool:
-    """Whether a marker counts: as a special token that was emitted, and before a call of a function that there is."""
+def _closes(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> bool:
+    """Whether a marker counts, and what follows it: a key that the function has, or a call of one that there is."""
+    if not stream.is_marker(symbol, text, begin, end):
+        return False
     look = stream.state.looks.get(symbol.trigger)
-    if look is not None:
-        begins = _begins_argument if _is_argument(stream, symbol) else _ends_call
-        if not begins(stream, look, text, end):
-            return False
-    return not symbol.special or stream.was_emitted(symbol)
+    if look is None:
+        return True
+    return (_begins_argument if _is_argument(stream, symbol) else _ends_call)(stream, look, text, end)
 
 
 def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
@@ -207,7 +207,7 @@ def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
     if again is None or "unclosed_value" in stream.state.row[symbol.trigger].actions:
         return end
     match = again.match(text, end)
-    if match is None or match.end() == end:
+    if match is None or match.end() == end or not stream.are_markers(text, end, match.end()):
         return end
     return -1 if argument.seen & OPENED or argument.read_on or stream.program.strict else match.end()
 
@@ -225,14 +225,10 @@ def _ends_call(stream: Stream, look: Expression, text: str, end: int) -> bool:
     match = look.match(text, end)
     if match is None:
         return False
-    names, ids = stream.calls.names, stream.unmatched_ids
+    names = stream.calls.names
     if names and any(name not in names for name in match.groups() if name is not None):
         return False
-    follows = match.group()
-    if not ids or not follows:
-        return True
-    markers = stream.program.special
-    return all(left or markers[trigger] not in follows for trigger, left in ids.items())
+    return stream.are_markers(text, end, match.end())
 
 
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
@@ -384,7 +380,8 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
     while True:
         if closable and _in_quotes(value):
             begin, end, symbol = _closer_in_string(stream, cast("NotatedScanner", value), text, pos, final)
-            if symbol is not None and symbol.kind == TERMINAL and _closes(stream, symbol, text, end):
+            closes = symbol is not None and symbol.kind == TERMINAL and _closes(stream, symbol, text, begin, end)
+            if closes and symbol is not None:
                 return _end_string(stream, cast("NotatedScanner", value), symbol, text, pos, begin, end)
             at = _take(stream, value, text, pos, begin if symbol is None else end)
             if symbol is None and at == begin < len(text):
@@ -484,7 +481,7 @@ def _lacks_brackets(value: Value) -> bool:
 def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool) -> int:
     """After a whole value, with brackets open: where the closing marker of the call stands, it closes them."""
     state = stream.state
-    if text.startswith(tuple(state.literals), pos):
+    if _closer_is_at(stream, text, pos):
         stream.events.note("unclosed_arguments", stream.calls.key)
         _say(stream, value.close(), "")
         _end_alone(stream, value)
@@ -494,7 +491,7 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
     if not final and (end == len(text) or state.may_become(text, end)):
         value.resume()
         return stream.wait(text[pos:])
-    closes_call = text.startswith(tuple(state.literals), end) or (end == len(text) and stream.ended)
+    closes_call = _closer_is_at(stream, text, end) or (end == len(text) and stream.ended)
     count = len("".join(run.group().split())) if run is not None else 0
     if not closes_call or count < len(value.stack):
         stream.unexpected_input()
@@ -506,6 +503,13 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
     _say(stream, value.close(), stream.source.take(text, pos, at))
     _end_alone(stream, value)
     return at
+
+
+def _closer_is_at(stream: Stream, text: str, pos: int) -> bool:
+    """Whether a marker of the state is at `pos`."""
+    pairs = zip(stream.state.literals, stream.state.symbols, strict=False)
+    there = ((symbol, pos + len(marker)) for marker, symbol in pairs if text.startswith(marker, pos))
+    return any(stream.is_marker(symbol, text, pos, end) for symbol, end in there)
 
 
 def _leave(stream: Stream, trigger: str, text: str, why: str) -> None:

@@ -24,7 +24,7 @@ class Withheld:
     `closers` are the markers that close the thought in which the call is; a call that is open there is a part of it.
     """
 
-    __slots__ = ("begin", "closers", "ended", "events", "length", "raw", "saved", "sent")
+    __slots__ = ("begin", "closers", "events", "is_certain", "length", "raw", "saved", "sent", "token")
 
     def __init__(self, saved: Any, sent: list[BufferedEvent], begin: int, closers: tuple[str, ...]) -> None:
         self.events: list[BufferedEvent] = []
@@ -34,7 +34,8 @@ class Withheld:
         self.raw: list[str] = []
         self.length = 0  # of `raw`, in characters
         self.closers = closers
-        self.ended = False  # the turn has ended
+        self.token = ""  # with which the turn has ended
+        self.is_certain = False  # that it has, by the id of the token
 
     def keep(self, text: str, waiting: int) -> None:
         """Note that the text was read, but for so many characters at its end, which come again."""
