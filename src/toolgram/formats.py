@@ -162,6 +162,13 @@ class Format:
 
         return compile_spec(self.spec, strict=True)
 
+    def with_all_markers(self) -> Format:
+        """Return the format for proofs: a marker counts wherever it is, also where the model only mentions a call."""
+        made = Format(self.spec, self._machine_text, self.report, self.choice)
+        made.__dict__["program"] = replace(self.program, mentions=False)
+        made.__dict__["strict_program"] = replace(self.strict_program, mentions=False)
+        return made
+
     def _chosen(self, tools: Sequence[Any] | None, strict: bool) -> tuple[Any, Program]:
         """The tools of a request, and the compiled form that reads its output."""
         program = self.strict_program if strict else self.program

@@ -50,7 +50,7 @@ class _Place:
 
 def replay(fmt: Format, length: int = 6) -> Replay:
     """Walk all symbol sequences up to `length` through both drivers; stops at the first disagreement."""
-    spec = fmt.spec
+    fmt, spec = fmt.with_all_markers(), fmt.spec
     result = Replay(length)
     rows = rows_of(spec)
     machine = fmt.reference_machine()
@@ -184,13 +184,13 @@ def _compare_end(fmt: Format, place: _Place, result: Replay) -> None:
     fired: list[Step] = []
     parser = fmt.restore(place.snapshot, call_ids=str)
     parser.trace_to(lambda step: fired.append(step[:3]))
-    parser.close()
+    parser.close("stop")
     expected = [*place.due, (END, place.state, fmt.spec.final)]
     if fired != expected:
         result.problem = _disagreement((*place.symbols, END), place.text, expected, fired)
         return
     whole = fmt.parser(prefix="", call_ids=str)
-    events = [*whole.feed(place.text), *whole.close()]
+    events = [*whole.feed(place.text), *whole.close("stop")]
     if "".join(event.source for event in events) != place.text:
         result.problem = f"the events of {place.text!r} do not give the text back"
         return

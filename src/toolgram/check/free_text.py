@@ -103,7 +103,7 @@ def _read(fmt: Format, output: str) -> tuple[list[tuple[str, str, str]], Any]:
     steps: list[tuple[str, str, str]] = []
     parser = fmt.parser(prefix="", call_ids=str, trace=lambda step: steps.append(step[:3]))
     parser.feed(output)
-    parser.close()
+    parser.close("stop")
     return steps, parser.message
 
 

@@ -75,7 +75,7 @@ def screen(fmt: toolgram.Format) -> Iterator[Text]:
     size = max(4, -(-len(fmt.example) // MOST_LINES))
     for delta in cut([fmt.example], size):
         yield _line(delta, parser.feed(delta), size)
-    yield _line("", parser.close(), size)
+    yield _line("", parser.close("stop"), size)
     message = parser.message
     calls = [f"{call.name}({call.arguments}) {call.status}" for call in message.tool_calls]
     rows = [("reasoning", message.reasoning), ("content", message.content), *(("call", call) for call in calls)]

@@ -111,7 +111,7 @@ def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: Observ
     for offset, character in enumerate(output):  # noqa: B007 (the trace reads it)
         parser.feed(character)
     offset = len(output)
-    parser.close()
+    parser.close("stop")
     begun, left = BEGIN, state_after(fmt, prefix)[1]
     taken = _committed(fmt.spec, steps)
     while taken and left:  # the end of the prompt was held, as it may have begun a longer marker

@@ -164,7 +164,7 @@ def _stretches(fmt: Format) -> list[tuple[str, str, str]]:
     """(kind, characters, what a program gets) of each event; neighbours of one kind are joined."""
     parser = fmt.parser(call_ids=random_call_ids(fmt.spec.call_ids, seed=0))
     stretches: list[tuple[str, str, str]] = []
-    for event in parser.feed(fmt.example) + parser.close():
+    for event in parser.feed(fmt.example) + parser.close("stop"):
         owner, given = _owner(event)
         if stretches and stretches[-1][0] == owner:
             _, source, before = stretches[-1]

@@ -119,6 +119,7 @@ class Program:
     generation_prompt: str = ""  # what the prompt has written, where a parser is not told
     stop: frozenset[str] = frozenset()  # triggers that end a turn
     spec: Spec | None = None  # what it was compiled from
+    mentions: bool = True  # what the model only mentions is text
     strict: bool = False  # nothing is repaired
     closing: frozenset[str] = frozenset()  # texts of the markers that close a call
     unproven_types: frozenset[str] = frozenset()  # of which it is not known how values are written

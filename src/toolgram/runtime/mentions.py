@@ -24,7 +24,7 @@ from toolgram.runtime.withheld import NotACall, Withheld
 def may_be_mention(stream: Stream, symbol: Symbol, text: str) -> bool:
     """Whether what opens after `text` may be a mention of it."""
     events, marks = stream.events, stream.events.marks
-    if stream.source.prefix_characters:
+    if stream.source.prefix_characters or not stream.program.mentions:
         return False
     if symbol.opens == STOP or (events.withheld is not None and events.withheld.token):
         return True

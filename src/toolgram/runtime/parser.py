@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from toolgram.anomalies import Anomaly
@@ -151,7 +152,8 @@ class Parser:
 
     def _calls_in(self, text: str) -> list[dict[str, str]]:
         """Return the calls that a quoted text would be, each with its name and its arguments."""
-        parser = Parser(self._stream.program, self._stream.calls.tools, "")
+        program = replace(self._stream.program, mentions=False)
+        parser = Parser(program, self._stream.calls.tools, "")
         parser.feed(text)
         parser.close("stop")
         return [{"name": call.name, "arguments": call.arguments} for call in parser.message.tool_calls]

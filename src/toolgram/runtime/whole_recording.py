@@ -173,7 +173,7 @@ def _message(program: Program, text: str) -> Message:
     """What a parser makes of a text."""
     parser = Parser(program, None, "", lambda: MADE_UP_ID)
     parser.feed(text)
-    parser.close()
+    parser.close("stop")
     return parser.message
 
 
