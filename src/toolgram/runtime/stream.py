@@ -103,7 +103,7 @@ class Stream(Position):
     def refuses(self, move: Move, name: str) -> bool:
         """Whether a name begins no call: no marker announces one, and no such function is declared."""
         region, names = self.events.held, self.calls.names
-        bare = region is None or not region.announced
+        bare = self.state.is_text if region is None else not region.announced
         if not bare or not names or "name" not in move.actions:
             return False
         return function_called(self.program, names, name.strip()) not in names

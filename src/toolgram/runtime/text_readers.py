@@ -50,7 +50,7 @@ def _next_marker(stream: Stream, find: FindMatch, text: str, pos: int) -> tuple[
         begin, end, symbol = next_symbol(stream.state, find, text, pos)
         if symbol is None:
             return start, begin, end, symbol
-        if stream.is_marker(symbol, text, begin, end):
+        if _counts(stream, symbol, text, begin, end):
             if not symbol.opens or not may_be_mention(stream, symbol, text[start:begin]):
                 return start, begin, end, symbol
             stream.say(text[start:begin])
@@ -58,6 +58,14 @@ def _next_marker(stream: Stream, find: FindMatch, text: str, pos: int) -> tuple[
             if not is_mention(stream, symbol, text, begin):
                 return start, begin, end, symbol
         pos = end
+
+
+def _counts(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> bool:
+    """Whether a symbol is one: a special token that was emitted, and, if a name begins a call, that of a function."""
+    move = stream.state.row.get(symbol.trigger)
+    if move is not None and stream.refuses(move, text[begin:end]):
+        return False
+    return stream.is_marker(symbol, text, begin, end)
 
 
 def _say_last(stream: Stream, text: str) -> None:
@@ -130,7 +138,7 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
         return stream.wait(text[pos:])
     if final and _is_cut_off(stream, symbol, text, pos, end):
         return _cut_off(stream, text, pos)
-    if not stream.is_marker(symbol, text, pos, end):
+    if not _counts(stream, symbol, text, pos, end):
         return None
     if symbol.opens and may_be_mention(stream, symbol, "") and is_mention(stream, symbol, text, pos):
         return None
@@ -149,7 +157,9 @@ def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -
     state = stream.state
     if end < len(text):
         return _opens_argument(state, symbol) and state.may_become(text, pos)
-    return bool(symbol.most) and not stream.ended and (_is_open(stream) or _is_key(state, symbol))
+    if not symbol.most:
+        return False
+    return _is_named_by(state, symbol) or (not stream.ended and (_is_open(stream) or _is_key(state, symbol)))
 
 
 def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
@@ -212,6 +222,11 @@ def _is_open(stream: Stream) -> bool:
     return stream.calls.index is not None and stream.events.held is None
 
 
+def _is_named_by(state: StateProgram, symbol: Symbol) -> bool:
+    move = state.row[symbol.trigger]
+    return "name" in move.actions and not move.dest.is_text
+
+
 def _is_key(state: StateProgram, symbol: Symbol) -> bool:
     return "argument_key" in state.row[symbol.trigger].actions
 
@@ -258,11 +273,6 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
 def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
     """Follow the transition of a symbol that is a terminal."""
     events, program, trigger = stream.events, stream.program, symbol.trigger
-    move = stream.state.row.get(trigger)
-    if move is not None and stream.refuses(move, text):
-        stream.source.pieces.append(text)
-        stream.unexpected_input(why=f"`{text}` is no declared function")
-        return
     after_call = events.after_call is not None
     if text in program.closers or (after_call and (trigger in program.sections or trigger in program.stop)):
         _close(stream, symbol, text)
