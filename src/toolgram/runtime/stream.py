@@ -333,11 +333,14 @@ class Stream(Position):
 
     def closer_at(self, text: str, pos: int, final: bool) -> int:
         """The same for a marker that closes a call, and that was emitted as a token where ids are known."""
-        markers, ids = self.program.closing, self.unmatched_ids
-        if ids is not None:
-            missing = {text for trigger, text in self.program.special.items() if ids.get(trigger) == 0}
-            markers = markers - missing
+        markers = self.emitted(self.program.closing)
         return _stands_at([marker for marker in markers if marker in self.program.markers], text, pos, final)
+
+    def emitted(self, markers: Collection[str]) -> tuple[str, ...]:
+        """Those of the markers that may come: where ids are known, a special token only if it was emitted."""
+        ids, special = self.unmatched_ids, self.program.special
+        missing = {text for trigger, text in special.items() if ids.get(trigger) == 0} if ids is not None else ()
+        return tuple(marker for marker in markers if marker not in missing)
 
 
 def reader_of(state: StateProgram) -> str:
