@@ -22,7 +22,8 @@ These are local, and each of them counts.  Damage to the structure is repaired i
   Which of the next quotes ends the string, the reader of the call decides (`runtime.damaged_values`); without one, the
   first after which one of these follows.
 
-What has several readings is broken as before: a quote inside a key; two strings with nothing between them, or in a
+What has several readings is broken as before: a quote inside a key, or inside a string in a list, where the comma may
+be part of it; two strings with nothing between them, or in a
 list with nothing but blanks, where a quote may be one too many; a colon that is missing, which may be the last
 character of the key; a second value that is damaged.
 """
@@ -343,8 +344,8 @@ class JsonRepairer:
 
     def _goes_on(self, scanner: Scanner) -> bool:
         """The quote that is held, and what is held after it, are part of the string."""
-        if scanner.in_key or self._damage == EARLIER:
-            return self._break()
+        if scanner.in_key or self._damage == EARLIER or scanner.stack[-1] == "[":
+            return self._break()  # in a list, what is between two strings may be a string with what is in them
         note = "" if self._damage else self._held
         self._damage = HERE
         quote = '\\"' if self.quote == '"' else self.quote

@@ -79,7 +79,7 @@ def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final
         read = tail.end - pos
         repairer.tail = tail, read
     if tail.broken:
-        return PART
+        return BROKEN if _breaks_after_string(tail, exact, pos) else PART
     if len(tail.stack) > floor:
         return PART if whole else WAIT
     after = pos + read
@@ -92,7 +92,14 @@ def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final
         after = tail.end
         if not tail.done:
             return PART if whole or tail.broken else WAIT
-    return _closer_at(stream, text, after, final)
+    return _closer_at(stream, text, after, in_list, final)
+
+
+def _breaks_after_string(tail: JsonScanner, text: str, pos: int) -> bool:
+    """Whether what was read after the quote at `pos` broke after a quote that ends a value: that is a second damaged
+    value, or all of it is the first."""
+    before = text[: tail.end].rstrip(" \t\r\n")
+    return tail.behind_value and len(before) > pos + 1 and before[-1] == '"'
 
 
 def _copy(scanner: JsonScanner) -> JsonScanner:
@@ -112,19 +119,19 @@ def _next_call_at(stream: Stream, text: str, at: int, in_list: bool) -> int:
         known = any(state.named_key or f"item.{found[2]}" in state.key_paths for state in states)
         return ENDS if known and bool(found[1]) == in_list else PART
     begun = _next_call_begun(text, at)
-    return WAIT if begun is not None and (not begun.group() or bool(begun[1]) == in_list) else PART
+    return WAIT if begun is not None and begun.group().strip() and bool(begun[1]) == in_list else PART
 
 
-def _closer_at(stream: Stream, text: str, at: int, final: bool) -> int:
+def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -> int:
     """Whether what closes the call is at `at`: the markers that it owes, or whatever may follow a call if it owes
-    none."""
+    none. The bracket of a list has closed it for every finish reason."""
     program, owed = stream.program, stream.calls.markers.owed
     at = cast("re.Match[str]", _around_closer(text, at)).end()
     markers: tuple[str, ...] = program.in_no_name
     if owed and program.spec is not None:
         closed_by = program.spec.closed_by
         markers = tuple(program.literals[name] for opener in owed for name in closed_by.get(opener, ()))
-    elif at == len(text) and final and stream.ended:
+    elif at == len(text) and final and (stream.ended or in_list):
         return ENDS
     markers = tuple(marker for marker in stream.emitted(markers) if marker != FENCE)
     if text.startswith(markers, at):
