@@ -453,7 +453,7 @@ class JsonScanner:
 
     def open_brackets(self) -> OpenBrackets:
         """The open brackets, and whether a string is; in a damaged one neither is known, and a marker ends it."""
-        if self.repairer is not None and self.repairer.damaged:
+        if self.done or (self.repairer is not None and self.repairer.damaged):
             return OpenBrackets("<")
         return OpenBrackets("".join(self.stack), '"' if self.in_string else "")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from toolgram.events import BufferedEvent, Dropped, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
+from toolgram.runtime.argument_readers import end_arguments
 from toolgram.runtime.damaged_values import is_damaged
 from toolgram.runtime.event_buffer import REASONING
 from toolgram.runtime.readers import read
@@ -76,7 +77,9 @@ def _begun(events: list[BufferedEvent], index: int) -> list[BufferedEvent]:
 def end_output(stream: Stream) -> None:
     """Decide what is held at the end of the output, and close what is open."""
     source = stream.source
-    if stream.ended and is_damaged(stream):
+    if stream.reader == "closed":
+        end_arguments(stream)
+    elif stream.ended and is_damaged(stream):
         stream.unexpected_input()
     if source.transcoding is not None:
         add_piece(source.pieces, take_pieces(source.transcoding.pieces))

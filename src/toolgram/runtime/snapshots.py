@@ -259,6 +259,10 @@ def _fits_arguments(stream: Stream) -> bool:
     return stream.state.meaning == "arguments" and isinstance(stream.island, JsonScanner) and bool(stream.island.stack)
 
 
+def _fits_closed(stream: Stream) -> bool:
+    return stream.state.meaning == "arguments" and isinstance(stream.island, JsonScanner) and stream.island.done
+
+
 def _fits_repaired(stream: Stream) -> bool:
     island, source = stream.island, stream.source
     if not isinstance(island, JsonScanner) or island.repairer is None or source.transcoding is None:
@@ -305,6 +309,7 @@ _FITS: dict[str, Callable[[Stream], bool]] = {
     "token": _fits_outside,
     "object": _fits_object,
     "arguments": _fits_arguments,
+    "closed": _fits_closed,
     "unclosed_arguments": _fits_arguments,
     "repaired": _fits_repaired,
     "python": _fits_python,
@@ -340,6 +345,11 @@ def _fits_arguments_inside(stream: Stream) -> bool:
     return stream.state.meaning == "arguments" and _depth(stream) > 0 and envelope.string is None
 
 
+def _fits_closed_inside(stream: Stream) -> bool:
+    envelope = cast(Envelope, stream.island)
+    return stream.state.meaning == "arguments" and _depth(stream) == 0 and envelope.string is None
+
+
 def _fits_ignored(stream: Stream) -> bool:
     envelope = cast(Envelope, stream.island)
     return stream.state.meaning == "ignored" and _depth(stream) >= 0 and envelope.scanner.state != START
@@ -349,6 +359,7 @@ _FITS_ENVELOPE: dict[str, Callable[[Stream], bool]] = {
     "envelope": _fits_envelope,
     "encoded": _fits_encoded,
     "arguments": _fits_arguments_inside,
+    "closed": _fits_closed_inside,
     "unclosed_arguments": _fits_arguments_inside,
     "ignored": _fits_ignored,
 }
