@@ -18,6 +18,7 @@ from toolgram.islands.json_values import JsonScanner
 from toolgram.limits import BLANKS, LONGEST_TAIL, LONGEST_WORD, MOST_TAIL_WORK, TAIL_WORK_PER_CHARACTER
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.look_ahead import partial_pattern
+from toolgram.program.values import SURE_MARKER
 from toolgram.runtime.argument_readers import arguments_scanner
 from toolgram.runtime.position import WAIT
 from toolgram.runtime.stream import Stream
@@ -32,6 +33,7 @@ _may_end = re.compile(r"""["'][ \t\r\n]*+(?:([,}\]])|\Z)""").match
 _around_closer = re.compile(rf"{BLANKS}(?:```{BLANKS})?").match
 _next_call = re.compile(rf'(,?){BLANKS}\{{{BLANKS}"([^"\\]{{1,{LONGEST_WORD}}})"{BLANKS}:').match
 _next_call_begun = re.compile(rf'(,?){BLANKS}(?:\{{{BLANKS}(?:"[^"\\]{{0,{LONGEST_WORD}}}+"?{BLANKS})?)?\Z').match
+_name_of_call = re.compile(rf"[\w.\-]{{1,{LONGEST_WORD}}}+([\r\n{{])|[\w.\-]{{0,{LONGEST_WORD}}}+\Z").match
 _SWAPPED = str.maketrans("\"'", "'\"")  # single quotes throughout
 
 
@@ -136,8 +138,20 @@ def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -
     markers = tuple(marker for marker in stream.emitted(markers) if marker != FENCE)
     if text.startswith(markers, at):
         return ENDS
+    short = () if owed else _short_openers(stream)
+    begun = next((opener for opener in short if text.startswith(opener, at)), None)
+    if begun is not None:  # as code may have it: the name of the next call must follow
+        name = _name_of_call(text, at + len(begun))
+        return PART if name is None else ENDS if name.lastindex else WAIT
     rest = text[at:]
-    return WAIT if any(marker.startswith(rest) for marker in (*markers, FENCE)) else PART
+    return WAIT if any(marker.startswith(rest) for marker in (*markers, *short, FENCE)) else PART
+
+
+def _short_openers(stream: Stream) -> tuple[str, ...]:
+    """What may come after the call and is too short for a marker."""
+    move = stream.state.row.get("object_end")
+    literals = move.dest.literals if move is not None else ()
+    return tuple(literal for literal in literals if len(literal) < SURE_MARKER and literal != FENCE)
 
 
 def _first_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, bool]:

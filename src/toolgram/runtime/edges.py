@@ -77,8 +77,10 @@ def _begun(events: list[BufferedEvent], index: int) -> list[BufferedEvent]:
 def end_output(stream: Stream) -> None:
     """Decide what is held at the end of the output, and close what is open."""
     source = stream.source
-    if stream.reader == "closed":
+    if stream.reader == "closed":  # they were closed before the output ended
+        reason, stream.closing = stream.closing, None
         end_arguments(stream)
+        stream.closing = reason
     elif stream.ended and is_damaged(stream):
         stream.unexpected_input()
     if source.transcoding is not None:
