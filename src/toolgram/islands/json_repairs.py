@@ -31,7 +31,7 @@ character of the key; a second value that is damaged.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from toolgram.islands import checked
 from toolgram.islands.json_table import (
@@ -48,9 +48,6 @@ from toolgram.islands.json_table import (
     escape_controls,
 )
 from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS, MOST_TAIL_WORK
-
-if TYPE_CHECKING:
-    from toolgram.islands.json_values import JsonScanner
 
 _BLANKS = " \t\r\n"
 _QUOTES = "\"'"
@@ -107,7 +104,7 @@ class JsonRepairer:
         self.quote = quote  # of the open string
         self._tight = False  # the last character closed one
         self._damage = 0  # EARLIER or HERE
-        self.tail: tuple[JsonScanner, int] | None = None  # what reads on after a quote, and how much it has read
+        self.tail: tuple[Scanner, int] | None = None  # what reads on after a quote, and how much it has read
         self.work = 0  # that looking for the end of the string has cost
         self._doubled: list[int] = []  # depths of objects whose opening brace stands there twice
         self.out = ""

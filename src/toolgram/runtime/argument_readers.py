@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 REPAIRABLE = "{'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
 
 
+GOES_ON = ("\\", '"', "'")  # what no text begins with directly after arguments; in an envelope a key may follow
+
+
 def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
     """After the brace of arguments: it is confirmed when a key or the closing brace follows."""
     pos = skip_blanks_after_opening(stream, text, pos)
@@ -95,8 +98,7 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 
 def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
     """After the brace that closes arguments. Text in which a string goes on says that it was none."""
-    goes_on = "\\" if isinstance(stream.island, Envelope) else "\\\"'"
-    if text[pos] in goes_on:
+    if text[pos] in (GOES_ON[:1] if isinstance(stream.island, Envelope) else GOES_ON):
         stream.unexpected_input()
     else:
         end_arguments(stream)

@@ -34,7 +34,8 @@ _around_closer = re.compile(rf"{BLANKS}(?:```{BLANKS})?").match
 _next_call = re.compile(rf'(,?){BLANKS}\{{{BLANKS}"([^"\\]{{1,{LONGEST_WORD}}})"{BLANKS}:').match
 _next_call_begun = re.compile(rf'(,?){BLANKS}(?:\{{{BLANKS}(?:"[^"\\]{{0,{LONGEST_WORD}}}+"?{BLANKS})?)?\Z').match
 _name_of_call = re.compile(rf"[\w.\-]{{1,{LONGEST_WORD}}}+([\r\n{{])|[\w.\-]{{0,{LONGEST_WORD}}}+\Z").match
-_SWAPPED = str.maketrans("\"'", "'\"")  # single quotes throughout
+_quote = re.compile("[\"']").search
+_SWAPPED = str.maketrans("\"'", "'\"")
 
 
 def is_damaged(stream: Stream) -> bool:
@@ -73,9 +74,9 @@ def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final
     in_list = isinstance(island, Envelope) and island.in_list
     if isinstance(island, Envelope):
         floor = len(island.outside) + in_list
-    tail, read = repairer.tail or (_copy(scanner), 0)
+    tail, read = cast("tuple[JsonScanner, int]", repairer.tail or (_copy(scanner), 0))
     end, whole = _first_marker(stream, text, pos + read, final)
-    exact = text[:end] if repairer.quote == '"' else text[:end].translate(_SWAPPED)
+    exact = text[:end] if repairer.quote == '"' else _in_double_quotes(text, pos, end)
     if len(tail.stack) > floor and pos + read < end:
         tail.run(exact, pos + read, floor)
         read = tail.end - pos
@@ -95,6 +96,14 @@ def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final
         if not tail.done:
             return PART if whole or tail.broken else WAIT
     return _closer_at(stream, text, after, in_list, final)
+
+
+def _in_double_quotes(text: str, pos: int, end: int) -> str:
+    """The text from the single quote at `pos` on as JSON has it. What follows may have single quotes throughout."""
+    following = _quote(text, pos + 1, end)
+    if following is not None and following.group() == "'":
+        return text[:end].translate(_SWAPPED)
+    return f'{text[:pos]}"{text[pos + 1 : end]}'
 
 
 def _breaks_after_string(tail: JsonScanner, text: str, pos: int) -> bool:
