@@ -3,7 +3,8 @@
 Strategy: a text is read by several parsers of their own (whole, by character, in random pieces), no state shared or
 copied. The merged events must be the same, give the text back, and end each call; a `complete` call has an object of
 arguments, and where a beginning of the text was closed with "length", no call that it completed is another in the
-whole. A failure belongs to a class: the clause, and the first events that differ.
+whole, but for one whose closing brace was in a string, as the character directly after it says. A failure belongs to a
+class: the clause, and the first events that differ.
 """
 
 from __future__ import annotations
@@ -37,7 +38,20 @@ class Reading:
 
     def contradicts(self, promised: Promised) -> list[tuple[Call, tuple[Call, ...]]]:
         """Calls that were complete and are something else here, with what they are."""
-        return [(call, self.calls[at : at + 1]) for at, call in promised if self.calls[at : at + 1] != (call,)]
+        return [
+            (call, self.calls[at : at + 1])
+            for at, call in promised
+            if self.calls[at : at + 1] != (call,) and not self._goes_on(at, call)
+        ]
+
+    def _goes_on(self, index: int, call: Call) -> bool:
+        """Whether the brace that closed the arguments was in a string: what follows it says so, and only that can."""
+        ended = next(
+            (at for at, item in enumerate(self.items) if item[:2] == ("tool_call_end", (index, "malformed"))), None
+        )
+        if ended is None or self.calls[index][:2] != call[:2]:
+            return False
+        return "".join(item[3] for item in self.items[ended:])[:1] in ("\\", '"', "'")
 
 
 @dataclass

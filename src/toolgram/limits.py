@@ -26,6 +26,12 @@ MOST_BETWEEN = 160
 LONGEST_FIRST_ITEM = 256
 # A closing bracket, a marker, and the opener of the next call with its name: together below this in every format.
 MOST_AFTER_STRING = 4096
+# What comes after a quote that may end a damaged string, up to the end of its call: held until it fits or not. Other
+# arguments of such calls are a few lines long; a longer call ends malformed.
+LONGEST_TAIL = 4096
+# Characters that are read in vain to find the end of a damaged string: per character of the string, and in a row.
+TAIL_WORK_PER_CHARACTER = 16
+MOST_TAIL_WORK = 16 * LONGEST_TAIL
 # The end of a text in which its last opening bracket is looked for: a bracket, a fence, and blanks.
 MOST_TAIL = 64
 # Rows that a look-ahead may visit from one marker on. Ways multiply with states; a machine with more is refused.

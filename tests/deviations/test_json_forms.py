@@ -68,13 +68,22 @@ JSON_FORMATS = [name for name in toolgram.format_names() if any(examples(name))]
 ENVELOPES = [name for name in JSON_FORMATS if any(AROUND.search(text) for _, text in examples(name))]
 
 
-def read(name: str, prefix: str, text: str) -> toolgram.Message:
-    return assert_same_however_split(toolgram.get_format(name), text, prefix=prefix, tools=TOOLS)
+def read(name: str, prefix: str, text: str, reason: str | None = None) -> toolgram.Message:
+    fmt = toolgram.get_format(name)
+    return assert_same_however_split(fmt, text, prefix=prefix, tools=TOOLS, finish_reason=reason)
 
 
-def check(name: str, prefix: str, example: str, text: str, arguments: dict[str, Any], kinds: set[str]) -> None:
+def check(
+    name: str,
+    prefix: str,
+    example: str,
+    text: str,
+    arguments: dict[str, Any],
+    kinds: set[str],
+    reason: str | None = None,
+) -> None:
     wanted = read(name, prefix, example)
-    message = read(name, prefix, text)
+    message = read(name, prefix, text, reason)
     assert [(call, status) for call, _, status in calls_of(message)] == [
         (call, "complete") for call, _, _ in calls_of(wanted)
     ]
@@ -96,7 +105,9 @@ def test_arguments(name: str, row: str) -> None:
             assert not any(call.arguments.startswith("{") and "city" in call.arguments for call in message.tool_calls)
             assert "repaired_json" not in [anomaly.kind for anomaly in message.anomalies]
         elif not (row == "no inner brace" and name in UNCLOSED):
-            check(name, prefix, example, text, arguments, kinds)
+            # where no marker closes a call, only the end of the turn says where such a string ends
+            reason = "stop" if row == "a quote inside a string" and name in UNCLOSED else None
+            check(name, prefix, example, text, arguments, kinds, reason)
 
 
 @pytest.mark.parametrize("name", [name for name in JSON_FORMATS if name not in ENVELOPES])

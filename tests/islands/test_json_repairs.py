@@ -27,14 +27,26 @@ OUTPUTS = {
 }
 BARE = '{"name": "f", "parameters": %s}'
 
+# Strings whose quotes are not escaped. Where such a string ends is only known of arguments that are JSON themselves.
+DAMAGED: list[tuple[str, dict[str, Any]]] = [
+    ('{"a": "he said "hi" to me", "b": 1}', {"a": 'he said "hi" to me', "b": 1}),
+    ('{"c": "print("hi")"}', {"c": 'print("hi")'}),
+    ('{"a": "f("x", "y")", "b": [1, "z"]}', {"a": 'f("x", "y")', "b": [1, "z"]}),
+    ('{"a": "{"k": "v"}", "b": 1}', {"a": '{"k": "v"}', "b": 1}),
+    ('{"o": {"a": "d = {"k": [1, "v"]}"}, "b": 1}', {"o": {"a": 'd = {"k": [1, "v"]}'}, "b": 1}),
+    ("{'a': 'it's \"x\"', 'b': [1]}", {"a": 'it\'s "x"', "b": [1]}),
+    ('{"a": \'it\'s "x"\', "b": [1]}', {"a": 'it\'s "x"', "b": [1]}),
+    ('{"a": "x = "y"", "b": 1}', {"a": 'x = "y"', "b": 1}),
+]
 REPAIRED: list[tuple[str, dict[str, Any]]] = [
+    *DAMAGED,
     ('{"a": 1,}', {"a": 1}),
     ('{"a": "x" ,\n}', {"a": "x"}),
     ('{"a": [1, 2, ], }', {"a": [1, 2]}),
     ('{"a": {"b": 1,},}', {"a": {"b": 1}}),
     ('{"a": 1 "b": 2}', {"a": 1, "b": 2}),
     ('{"a": "x" "b": 2}', {"a": "x", "b": 2}),
-    ('{"a": [{"z": 1} [2] 3 4 "x" "y"]}', {"a": [{"z": 1}, [2], 3, 4, "x", "y"]}),
+    ('{"a": [{"z": 1} [2] 3 4 "x"]}', {"a": [{"z": 1}, [2], 3, 4, "x"]}),
     ('{"a": 1, // one\n "b": 2 # two\n}', {"a": 1, "b": 2}),
     ('{"a": 1/* one */2}', {}),
     ('{"a": /* * / one **/ 1, # two\n}', {"a": 1}),
@@ -47,21 +59,29 @@ REPAIRED: list[tuple[str, dict[str, Any]]] = [
     (r"""{"a": "it\'s", "b": ["\'", {"it\'s": 1}]}""", {"a": "it's", "b": ["'", {"it's": 1}]}),
     (r"""{"a": "it\'s \d", 'b': 'it\'s'}""", {"a": "it's \\d", "b": "it's"}),
     (r'{"a": "C:\temp\Users"}', {"a": "C:\temp\\Users"}),
-    ('{"a": "he said "hi" to me", "b": 1}', {"a": 'he said "hi" to me', "b": 1}),
     ('{"a": "x"' + " " * 64 + ', "b": 1,' + " " * 64 + "}", {"a": "x", "b": 1}),
     ('{"a": "tab\tline\n", "b": 1,}', {"a": "tab\tline\n", "b": 1}),
-    ('{"a": [1, 2}', {"a": [1, 2]}),
-    ('{"a": {"b": 1]}', {"a": {"b": 1}}),
     ('{"a": ```json\n{"b": 1}\n``` }', {"a": {"b": 1}}),
-    ('{"a"": 1, "b"" : [2]}', {"a": 1, "b": [2]}),
-    ("{'a'': 1, \"b\": 2}", {"a": 1, "b": 2}),
-    ('{"a": 1, b": "x"}', {"a": 1, "b": "x"}),
-    ('{a": {b_c" : 1}}', {"a": {"b_c": 1}}),
-    ('{"a": {{"b": 1}}, "c": [{{"d": 2}, 3]}', {"a": {"b": 1}, "c": [{"d": 2}, 3]}),
+    ('{"a": {{"b": 1}}, "c": [{"d": 2}, 3]}', {"a": {"b": 1}, "c": [{"d": 2}, 3]}),
 ]
 # What the readers of an envelope see, and those of a string with arguments in it do not.
-NOT_IN_STRINGS = ('{"a": ```json\n{"b": 1}\n``` }',)
+NOT_IN_STRINGS = ('{"a": ```json\n{"b": 1}\n``` }', *(written for written, _ in DAMAGED))
 REFUSED = [
+    '{"a": [1, 2}',  # of brackets, each must close the innermost one
+    '{"a": {"b": 1]}',
+    '{"a"": 1, "b"" : [2]}',
+    "{'a'': 1, \"b\": 2}",
+    '{"a": 1, b": "x"}',
+    '{a": {b_c" : 1}}',
+    '{"a": ["x" "y"]}',  # two readings
+    '{"a": ["x "y" z"]}',
+    '{"a": {{"b": 1}}, "c": [{{"d": 2}, 3]}',  # two values are damaged
+    '{"a": "x "y" z", "b": "x "y" z"}',
+    '{"a": "x "y" z", "b": [1}',
+    '{"a": "x "y" z", "b": {{"c": 1}}}',
+    '{"a": {{"b": 1}}, "c": "x "y" z"}',
+    '{"a": "x "y" z", "b": 1,}',  # after it, nothing is repaired
+    '{"a": "x "y" z"}}',
     '{"a": foo}',
     '{"a": 1,,"b": 2}',
     '{"a" 1}',
@@ -99,7 +119,7 @@ def deltas(events: list[Event]) -> list[str]:
 @pytest.mark.parametrize(("written", "meant"), [case for case in REPAIRED if case[1]])
 def test_repairs(name: str, written: str, meant: dict[str, Any]) -> None:
     fmt, text = toolgram.get_format(name), OUTPUTS[name] % written
-    message = assert_same_however_split(fmt, text)
+    message = assert_same_however_split(fmt, text, finish_reason="stop")
     (call,) = message.tool_calls
     assert (call.status, json.loads(call.arguments)) == ("complete", meant)
     assert {anomaly.kind for anomaly in message.anomalies} <= {"repaired_json"}
@@ -109,8 +129,9 @@ def test_repairs(name: str, written: str, meant: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", OUTPUTS)
 @pytest.mark.parametrize("written", REFUSED + [written for written, meant in REPAIRED if not meant])
 def test_what_has_several_readings_is_refused(name: str, written: str) -> None:
-    message = assert_same_however_split(toolgram.get_format(name), OUTPUTS[name] % written)
-    assert "complete" not in [call.status for call in message.tool_calls]
+    for reason in ("stop", None, "length"):
+        message = assert_same_however_split(toolgram.get_format(name), OUTPUTS[name] % written, finish_reason=reason)
+        assert "complete" not in [call.status for call in message.tool_calls]
 
 
 @pytest.mark.parametrize("written", [written for written, meant in REPAIRED if meant and "\t" not in written])

@@ -191,10 +191,11 @@ class Envelope:
 
     def open_brackets(self) -> OpenBrackets:
         """What is open in the envelope and in the arguments; of those in a string, the string."""
-        quote = '"' if self.string is not None or self.scanner.in_string else ""
-        return OpenBrackets(
-            "".join(self.scanner.stack[len(self.outside) :]), quote, self.in_list, self.python is not None
-        )
+        stack, quote = self.scanner.open_brackets()[:2]
+        if stack == "<":
+            return OpenBrackets(stack)
+        quote = '"' if self.string is not None else quote
+        return OpenBrackets(stack[len(self.outside) :], quote, self.in_list, self.python is not None)
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""

@@ -9,17 +9,23 @@ that no closing bracket follows, a quote until it is seen what follows, an escap
 reading only:
 
 * a comma before a closing bracket, and one that is missing before a string that is a key, or between items,
-* a colon twice, the opening brace of an object twice, and then the closing one,
-* the closing quote of a key twice before a colon,
+* a colon twice,
 * comments: `// ...`, `# ...`, `/* ... */`,
-* strings in single quotes, keys without quotes or without the first one, the words of Python, `NaN` and `Infinity` (as
-  strings),
-* a backslash that begins no escape of JSON,
-* a quote inside a string: one ends the string only where `,`, `:`, a closing bracket, a quote or the end follows.
-  The end is that of the output, or a marker of the format (`end_string`). A short comment without quotes is a blank.
+* strings in single quotes, keys without quotes, the words of Python, `NaN` and `Infinity` (as strings),
+* a backslash that begins no escape of JSON.
 
-What has several is broken as before: a quote inside a key; two strings with nothing between them, where a quote may be
-one too many; a colon that is missing, which may be the last character of the key.
+These are local, and each of them counts.  Damage to the structure is repaired in one value only:
+
+* the opening brace of an object twice, and then the closing one,
+* quotes inside a string.  The first is one after which no `,`, `:`, closing bracket or quote follows, and not the end.
+  The end is that of the output, or a marker of the format (`end_string`). A short comment without quotes is a blank.
+  Which of the next quotes ends the string, the reader of the call decides (`runtime.damaged_values`); without one, the
+  first after which one of these follows.
+
+What has several readings is broken as before: a quote inside a key, or inside a string in a list, where the comma may
+be part of it; two strings with nothing between them, or in a
+list with nothing but blanks, where a quote may be one too many; a colon that is missing, which may be the last
+character of the key; a second value that is damaged.
 """
 
 from __future__ import annotations
@@ -31,7 +37,6 @@ from toolgram.islands import checked
 from toolgram.islands.json_table import (
     AFTER_ITEM,
     AFTER_MEMBER,
-    COLON,
     FIRST_ITEM,
     FIRST_KEY,
     ITEM,
@@ -42,7 +47,7 @@ from toolgram.islands.json_table import (
     START,
     escape_controls,
 )
-from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS
+from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS, MOST_TAIL_WORK
 
 _BLANKS = " \t\r\n"
 _QUOTES = "\"'"
@@ -57,9 +62,10 @@ WORDS |= {word: word for word in ("true", "false", "null")} | {
 }
 
 # What is being read.
-PLAIN, CLOSING, REMARK, ESCAPE, WORD, SURPLUS, SLASH, LINE, BLOCK, STAR = _MODES = (
-    "plain", "closing", "remark", "escape", "word", "surplus", "slash", "line", "block", "star",
+PLAIN, CLOSING, REMARK, ESCAPE, WORD, SLASH, LINE, BLOCK, STAR = _MODES = (
+    "plain", "closing", "remark", "escape", "word", "slash", "line", "block", "star",
 )  # fmt: skip
+EARLIER, HERE = 1, 2  # what is damaged: a part that was read, or the string that is open
 
 
 class Scanner(Protocol):
@@ -87,14 +93,19 @@ class JsonRepairer:
     `note` a repair that was made, and `broken` says that the character does not fit.
     """
 
-    __slots__ = ("_comma", "_doubled", "_held", "_mode", "_quote", "_tight", "broken", "note", "out")
+    __slots__ = (
+        "_comma", "_damage", "_doubled", "_held", "_mode", "_tight", "broken", "note", "out", "quote", "tail", "work",
+    )  # fmt: skip
 
     def __init__(self, quote: str = '"') -> None:
         self._mode = PLAIN
         self._held = ""  # what is being read, and is not decided
         self._comma = ""  # a comma, and the blanks after it
-        self._quote = quote  # of the open string
+        self.quote = quote  # of the open string
         self._tight = False  # the last character closed one
+        self._damage = 0  # EARLIER or HERE
+        self.tail: tuple[Scanner, int] | None = None  # what reads on after a quote, and how much it has read
+        self.work = 0  # that looking for the end of the string has cost
         self._doubled: list[int] = []  # depths of objects whose opening brace stands there twice
         self.out = ""
         self.note = ""
@@ -109,7 +120,7 @@ class JsonRepairer:
     def passes(self, text: str) -> bool:
         """Whether nothing is held, and text inside a string says nothing to a repairer."""
         return (
-            self._mode == PLAIN and not self._comma and "\\" not in text and self._quote not in text and '"' not in text
+            self._mode == PLAIN and not self._comma and "\\" not in text and self.quote not in text and '"' not in text
         )
 
     def _write(self, out: str) -> bool:
@@ -141,9 +152,6 @@ class JsonRepairer:
         state = _place(scanner)
         if self._comma:
             return self._behind_comma(character, state)
-        if tight and character in _QUOTES and state == COLON:
-            self._mode, self._held = SURPLUS, character
-            return True
         return self._break() if tight and character in _QUOTES else self._token(character, state, len(scanner.stack))
 
     def _closes_twice(self, character: str, depth: int) -> bool:
@@ -158,7 +166,10 @@ class JsonRepairer:
         if state in (AFTER_ITEM, AFTER_MEMBER):
             return self._behind_value(character, state)
         if state == FIRST_KEY and character == "{" and depth not in self._doubled[-1:]:
+            if self._damage and not self._doubled:
+                return self._break()
             self._doubled.append(depth)
+            self._damage = EARLIER
             self.note = character
             return True
         if state in (KEY, FIRST_KEY):
@@ -205,16 +216,6 @@ class JsonRepairer:
             return self._word_begins(character)
         return self._write(character)
 
-    def _surplus(self, character: str, scanner: Scanner) -> bool:
-        """After a quote that follows the one of a key: only the colon shows that it is one too many."""
-        if character in _BLANKS and len(self._held) <= MOST_BLANKS:
-            self._held += character
-            return True
-        if character != ":":
-            return self._break()
-        self._decided(self._held[1:], self._held[0])
-        return False
-
     def _value(self, character: str, state: int) -> bool:
         if character == ":" and state == MEMBER_VALUE:
             self.note = character
@@ -249,9 +250,6 @@ class JsonRepairer:
                 return self._break()
             self._held += character
             return True
-        if is_key and character in _QUOTES and word[-1] not in _BLANKS:  # of which the first is missing
-            self._mode, self._held, self.note = PLAIN, "", word
-            return self._write(f'"{word}"')
         if is_key:  # only the colon shows that it is one
             if character in _BLANKS and len(word) < LONGEST_WORD:
                 self._held += character
@@ -296,7 +294,7 @@ class JsonRepairer:
     # --- strings --------------------------------------------------------------------------------------------------
 
     def _open(self, quote: str) -> bool:
-        self._quote = quote
+        self.quote = quote
         if quote == "'":
             self.note = self.note or quote
         return self._write('"')
@@ -307,7 +305,7 @@ class JsonRepairer:
         if character == "\\":
             self._mode, self._held = ESCAPE, character
             return True
-        if character == self._quote:
+        if character == self.quote:
             self._mode, self._held = CLOSING, character
             return True
         return self._write('\\"' if character == '"' else character)
@@ -333,7 +331,7 @@ class JsonRepairer:
         blanks = self._held[1:]
         if character in _ENDS_STRING or character in _BLANKS:
             self._end_string(blanks)
-            self._tight = not blanks
+            self._tight = not blanks or scanner.stack[-1:] == ["["]
         elif character in "/#":
             self._mode, self._held = REMARK, self._held + character
             return True
@@ -343,10 +341,12 @@ class JsonRepairer:
 
     def _goes_on(self, scanner: Scanner) -> bool:
         """The quote that is held, and what is held after it, are part of the string."""
-        if scanner.in_key:
-            return self._break()
-        quote = '\\"' if self._quote == '"' else self._quote
-        self._decided(quote + escape_controls(self._held[1:]), self._held)
+        if scanner.in_key or self._damage == EARLIER or scanner.stack[-1] == "[":
+            return self._break()  # in a list, what is between two strings may be a string with what is in them
+        note = "" if self._damage else self._held
+        self._damage = HERE
+        quote = '\\"' if self.quote == '"' else self.quote
+        self._decided(quote + escape_controls(self._held[1:]), note)
         return False
 
     def _remark(self, character: str, scanner: Scanner) -> bool:
@@ -384,13 +384,33 @@ class JsonRepairer:
         after = character in _OPENERS and bool(scanner.stack) and self.idle and scanner.is_behind_value
         return after and scanner.stack[-1] != _OPENERS[character]
 
+    @property
+    def damaged(self) -> bool:
+        """The string that is open has a quote that is part of it."""
+        return self._damage == HERE
+
+    @property
+    def in_damaged(self) -> bool:
+        """The next character is in such a string, and outside an escape."""
+        return self._damage == HERE and self._mode == PLAIN
+
+    def begin_call(self) -> None:
+        """What was damaged is in another call."""
+        self._damage = 0
+
+    def keep_quote(self) -> None:
+        """The next quote is part of a damaged string; `out` is what the scanner is to read."""
+        self.broken = False
+        self._decided('\\"' if self.quote == '"' else self.quote)
+
     def end_string(self) -> None:
-        """The quote that is held ends the string, whatever follows; `out` is what the scanner is to read."""
+        """The quote that is held, or the next one, ends the string, whatever follows; `out` is as above."""
         self.broken = False
         self._end_string(self._behind_quote()[0])
 
     def _end_string(self, blanks: str, note: str = "") -> None:
-        self._quote = '"'
+        self.quote = '"'
+        self._damage, self.work, self.tail = min(self._damage, EARLIER), 0, None
         self._decided('"' + blanks, note)
 
     def _decided(self, out: str, note: str = "") -> bool:
@@ -401,22 +421,23 @@ class JsonRepairer:
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
-        return [self._mode, self._held, self._comma, self._quote, [*self._doubled]]
+        return [self._mode, self._held, self._comma, self.quote, [*self._doubled], self._damage, self.work]
 
     @classmethod
     def load(cls, data: Any) -> JsonRepairer:
         """Load what `dump` returned. Raises ValueError for anything else."""
-        mode, held, comma, quote, doubled = checked(data, _MODES, str, str, ('"', "'"), list)
-        repairer = cls()
+        kinds = _MODES, str, str, ('"', "'"), list, range(HERE + 1), range(MOST_TAIL_WORK + 1)
+        mode, held, comma, quote, doubled, damage, work = checked(data, *kinds)
+        repairer = cls(quote)
         if not all(type(depth) is int and depth > 0 for depth in doubled) or doubled != sorted({*doubled}):
             raise ValueError("no repair of JSON")
         repairer._doubled = [*doubled]
-        repairer._mode, repairer._held, repairer._comma, repairer._quote = mode, held, comma, quote
-        fits = bool(held) == (mode in (CLOSING, REMARK, ESCAPE, WORD, SURPLUS)) and (not comma or comma[0] == ",")
+        repairer._mode, repairer._held, repairer._comma = mode, held, comma
+        repairer._damage, repairer.work = damage, work
+        fits = bool(held) == (mode in (CLOSING, REMARK, ESCAPE, WORD)) and (not comma or comma[0] == ",")
         fits &= len(held) <= (LONGEST_REMARK if mode == REMARK else MOST_BLANKS) + 1 and len(comma) <= MOST_BLANKS + 1
         fits &= mode != ESCAPE or (held[:2] in ("\\", "\\u") and not held[2:].strip(_HEX_DIGITS) and len(held) < 6)
         fits &= mode != CLOSING or (held[0] == quote and not held[1:].strip(_BLANKS))
-        fits &= mode != SURPLUS or (held[0] in _QUOTES and not held[1:].strip(_BLANKS))
         fits &= mode != REMARK or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("/", "#"))
         if not fits:
             raise ValueError("no repair of JSON")
@@ -442,7 +463,6 @@ _READERS: dict[str, Callable[[JsonRepairer, str, Scanner], bool]] = {
     REMARK: JsonRepairer._remark,
     ESCAPE: JsonRepairer._escape,
     WORD: JsonRepairer._word,
-    SURPLUS: JsonRepairer._surplus,
     SLASH: JsonRepairer._slash,
     LINE: JsonRepairer._line,
     BLOCK: JsonRepairer._block,

@@ -6,8 +6,7 @@ the outer one: a pair needs no second look, and half of one no character that ca
 
 Where deviations may be repaired, the decoded text passes the repairer of JSON, and what that has not decided waits as
 well.  A code fence around the object is left out, and an empty string is an empty object.  The end of the string closes
-what is open after a whole value.  Closing brackets of which the first closes another bracket than the innermost one
-wait for it, and are left out with what is missing.
+what is open after a whole value.  A quote that is part of a string in it breaks it: where that ends is not known here.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from toolgram.islands import OpenBrackets, checked
 from toolgram.islands.json_repairs import JsonRepairer
 from toolgram.islands.json_table import BROKEN, DONE, FIRST_KEY
 from toolgram.islands.json_values import JsonScanner
-from toolgram.limits import MOST_BLANKS
 
 _PIECE = re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]').match
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").match
@@ -28,7 +26,6 @@ _BLANKS = " \t\r\n"
 _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
 _FENCES = ("```json", "```")
 _NOTHING_AROUND = ("", *_FENCES)
-_CLOSERS = "]}" + _BLANKS
 _BEHIND = ",]}" + _BLANKS  # what may follow a string
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
 
@@ -43,7 +40,7 @@ class JsonStringScanner:
     """
 
     __slots__ = (
-        "_around", "_closers", "_parts", "_produced", "_repairer", "broken", "done", "held", "inner", "mark", "note",
+        "_around", "_parts", "_produced", "_repairer", "broken", "done", "held", "inner", "mark", "note",
         "out", "started", "waits",
     )  # fmt: skip
 
@@ -53,7 +50,6 @@ class JsonStringScanner:
         self.note = ""
         self._repairer = JsonRepairer() if repairs else None
         self._around = ""  # of a code fence, before the object or after it
-        self._closers = ""  # closing brackets that do not fit, and blanks
         self.held = ""  # source of an unfinished escape
         self._parts: list[str] = []  # what the last `read` writes,
         self._produced = 0  # and the position in its text after what wrote it
@@ -168,8 +164,10 @@ class JsonStringScanner:
         at = 0
         while at < len(decoded) and not self.note:
             character = decoded[at]
-            if inner.stack and not (self._closers or repairer.crosses(character, inner)):
+            if inner.stack:
                 taken = repairer.read(character, inner)
+                if repairer.damaged:
+                    break
                 if repairer.out and self._write(repairer.out):
                     productive = at + taken
                 self.note = repairer.note
@@ -185,10 +183,6 @@ class JsonStringScanner:
 
     def _around_object(self, character: str) -> bool:
         """A character that the repairer does not see: whether it fits."""
-        if self._closers or self.inner.stack:
-            fits = character in _CLOSERS and len(self._closers) < MOST_BLANKS
-            self._closers += character if fits else ""
-            return fits
         if self.inner.done or character != "{":
             return self._beside(character)
         if self._around not in _NOTHING_AROUND:
@@ -213,7 +207,7 @@ class JsonStringScanner:
             self._write(repairer.out)
         if not (inner.stack and repairer.idle and inner.is_behind_value):
             return False
-        self.note, self._closers = self._closers.strip() or '"', ""
+        self.note = '"'
         return self._write(inner.closers)
 
     def _beside(self, character: str) -> bool:
@@ -239,21 +233,19 @@ class JsonStringScanner:
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
         repairer = self._repairer.dump() if self._repairer is not None else None
-        return [self.inner.dump(), self.held, self.started, self._around, self._closers, repairer]
+        return [self.inner.dump(), self.held, self.started, self._around, repairer]
 
     @classmethod
     def load(cls, data: Any) -> JsonStringScanner:
         """Load what `dump` returned. Raises ValueError for anything else."""
         scanner = cls()
-        inner, scanner.held, scanner.started, scanner._around, scanner._closers, repairer = checked(
-            data, list, str, bool, str, str, (list, None)
+        inner, scanner.held, scanner.started, scanner._around, repairer = checked(
+            data, list, str, bool, str, (list, None)
         )
         scanner.inner = JsonScanner.load(inner)
         scanner._repairer = JsonRepairer.load(repairer) if repairer is not None else None
         if not any(fence.startswith(scanner._around) for fence in _FENCES):
             raise ValueError("no code fence")
-        if scanner._closers.strip(_CLOSERS) or len(scanner._closers) > MOST_BLANKS:
-            raise ValueError("no closing brackets")
         if scanner.held and not _UNFINISHED(scanner.held):
             raise ValueError("no unfinished escape")
         return scanner

@@ -452,7 +452,9 @@ class JsonScanner:
         return self.end
 
     def open_brackets(self) -> OpenBrackets:
-        """The open brackets, and whether a string is."""
+        """The open brackets, and whether a string is; in a damaged one neither is known, and a marker ends it."""
+        if self.done or (self.repairer is not None and self.repairer.damaged):
+            return OpenBrackets("<")
         return OpenBrackets("".join(self.stack), '"' if self.in_string else "")
 
     def dump(self) -> list[Any]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 REPAIRABLE = "{'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
 
 
+GOES_ON = ("\\", '"', "'")  # what no text begins with directly after arguments; in an envelope a key may follow
+
+
 def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
     """After the brace of arguments: it is confirmed when a key or the closing brace follows."""
     pos = skip_blanks_after_opening(stream, text, pos)
@@ -86,17 +89,34 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
             stream.events.note("repaired_json", text[end])
     elif scanner.broken:
         return _broke(stream, scanner, envelope, floor, text)
+    elif len(scanner.stack) == floor and stream.source.transcoding is None:
+        stream.reader = "closed"
     elif len(scanner.stack) == floor:
-        if envelope is None:
-            stream.island = None
-            stream.fire("object_end", "")
-        elif envelope.pushed("}"):
-            envelope.settle()
-            stream.reader = "envelope"
-            stream.fire(f"end_map {stream.same(envelope.path)}", "")
-        else:
-            stream.unexpected_input()
+        end_arguments(stream)
     return end
+
+
+def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """After the brace that closes arguments. Text in which a string goes on says that it was none."""
+    if text[pos] in (GOES_ON[:1] if isinstance(stream.island, Envelope) else GOES_ON):
+        stream.unexpected_input()
+    else:
+        end_arguments(stream)
+    return pos
+
+
+def end_arguments(stream: Stream) -> None:
+    """The arguments are closed."""
+    envelope = stream.island
+    if not isinstance(envelope, Envelope):
+        stream.island = None
+        stream.fire("object_end", "")
+    elif envelope.pushed("}"):
+        envelope.settle()
+        stream.reader = "envelope"
+        stream.fire(f"end_map {stream.same(envelope.path)}", "")
+    else:
+        stream.unexpected_input()
 
 
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:

@@ -40,6 +40,7 @@ from toolgram.runtime.argument_readers import (
     begin_repair,
     may_transcode,
     read_arguments,
+    read_closed,
     read_encoded,
     skip_blanks_after_opening,
     transcode,
@@ -505,6 +506,7 @@ def read_ignored(stream: Stream, text: str, pos: int, final: bool) -> int:
 ENVELOPE_READERS = {
     "envelope": read_envelope,
     "arguments": read_arguments,
+    "closed": read_closed,
     "encoded": read_encoded,
     "ignored": read_ignored,
 }

@@ -129,6 +129,10 @@ class Position:
         at = text.find(marker, begin, end)
         return at < 0 or self.ids.is_token(marker, text, at)
 
+    def is_token(self, marker: str, text: str, at: int) -> bool:
+        """Whether the marker at `at` in `text` counts."""
+        return self.ids is None or self.ids.is_token(marker, text, at)
+
     def are_markers(self, text: str, begin: int, end: int) -> bool:
         """Whether all special tokens that are spelled in a part of `text` were emitted."""
         if self.ids is None:

@@ -1,8 +1,8 @@
 """Readers of JSON that is written otherwise: in Python's spelling, or to be repaired.
 
 Strategy: each character goes through a transcoder or a repairer first, and the readers of JSON read what that writes.
-What needs a look ahead is done here, where the text is: a code fence around a value, closing brackets that do not close
-the innermost bracket, and what ends a string whose quote may be part of it.
+What needs a look ahead is done here, where the text is: a code fence around a value, and what ends a string whose quote
+may be part of it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from toolgram.islands.json_values import (
     JsonScanner,
 )
 from toolgram.islands.literal_repairs import LiteralScanner
-from toolgram.limits import BLANKS, MOST_BLANKS
+from toolgram.limits import BLANKS
 from toolgram.program.closing_markers import FENCE
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
+from toolgram.runtime.damaged_values import CUT, ENDS, PART, read_damaged
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.position import WAIT
@@ -41,12 +42,6 @@ _opening_fence = re.compile(rf"```[ \t]?\w{{0,16}}{BLANKS}(?=[\[{{\"'])").match
 _opening_begun = re.compile(rf"(?:`{{1,2}}|```[ \t]?\w{{0,16}}{BLANKS})\Z").match
 _closing_fence = re.compile(rf"```{BLANKS}(?=[,}}\]])").match
 _closing_begun = re.compile(rf"(?:`{{1,2}}|```{BLANKS})\Z").match
-_closers = re.compile(rf"[\]}} \t\r\n]{{1,{MOST_BLANKS}}}").match
-_closer = re.compile(r"[ \t\r\n]*[\]}]").match
-_next_item = re.compile(rf",{BLANKS}\{{").match
-_next_item_begun = re.compile(rf",{BLANKS}\Z").match
-_OPENERS = {"}": "{", "]": "["}
-_GOES_ON = frozenset(",:\"'{[#/0123456789-")  # what may follow a value in JSON, or in JSON that is repaired
 
 
 def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -104,19 +99,19 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     after = _read_ahead(stream, scanner, reader, text, pos, final) if repairer.idle else None
     if after is not None:
         return after
-    follows = _follows_quote(stream, reader, text, pos, final) if repairer.at_quote else 0
-    if follows == WAIT:
+    found = PART
+    if repairer.in_damaged and scanner.in_plain_string:
+        found = read_damaged(stream, repairer, text, pos, final)
+    if found not in (PART, ENDS):
+        return _leave_damaged(stream, found, text, pos)
+    taken = _read_character(stream, scanner, reader, text, pos, final, found)
+    if taken == WAIT:
         return stream.wait(text[pos:])
-    if follows:
-        repairer.end_string()
-    taken = not follows and repairer.read(text[pos], scanner)
-    if taken and reader == "envelope" and not _may_be_key(stream, repairer.bare_key(scanner)):
-        taken, repairer.broken = False, True
-    transcoding.read_again, transcoding.reading = False, taken
+    transcoding.read_again, transcoding.reading = False, bool(taken)
     skipped = source.skip_prefix(pos, pos + 1) - pos if taken and source.prefix_characters else 0
     if taken and not skipped:
         add_piece(transcoding.pieces, text[pos])
-    if _pass_on(stream, scanner, repairer, reader, taken):
+    if _pass_on(stream, scanner, repairer, reader, bool(taken)):
         taken = transcoding.reading
     transcoding.reading = True
     end = pos + taken if not transcoding.read_again else pos
@@ -125,13 +120,46 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     return end
 
 
+def _read_character(
+    stream: Stream, scanner: JsonScanner, reader: str, text: str, pos: int, final: bool, found: int
+) -> int:
+    """Have the repairer read the character at `pos`: 1 if it was taken, else 0. WAIT before a quote is decided."""
+    repairer = cast("JsonRepairer", scanner.repairer)
+    if repairer.in_damaged and scanner.in_plain_string and text[pos] == repairer.quote:
+        if found == ENDS:
+            repairer.end_string()
+        else:
+            repairer.keep_quote()
+        return 1
+    follows = _follows_quote(stream, reader, text, pos, final) if repairer.at_quote else 0
+    if follows == WAIT:
+        return WAIT
+    if follows:
+        repairer.end_string()
+        return 0
+    taken = repairer.read(text[pos], scanner)
+    unknown = taken and reader == "envelope" and not _may_be_key(stream, repairer.bare_key(scanner))
+    if unknown or (repairer.damaged and reader != "arguments"):
+        taken, repairer.broken = False, True
+    return int(taken)
+
+
+def _leave_damaged(stream: Stream, found: int, text: str, pos: int) -> int:
+    """What a character of a damaged string leads to that is neither part of it nor its end."""
+    if found == WAIT:
+        return stream.wait(text[pos:])
+    if found == CUT:
+        add_piece(cast(Transcoding, stream.source.transcoding).pieces, text[_own(stream, pos, len(text)) :])
+        return len(text)
+    stream.unexpected_input()
+    return pos
+
+
 def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, pos: int, final: bool) -> int | None:
     """Between tokens, what needs a look at what follows: the position after it, or WAIT. None for anything else."""
     after = pos
     if text[pos] == "`":
         after = _read_fence(stream, scanner, text, pos, final)
-    elif text[pos] in "}]" and reader == "arguments":
-        after = _read_crossed_closers(stream, scanner, text, pos, final)
     if after != pos:
         return after
     if reader != "arguments" or not scanner.is_behind_value:
@@ -150,6 +178,8 @@ def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reade
         stream.reader, scanner.repairer = reader, None
         stream.unexpected_input()
     elif _read_written(stream, stream.island, reader, _confirmed(stream, repairer.out)):
+        if reader == "envelope" and cast(Envelope, stream.island).inner != reader:
+            repairer.begin_call()
         stream.reader = "repaired"
         return True
     return False
@@ -188,77 +218,6 @@ def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final
     add_piece(cast(Transcoding, source.transcoding).pieces, text[_own(stream, pos, end) : end])
     stream.events.note("repaired_json", FENCE)
     return end
-
-
-def _read_crossed_closers(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
-    """Closing brackets of which the first closes another bracket than the innermost one. Where nothing but such follows
-    in the value, all ways to read them give the same arguments, and at most one is missing: the position after them,
-    or WAIT. `pos` where something else stands."""
-    stack, depth = scanner.stack, arguments_scanner(stream)[1]
-    if not scanner.is_behind_value or len(stack) <= depth or stack[-1] == _OPENERS[text[pos]]:
-        return pos
-    run, transcoding = cast("re.Match[str]", _closers(text, pos)), cast(Transcoding, stream.source.transcoding)
-    if run.end() == len(text) and len(run.group()) < MOST_BLANKS and not (final and stream.ended):
-        if not final:
-            return stream.wait(text[pos:])
-        add_piece(transcoding.pieces, text[_own(stream, pos, len(text)) :])  # what follows is cut off
-        return len(text)
-    first = _first_closed(stream, stack, depth, text, run, final)
-    if first == WAIT:
-        return stream.wait(text[pos:])
-    if first is None:
-        return pos
-    return _close_crossed(stream, transcoding, stack[first:], _count(run), text, pos, final)
-
-
-def _close_crossed(
-    stream: Stream, transcoding: Transcoding, closed: list[str], count: int, text: str, pos: int, final: bool
-) -> int:
-    """Close these brackets with so many of the text: the position after them."""
-    end = pos
-    for _ in range(min(count, len(closed))):
-        end = _closer(text, end).end()  # type: ignore[union-attr]
-    stream.events.note("repaired_json", text[pos])
-    add_piece(transcoding.pieces, text[_own(stream, pos, end) : end])
-    transcoding.reading = False
-    reason, stream.closing = stream.closing, "stop" if final else stream.closing  # the model has closed the call
-    closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(closed))
-    if _read_written(stream, stream.island, "arguments", closers):
-        stream.reader = "repaired"
-    stream.closing, transcoding.reading = reason, True
-    return end
-
-
-def _first_closed(
-    stream: Stream, stack: list[str], depth: int, text: str, run: re.Match[str], final: bool
-) -> int | None:
-    """The outermost of the open brackets that a run of closing ones closes: that of the arguments, where `depth` more
-    are open, that of the call's object, or the first. WAIT where that is not certain, None where there are several
-    readings."""
-    count, at, island = _count(run), run.end(), stream.island
-    inside_list = "[" in stack[depth:-1]
-    if text.startswith("{", at) and depth and not inside_list and count >= len(stack) - 1:
-        return 0  # the next object, without a list
-    if text.startswith(",", at) and isinstance(island, Envelope) and island.in_list and not inside_list:
-        return _first_closed_in_list(stack, count, text, at, final)
-    follows = stream.marker_at(text, at, final) if at < len(text) else 1
-    if follows == WAIT:
-        return WAIT
-    if not (follows or text[at] not in _GOES_ON) or count < len(stack) - depth - 1:
-        return None
-    return depth if count < len(stack) - 1 else 0
-
-
-def _first_closed_in_list(stack: list[str], count: int, text: str, at: int, final: bool) -> int | None:
-    """The same where a comma follows in a list of calls."""
-    if _next_item(text, at) is None:  # what may not stand in the arguments
-        return WAIT if _next_item_begun(text, at) is not None and not final else None
-    return 1 if len(stack) - 2 <= count < len(stack) else None
-
-
-def _count(run: re.Match[str]) -> int:
-    """How many brackets a run of them has, blanks aside."""
-    return len("".join(run.group().split()))
 
 
 def _own(stream: Stream, pos: int, end: int) -> int:

@@ -25,7 +25,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
-VERSION = 13
+VERSION = 14
 _COUNT = range(2**31)
 _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT, "again": str}
 _STATUSES = ("complete", "truncated", "malformed")
@@ -274,6 +274,10 @@ def _fits_arguments(stream: Stream) -> bool:
     return stream.state.meaning == "arguments" and isinstance(stream.island, JsonScanner) and bool(stream.island.stack)
 
 
+def _fits_closed(stream: Stream) -> bool:
+    return stream.state.meaning == "arguments" and isinstance(stream.island, JsonScanner) and stream.island.done
+
+
 def _fits_repaired(stream: Stream) -> bool:
     island, source = stream.island, stream.source
     if not isinstance(island, JsonScanner) or island.repairer is None or source.transcoding is None:
@@ -320,6 +324,7 @@ _FITS: dict[str, Callable[[Stream], bool]] = {
     "token": _fits_outside,
     "object": _fits_object,
     "arguments": _fits_arguments,
+    "closed": _fits_closed,
     "unclosed_arguments": _fits_arguments,
     "repaired": _fits_repaired,
     "python": _fits_python,
@@ -355,6 +360,11 @@ def _fits_arguments_inside(stream: Stream) -> bool:
     return stream.state.meaning == "arguments" and _depth(stream) > 0 and envelope.string is None
 
 
+def _fits_closed_inside(stream: Stream) -> bool:
+    envelope = cast(Envelope, stream.island)
+    return stream.state.meaning == "arguments" and _depth(stream) == 0 and envelope.string is None
+
+
 def _fits_ignored(stream: Stream) -> bool:
     envelope = cast(Envelope, stream.island)
     return stream.state.meaning == "ignored" and _depth(stream) >= 0 and envelope.scanner.state != START
@@ -364,6 +374,7 @@ _FITS_ENVELOPE: dict[str, Callable[[Stream], bool]] = {
     "envelope": _fits_envelope,
     "encoded": _fits_encoded,
     "arguments": _fits_arguments_inside,
+    "closed": _fits_closed_inside,
     "unclosed_arguments": _fits_arguments_inside,
     "ignored": _fits_ignored,
 }

@@ -30,6 +30,7 @@ from toolgram.limits import (
 )
 from toolgram.message import Message, Part, ToolCall
 from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol
+from toolgram.runtime.argument_readers import GOES_ON
 from toolgram.runtime.event_buffer import may_open
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.stream import next_symbol
@@ -47,7 +48,14 @@ def _refuse_constant(word: str) -> Any:
     raise ValueError(word)  # NaN and the infinities are no JSON
 
 
-_decoder: Any = json.JSONDecoder(object_pairs_hook=list, parse_constant=_refuse_constant)
+def _once(members: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """The members of an object. Raises ValueError for a key that is there twice."""
+    if len(dict(members)) < len(members):
+        raise ValueError("a key twice")
+    return members
+
+
+_decoder: Any = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse_constant)
 _members: Callable[[str, int], tuple[list[Any], int]] = _decoder.scan_once
 
 
@@ -366,13 +374,13 @@ def _end_of_object(text: str, start: int) -> int:
     if len(text) - start > _LONG and text.count("{", start) + text.count("[", start) > MOST_WHOLE_BRACKETS:
         return -1
     try:
-        members, end = _members(text, start)
+        _, end = _members(text, start)
     except (ValueError, StopIteration, RecursionError):
         return -1
     deep = (
         end - start > MOST_WHOLE_BRACKETS
         and text.count("{", start, end) + text.count("[", start, end) > MOST_WHOLE_BRACKETS
     )
-    if text[start] != "{" or deep or len({key for key, _ in members}) < len(members):
+    if text[start] != "{" or deep or text.startswith(GOES_ON, end):
         return -1
     return end

@@ -21,6 +21,7 @@ from toolgram.islands import dump_island
 from toolgram.limits import LONGEST_FIXED_TEXT, LONGEST_WORD, MOST_PATH_EXAMPLES, MOST_RECORDED_BLANKS
 from toolgram.message import Message, ToolCall
 from toolgram.program.state import ENVELOPE, Program, StateProgram, Symbol
+from toolgram.runtime.argument_readers import end_arguments
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.stream import Stream, next_symbol, reader_of
@@ -151,6 +152,8 @@ def _read(program: Program, text: str) -> _Example | None:
             _note_symbol(example, state, pos)
         object_is_held = stream.source.object_is_held
         pos = READERS[was](stream, text, pos, False)
+        if stream.reader == "closed":
+            end_arguments(stream)
         if stream.source.object_is_held and not object_is_held:
             opened = pos - 1
         if was == "value":

@@ -1,34 +1,32 @@
-"""Keys that stand twice in a JSON object: of a whole text, or of one that comes in fragments and is not kept.
+"""Keys that stand twice in one JSON object, at any depth: of a whole text, or of one that comes in fragments.
 
-Strategy: a whole text is counted first, and read again only where a key may be there twice.  Fragments are followed by
-the brackets and quotes in them; only the keys of the outermost object are remembered, so the memory is that of a call's
-parameters however long their values are.
+Strategy: a whole text is looked at once for its keys, and followed only where one of them may be there twice.
+Fragments are followed by the brackets and quotes in them; of the objects that are open, the keys are remembered, so
+the memory is that of a call's parameters however long their values are.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from toolgram.limits import LONGEST_KEY, MOST_KEYS
 
-_FEW_KEYS = 16
-_keys = re.compile(r'"([^"\\]*)"[ \t\r\n]*:').findall
+_strings = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"([ \t\r\n]*+:)?').findall
 _ends_string = re.compile(r'["\\]').search
 _structure = re.compile(r'["{}\[\],]').search
 
 
 class KeyWatch:
-    """The keys of the outermost object of JSON that comes in fragments; `repeated` are those that came twice."""
+    """The keys of JSON that comes in fragments; `repeated` are those that came twice in one object."""
 
-    __slots__ = ("_depth", "_escaped", "_expects_key", "_in_string", "_key", "_keys", "repeated")
+    __slots__ = ("_count", "_escaped", "_expects_key", "_in_string", "_key", "_open", "repeated")
 
     def __init__(self) -> None:
         self.repeated: dict[str, None] = {}  # in the order in which they came again, each once
-        self._keys: set[str] = set()
+        self._open: list[set[str] | None] = []  # the keys of each open object; None for a list
+        self._count = 0  # of these keys
         self._key: str | None = None  # as it is written, as far as it has come
-        self._depth = 0
         self._expects_key = self._in_string = self._escaped = False
 
     def append(self, fragment: str) -> None:
@@ -63,9 +61,11 @@ class KeyWatch:
         if character == '"':
             self._in_string = True
             self._key = "" if self._expects_key else None
-        else:
-            self._depth += 1 if character in "{[" else -1 if character in "}]" else 0
-        self._expects_key = self._depth == 1 and character in "{,"
+        elif character in "{[":
+            self._open.append(set() if character == "{" else None)
+        elif character != "," and self._open:
+            self._count -= len(self._open.pop() or ())
+        self._expects_key = character in "{," and bool(self._open) and self._open[-1] is not None
         return found.end()
 
     def _close_key(self) -> None:
@@ -74,35 +74,23 @@ class KeyWatch:
             return
         if "\\" in key:
             key = json.loads(f'"{key}"')
-        if key in self._keys:
+        keys = self._open[-1]
+        if keys is None:
+            return
+        if key in keys:
             self.repeated[key] = None
-        elif len(self._keys) < MOST_KEYS:
-            self._keys.add(key)
+        elif self._count < MOST_KEYS:
+            keys.add(key)
+            self._count += 1
 
 
 def repeated_keys(arguments: str) -> list[str]:
-    """The keys that stand in a JSON object twice, each once. Costs as much as reading it, where it has two keys."""
+    """The keys that stand twice in one object of JSON, each once."""
     if arguments.count(":") < 2:
         return []
-    outermost: list[str] = []
-
-    def see(members: list[tuple[str, Any]]) -> None:
-        outermost[:] = [key for key, _ in members]
-
-    try:
-        if _no_key_twice(arguments, json.loads(arguments)):
-            return []
-        json.loads(arguments, object_pairs_hook=see)
-    except (ValueError, RecursionError):
+    keys = [key for key, colon in _strings(arguments) if colon]
+    if len(keys) == len({*keys}) and not any("\\" in key for key in keys):
         return []
-    return list(dict.fromkeys(key for at, key in enumerate(outermost) if key in outermost[:at]))
-
-
-def _no_key_twice(arguments: str, given: Any) -> bool:
-    """Whether that is certain without a look at every member."""
-    if "\\u" in arguments or not isinstance(given, dict):
-        return False  # one key may be written in two ways
-    if len(given) <= _FEW_KEYS:
-        return all(arguments.count(f'"{key}"') == 1 for key in given)
-    keys = _keys(arguments)
-    return len(keys) == len({*keys})
+    watch = KeyWatch()
+    watch.append(arguments)
+    return [*watch.repeated]

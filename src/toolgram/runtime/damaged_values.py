@@ -1,0 +1,181 @@
+"""Where a string ends whose quotes are not escaped: at the first quote from which the rest of the call is JSON.
+
+Strategy: after each quote of the string that a comma or the fitting bracket follows, a copy of the scanner reads on,
+exactly, up to the brackets of the call, and the format's own closing marker must follow them; in a format without one,
+that is a marker of the next call, the end of the turn or of the output.  What it reads is held until it fits or not:
+then the quote ends the string, or is part of it.  A marker ends the search, so no string takes the next call into it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+from toolgram.islands.json_envelope import Envelope
+from toolgram.islands.json_values import JsonScanner
+from toolgram.limits import BLANKS, LONGEST_TAIL, LONGEST_WORD, MOST_TAIL_WORK, TAIL_WORK_PER_CHARACTER
+from toolgram.program.closing_markers import FENCE
+from toolgram.program.look_ahead import partial_pattern
+from toolgram.program.values import SURE_MARKER
+from toolgram.runtime.argument_readers import arguments_scanner
+from toolgram.runtime.position import WAIT
+from toolgram.runtime.stream import Stream
+
+if TYPE_CHECKING:
+    from toolgram.islands.json_repairs import JsonRepairer
+
+# What a character of the string is: part of it, the quote that ends it, or the last that is known of a call that
+# is cut off (CUT), or that has no end (BROKEN). WAIT if that is not certain.
+PART, ENDS, CUT, BROKEN = range(4)
+_may_end = re.compile(r"""["'][ \t\r\n]*+(?:([,}\]])|\Z)""").match
+_around_closer = re.compile(rf"{BLANKS}(?:```{BLANKS})?").match
+_next_call = re.compile(rf'(,?){BLANKS}\{{{BLANKS}"([^"\\]{{1,{LONGEST_WORD}}})"{BLANKS}:').match
+_next_call_begun = re.compile(rf'(,?){BLANKS}(?:\{{{BLANKS}(?:"[^"\\]{{0,{LONGEST_WORD}}}+"?{BLANKS})?)?\Z').match
+_name_of_call = re.compile(rf"[\w.\-]{{1,{LONGEST_WORD}}}+([\r\n{{])|[\w.\-]{{0,{LONGEST_WORD}}}+\Z").match
+_quote = re.compile("[\"']").search
+_SWAPPED = str.maketrans("\"'", "'\"")
+
+
+def is_damaged(stream: Stream) -> bool:
+    """Whether a damaged string is open."""
+    if stream.reader != "repaired":
+        return False
+    repairer = arguments_scanner(stream)[0].repairer
+    return repairer is not None and repairer.damaged
+
+
+def read_damaged(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final: bool) -> int:
+    """What the character at `pos` of a damaged string is."""
+    repairer.work = max(0, repairer.work - TAIL_WORK_PER_CHARACTER)
+    if text[pos] != repairer.quote:
+        if text[pos] not in stream.program.begins_no_name:
+            return PART
+        at, whole = _first_marker(stream, text, pos, final)
+        return PART if at > pos else BROKEN if whole else CUT if final else WAIT
+    found = _find_end(stream, repairer, text, pos, final)
+    if found == WAIT and (final or len(text) - pos > LONGEST_TAIL):
+        found = BROKEN if not final else PART if stream.ended else CUT
+    if found == PART and repairer.tail is not None:
+        repairer.work += repairer.tail[1]
+    if found != WAIT:
+        repairer.tail = None
+    return BROKEN if repairer.work > MOST_TAIL_WORK else found
+
+
+def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final: bool) -> int:
+    """Whether the quote at `pos` ends the string. WAIT where the text ends first."""
+    follows = _may_end(text, pos)
+    if follows is None:
+        return PART
+    scanner, floor = arguments_scanner(stream)
+    island = stream.island
+    in_list = isinstance(island, Envelope) and island.in_list
+    if isinstance(island, Envelope):
+        floor = len(island.outside) + in_list
+    tail, read = cast("tuple[JsonScanner, int]", repairer.tail or (_copy(scanner), 0))
+    end, whole = _first_marker(stream, text, pos + read, final)
+    exact = text[:end] if repairer.quote == '"' else _in_double_quotes(text, pos, end)
+    if len(tail.stack) > floor and pos + read < end:
+        tail.run(exact, pos + read, floor)
+        read = tail.end - pos
+        repairer.tail = tail, read
+    if tail.broken:
+        return BROKEN if _breaks_after_string(tail, exact, pos) else PART
+    if len(tail.stack) > floor:
+        return PART if whole else WAIT
+    after = pos + read
+    call = _next_call_at(stream, text, after, in_list)
+    if call != PART:
+        return call
+    if in_list:
+        tail = _copy(tail)
+        tail.run(exact, after, 0)
+        after = tail.end
+        if not tail.done:
+            return PART if whole or tail.broken else WAIT
+    return _closer_at(stream, text, after, in_list, final)
+
+
+def _in_double_quotes(text: str, pos: int, end: int) -> str:
+    """The text from the single quote at `pos` on as JSON has it. What follows may have single quotes throughout."""
+    following = _quote(text, pos + 1, end)
+    if following is not None and following.group() == "'":
+        return text[:end].translate(_SWAPPED)
+    return f'{text[:pos]}"{text[pos + 1 : end]}'
+
+
+def _breaks_after_string(tail: JsonScanner, text: str, pos: int) -> bool:
+    """Whether what was read after the quote at `pos` broke after a quote that ends a value: that is a second damaged
+    value, or all of it is the first."""
+    before = text[: tail.end].rstrip(" \t\r\n")
+    return tail.behind_value and len(before) > pos + 1 and before[-1] == '"'
+
+
+def _copy(scanner: JsonScanner) -> JsonScanner:
+    copied = JsonScanner()
+    copied.accept_controls()
+    copied.stack, copied.state = scanner.stack[:], scanner.state
+    return copied
+
+
+def _next_call_at(stream: Stream, text: str, at: int, in_list: bool) -> int:
+    """Whether the object of the next call is at `at`, after a comma if that is in a list."""
+    if not isinstance(stream.island, Envelope):
+        return PART
+    found = _next_call(text, at)
+    if found is not None:
+        states = stream.program.states.values()
+        known = any(state.named_key or f"item.{found[2]}" in state.key_paths for state in states)
+        return ENDS if known and bool(found[1]) == in_list else PART
+    begun = _next_call_begun(text, at)
+    return WAIT if begun is not None and begun.group().strip() and bool(begun[1]) == in_list else PART
+
+
+def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -> int:
+    """Whether what closes the call is at `at`: the markers that it owes, or whatever may follow a call if it owes
+    none. The bracket of a list has closed it for every finish reason."""
+    program, owed = stream.program, stream.calls.markers.owed
+    at = cast("re.Match[str]", _around_closer(text, at)).end()
+    markers: tuple[str, ...] = program.in_no_name
+    if owed and program.spec is not None:
+        closed_by = program.spec.closed_by
+        markers = tuple(program.literals[name] for opener in owed for name in closed_by.get(opener, ()))
+    elif at == len(text) and final and (stream.ended or in_list):
+        return ENDS
+    markers = tuple(marker for marker in markers if marker != FENCE)
+    if any(text.startswith(marker, at) and stream.is_token(marker, text, at) for marker in markers):
+        return ENDS
+    short = () if owed else _short_openers(stream)
+    begun = next((opener for opener in short if text.startswith(opener, at)), None)
+    if begun is not None:  # as code may have it: the name of the next call must follow
+        name = _name_of_call(text, at + len(begun))
+        return PART if name is None else ENDS if name.lastindex else WAIT
+    rest = text[at:]
+    return WAIT if any(marker.startswith(rest) for marker in (*markers, *short, FENCE)) else PART
+
+
+def _short_openers(stream: Stream) -> tuple[str, ...]:
+    """What may come after the call and is too short for a marker."""
+    move = stream.state.row.get("object_end")
+    literals = move.dest.literals if move is not None else ()
+    return tuple(literal for literal in literals if len(literal) < SURE_MARKER and literal != FENCE)
+
+
+def _first_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, bool]:
+    """Where the first marker begins, or what may become one at the end of the text, and whether it is whole. The end
+    of the text for none."""
+    markers = stream.program.in_no_name
+    found = _search(markers)(text, pos) if markers else None
+    while found is not None and found.lastindex and not stream.is_token(found.group(), text, found.start()):
+        found = _search(markers)(text, found.start() + 1)
+    if found is None or (final and stream.ended and found.lastindex is None):
+        return len(text), False
+    return found.start(), found.lastindex is not None
+
+
+@lru_cache(maxsize=256)
+def _search(markers: tuple[str, ...]) -> Callable[[str, int], re.Match[str] | None]:
+    begun = partial_pattern([*markers]) or "(?!)"
+    return re.compile(rf"({'|'.join(map(re.escape, markers))})|(?:{begun})\Z").search
