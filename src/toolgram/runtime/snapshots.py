@@ -118,8 +118,6 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
     _load_source(stream.source, data)
     _load_events(stream.events, stream.program.states, data)
     _load_calls(stream.calls, stream.events.held, data)
-    if stream.program.loose_python and isinstance(stream.island, island_class("loose_python")):
-        stream.island.declared = stream.calls.declared()
     closed, replayed, offset = _fields(data, ("closed", "replayed", "offset"), bool, list, _COUNT)
     events = [_loaded_event(event) for event in replayed]
     if not all(type(event) is (ToolCallDelta if at else ToolCallStart) for at, event in enumerate(events)):
@@ -269,8 +267,7 @@ def _fits_repaired(stream: Stream) -> bool:
 
 def _fits_python(stream: Stream) -> bool:
     island = stream.island
-    loose = bool(stream.program.loose_python) and isinstance(island, island_class("loose_python"))
-    return (loose or (isinstance(island, island_class("python")) and not island.alone)) and _fits_object_row(stream)
+    return isinstance(island, island_class("python")) and not island.alone and _fits_object_row(stream)
 
 
 def _fits_string(stream: Stream) -> bool:

@@ -209,7 +209,7 @@ class Stream(Position):
         elif UNCLOSED in self.state.row:
             self._close_envelope()
         else:
-            self._fail()
+            self._fail(why=why)
 
     def _close_envelope(self) -> None:
         """The arguments are whole, and what stands around them is not closed. In a list, the next call may follow."""
@@ -329,7 +329,7 @@ class Stream(Position):
 
     def marker_at(self, text: str, pos: int, final: bool) -> int:
         """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
-        return _stands_at(self.program.markers, text, pos, final)
+        return stands_at(self.program.markers, text, pos, final)
 
     def closer_at(self, text: str, pos: int, final: bool) -> int:
         """The same for a marker that closes a call, and that was emitted as a token where ids are known."""
@@ -337,7 +337,7 @@ class Stream(Position):
         if ids is not None:
             missing = {text for trigger, text in self.program.special.items() if ids.get(trigger) == 0}
             markers = markers - missing
-        return _stands_at([marker for marker in markers if marker in self.program.markers], text, pos, final)
+        return stands_at([marker for marker in markers if marker in self.program.markers], text, pos, final)
 
 
 def reader_of(state: StateProgram) -> str:
@@ -347,7 +347,7 @@ def reader_of(state: StateProgram) -> str:
     return "text" if state.loops else "token"
 
 
-def _stands_at(markers: Collection[str], text: str, pos: int, final: bool) -> int:
+def stands_at(markers: Collection[str], text: str, pos: int, final: bool) -> int:
     """Whether one of these markers stands at `pos`: 1, or 0, or WAIT where one may have begun."""
     if text.startswith(tuple(markers), pos):
         return 1
