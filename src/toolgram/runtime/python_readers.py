@@ -118,7 +118,7 @@ def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
     at = cast("re.Match[str]", (_blanks if listed else _blanks_of_line)(text, pos)).end()
     if at == len(text):
         return 0 if final or at - pos > MOST_BLANKS else WAIT
-    marker = stream.marker_at(text, at, final) or _at_closer(stream, text, at, final)
+    marker = stands_at(stream.markers_in_values(), text, at, final)
     if marker:
         return WAIT if marker == WAIT else 0
     if _may_go_on(text, at) and not final:
@@ -148,7 +148,7 @@ def _read_marker(stream: Stream, python: PythonScanner, text: str, pos: int, fin
 
 def _read_stop(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, final: bool) -> int:
     """In a damaged string, where a marker may begin."""
-    marker = stream.marker_at(text, python.stop, final) or _at_closer(stream, text, python.stop, final)
+    marker = stands_at(stream.markers_in_values(), text, python.stop, final)
     if marker == WAIT:
         python.wait_at_stop()
         return stream.wait(text[pos:])
@@ -160,12 +160,6 @@ def _read_stop(stream: Stream, python: RepairingPythonScanner, text: str, pos: i
         stream.unexpected_input(why=python.why)
         return pos
     return took_python(stream, python, text, pos, end, final)
-
-
-def _at_closer(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Whether a closing marker that is no bracket or comma is at `pos`: 1, or 0, or WAIT."""
-    closers = [closer.strip() for closer in stream.program.closing if len(closer.strip()) > 1]
-    return stands_at(closers, text, pos, final)
 
 
 def _close_at_marker(stream: Stream, python: RepairingPythonScanner, text: str, pos: int) -> int:

@@ -331,12 +331,19 @@ class Stream(Position):
         """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
         return stands_at(self.program.markers, text, pos, final)
 
+    def markers_in_values(self) -> set[str]:
+        """The markers that end a damaged value: those of calls and of the turn, and no function's name."""
+        markers = {marker.strip() for marker in (*self.program.closing, *self.program.markers)}
+        return {marker for marker in markers - self.missing_ids() if len(marker) > 1 and marker not in self.calls.names}
+
+    def missing_ids(self) -> set[str]:
+        """Special tokens that were not emitted as tokens, if ids are known: their text is no marker."""
+        ids = self.unmatched_ids
+        return {text for trigger, text in self.program.special.items() if ids is not None and ids.get(trigger) == 0}
+
     def closer_at(self, text: str, pos: int, final: bool) -> int:
         """The same for a marker that closes a call, and that was emitted as a token where ids are known."""
-        markers, ids = self.program.closing, self.unmatched_ids
-        if ids is not None:
-            missing = {text for trigger, text in self.program.special.items() if ids.get(trigger) == 0}
-            markers = markers - missing
+        markers = self.program.closing - self.missing_ids()
         return stands_at([marker for marker in markers if marker in self.program.markers], text, pos, final)
 
 

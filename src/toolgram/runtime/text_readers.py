@@ -292,11 +292,11 @@ def _python_arguments(stream: Stream) -> Island:
         island = island_class("python")(keywords=True)
         island.listed = listed
         return cast(Island, island)
-    region, program = stream.events.held, stream.program
+    region = stream.events.held
     around = (
         listed,
         any("name" in move.actions for move in after.row.values()),
-        region is None or not region.origin.is_text or region.marked,
-        "".join(sorted({marker.strip()[0] for marker in (*program.closing, *program.markers) if len(marker) > 1})),
+        stream.may_repair or region is None or not region.origin.is_text or region.marked,
+        "".join(sorted({marker[0] for marker in stream.markers_in_values()})),
     )
     return cast(Island, island_class("repaired_python")(around=Around(*around)))
