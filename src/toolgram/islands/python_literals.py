@@ -261,6 +261,11 @@ class PythonScanner:
         return OpenBrackets("[" * self.listed + brackets, quote, self.listed, python=True)
 
     @property
+    def at_argument(self) -> bool:
+        """The name of an argument and its equals sign have been read."""
+        return self._state == "value" and self._stack == "k"
+
+    @property
     def is_whole(self) -> bool:
         """No bracket of a value is open."""
         return self._stack == "k"

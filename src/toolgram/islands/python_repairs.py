@@ -372,7 +372,8 @@ class RepairingPythonScanner(PythonScanner):
                 self.stop, self.broken = at, True
                 break
             self._passed = False
-            self._candidates = [each for each in self._candidates if each.read(char)]
+            if not self._probe(char):
+                break
             at += 1
             if char == self._quote:
                 self._add_candidate(at - 1 - pos)
@@ -385,6 +386,18 @@ class RepairingPythonScanner(PythonScanner):
         self._probed = at - certain
         self.waits = certain < size and not self.broken
         return certain
+
+    def _probe(self, char: str) -> bool:
+        """Have the candidates read a character. Returns False if there are two readings: one with a further argument,
+        or a further call, after this quote does not fit."""
+        alive = []
+        for each in self._candidates:
+            if each.read(char):
+                alive.append(each)
+            elif each.goes_on:
+                self.broken, self.why = True, "a string with quotes inside that may end in several places"
+        self._candidates = alive if not self.broken else self._candidates
+        return not self.broken
 
     def _add_candidate(self, at: int) -> None:
         if len(self._candidates) == MOST_CANDIDATES:
@@ -455,21 +468,23 @@ class RepairingPythonScanner(PythonScanner):
 
 class StrictRest:
     """What follows a candidate for the end of a damaged string, read without any repair: the arguments, and the calls
-    after them. `at` is the place of the candidate; `ready` says that only a marker or the end may follow."""
+    after them. `at` is the place of the candidate; `goes_on` says that a further argument or call has begun, and `ready`
+    that only a marker or the end may follow."""
 
-    __slots__ = ("_around", "_between", "_scanner", "at", "ready")
+    __slots__ = ("_around", "_between", "_scanner", "at", "goes_on", "ready")
 
     def __init__(self, at: int, stack: str, around: Around) -> None:
         self.at, self._around = at, around
         self._scanner: PythonScanner | None = PythonScanner.after_value(stack)
         self._between = ""  # since the end of the last call
-        self.ready = False
+        self.ready = self.goes_on = False
 
     def read(self, char: str) -> bool:
         """Read a character. Returns whether it fits."""
         scanner = self._scanner
         if scanner is not None:
             scanner.read(char, 0)
+            self.goes_on |= scanner.at_argument
             if scanner.done:
                 self._scanner, self._between = None, ""
                 self.ready = not self._around.listed
