@@ -15,7 +15,6 @@ from toolgram.islands.json_item import JsonValue
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_values import JsonScanner
 from toolgram.islands.literal_repairs import LiteralScanner
-from toolgram.islands.loose_python import LoosePythonScanner
 from toolgram.islands.notated_values import NotatedScanner
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.python_repairs import RepairingPythonScanner
@@ -56,10 +55,6 @@ def as_damaged(value: Any) -> str:
     return f'{{j: 1, "k": {json.dumps(value)}, "l":'
 
 
-def as_loose(value: Any) -> str:
-    return f"k={json.dumps(value)}, l="
-
-
 KINDS: dict[str, tuple[Callable[[], Any], Callable[[Any], str]]] = {
     "json": (JsonScanner, as_json),
     "json, repairs to come": (repairing_json, as_json),
@@ -69,7 +64,6 @@ KINDS: dict[str, tuple[Callable[[], Any], Callable[[Any], str]]] = {
     "python dict": (lambda: PythonScanner(False), as_dict),
     "python, repairs": (RepairingPythonScanner, as_call),
     "python literal": (literal, as_dict),
-    "loose python": (LoosePythonScanner, as_loose),
     "tagged json": (lambda: TaggedValue(OBJECT), as_json),
     "tagged python": (lambda: TaggedValue(OBJECT), as_dict),
     "tagged, repaired": (lambda: TaggedValue(OBJECT), as_damaged),

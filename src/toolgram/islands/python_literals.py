@@ -342,7 +342,7 @@ class PythonScanner:
         if m.lastgroup == "comma":
             self._state = "last"
         else:
-            self.done, self._state = True, "over"
+            self.started, self.done, self._state = True, True, "over"
         return m.end()
 
     # Containers

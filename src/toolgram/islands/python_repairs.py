@@ -40,7 +40,7 @@ from toolgram.limits import (
 
 FITS, DAMAGED, SEVERAL, OPEN = "fits", "damaged", "several", "open"
 WORDS_BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not", "else"})  # words between two operands
-OPERATORS = frozenset("+%*.[(|&<>=!-/^@")
+OPERATORS = frozenset("+%*.[(|&<>=!-/^@#")
 # Of `_flags`: the string has had an escape, the call has had a damaged string, the first item of a set is no string.
 _ESCAPED, _REPAIRED, _SCALAR = 1, 2, 4
 _NAME = rf"[^\W\d]\w{{0,{LONGEST_WORD}}}+"
@@ -338,7 +338,7 @@ class RepairingPythonScanner(PythonScanner):
             if char != {"k": ")", "(": ")", "[": "]"}.get(frame, "}"):
                 return SEVERAL
             return _after_call(text, at + 1, self._around, self._final) if frame == "k" else FITS
-        if char in OPERATORS or char in "\"'":
+        if char in OPERATORS or char in "\"'" or (char == ":" and frame != "k"):
             return SEVERAL
         return self._after_word(text, at) if at > pos and (char.isalpha() or char == "_") else DAMAGED
 
