@@ -44,7 +44,7 @@ def as_json(value: Any) -> str:
 
 
 def as_call(value: Any) -> str:
-    return f"k={value!r}, l"
+    return f"k={value!r}, l=["
 
 
 def as_dict(value: Any) -> str:
@@ -109,8 +109,8 @@ def test_types_are_dead_once_text_has_begun() -> None:
 @pytest.mark.parametrize(
     ("kind", "old"),
     [
-        ("python", [True, False, "after", "k", "", "after", "'", "'", "", 12]),
-        ("python", [True, False, "item", "k{", ", ", "colon", '"', "Tru", "", 0]),
+        ("python", [True, False, False, "after", "k", "", "after", "'", "'", "", 12]),
+        ("python", [True, False, False, "item", "k{", ", ", "colon", '"', "Tru", "", 0]),
         (
             "tagged",
             [
@@ -122,7 +122,7 @@ def test_types_are_dead_once_text_has_begun() -> None:
                 "streamed",
                 "  ",
                 "",
-                [True, True, "item", "k{", "{", "after", "", "", "", 0],
+                [True, True, False, "item", "k{", "{", "after", "", "", "", 0],
                 False,
                 False,
                 None,

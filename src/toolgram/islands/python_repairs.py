@@ -345,7 +345,9 @@ class RepairingPythonScanner(PythonScanner):
     def _after_comma(self, text: str, pos: int, frame: str) -> str:
         if frame != "k":
             element = _begins_element(text, pos)
-            return FITS if element["first"] else OPEN if element.end() == len(text) else DAMAGED
+            if element.end() == len(text) and not element["first"]:
+                return OPEN if element.end() - pos <= MOST_BETWEEN else SEVERAL
+            return FITS if element["first"] or text[element.end()] in self._around.stops else DAMAGED
         match = _next_argument(text, pos)
         return FITS if match["close"] or match["value"] else self._open_or_damaged(text, pos, match)
 
@@ -446,7 +448,8 @@ class RepairingPythonScanner(PythonScanner):
     def dump(self) -> list[Any]:
         """All that the next `read` depends on, as JSON-able values: what is not consumed is read again."""
         first = None if self._first is None else "".join(self._first)
-        return [super().dump(), first, self._flags, [*self.notes], *self._around]
+        alive = _REPAIRED | _ESCAPED * (self._state in ("body", "escape")) | _SCALAR * (self._first is not None)
+        return [super().dump(), first, self._flags & alive, [*self.notes], *self._around]
 
     @classmethod
     def load(cls, data: Any) -> RepairingPythonScanner:
