@@ -10,6 +10,7 @@ from toolgram.events import BufferedEvent, Dropped, ToolCallDelta, ToolCallEnd, 
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.runtime.event_buffer import REASONING
+from toolgram.runtime.python_readers import end_python
 from toolgram.runtime.readers import read
 from toolgram.runtime.stream import PROMPT, Stream, TraceStep, reader_of
 from toolgram.runtime.value_readers import end_value
@@ -75,6 +76,7 @@ def _begun(events: list[BufferedEvent], index: int) -> list[BufferedEvent]:
 def end_output(stream: Stream) -> None:
     """Decide what is held at the end of the output, and close what is open."""
     source = stream.source
+    end_python(stream)
     if source.transcoding is not None:
         add_piece(source.pieces, take_pieces(source.transcoding.pieces))
         source.transcoding = None

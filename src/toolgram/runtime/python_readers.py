@@ -112,6 +112,13 @@ def _read_end(stream: Stream, python: PythonScanner, text: str, pos: int, final:
     return pos
 
 
+def end_python(stream: Stream) -> None:
+    """At the end of the output, end a call whose closing bracket has come."""
+    python = cast("PythonScanner", stream.island)
+    if stream.reader == "python" and python.done:
+        _read_end(stream, python, "", 0, True)
+
+
 def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Whether an expression goes on after a call: 1, or 0, or WAIT if that is not known yet."""
     listed = cast("PythonScanner", stream.island).listed
