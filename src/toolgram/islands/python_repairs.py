@@ -49,7 +49,7 @@ _word = always(rf"(?:{_NAME})?")
 _begins_element = always(rf"[{BLANKS}]*+(?P<first>[-+.\w\"'\[({{\]}})])?")
 _next_argument = always(rf"[{BLANKS}]*+(?:(?P<close>\))|{_NAME}[{BLANKS}]*+(?P<equals>=(?P<value>[^=])?)?)?")
 _missing_comma = always(rf"(?:(?P<name>{_NAME})[{BLANKS}]*+(?P<equals>=(?P<value>[^=])?)?)?")
-_next_call = always(rf"[{BLANKS}]*+(?:(?P<close>\])|{_NAME}(?:\.{_NAME})*+[{BLANKS}]*+(?P<open>\()?)?")
+_next_call = always(rf"[{BLANKS}]*+(?:(?P<close>\])|[^\W\d][\w.\-]{{0,{LONGEST_WORD}}}+[{BLANKS}]*+(?P<open>\()?)?")
 _radix = re.compile(r"0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)").fullmatch
 _radix_digits = always(r"[0-9a-fA-F_]*+")
 _backslash = re.compile(r"\\.?", re.DOTALL).finditer
