@@ -247,7 +247,7 @@ def test_arguments_stream_while_the_call_is_written() -> None:
 
 
 def test_every_beginning_streams_honest_json() -> None:
-    text = '[f(a=-1.5, b=\'x\\\'yz\', c=[1, {"k": None, \'l\': (True,)}], d="\\x41\\n"), g()]'
+    text = "[f(a=-1.5, b='x\\'yz', c=[1, {\"k\": None, 'l': (True,)}], d=\"\\x41\\n\"), g()]"
     final = [json.loads(c.arguments) for c in fmt().parse(text).tool_calls]
     assert final == [{"a": -1.5, "b": "x'yz", "c": [1, {"k": None, "l": [True]}], "d": "A\n"}, {}]
     for at in range(len(text)):

@@ -1,4 +1,4 @@
-"""Python arguments that are wrong in one place: repaired if one reading is possible, never retracted, else malformed."""
+"""Python arguments that are wrong in one place: repaired if one reading is possible, and else malformed."""
 
 from __future__ import annotations
 
@@ -142,7 +142,9 @@ def test_what_is_cut_off_is_truncated(reason: str) -> None:
             assert meant.startswith(call.arguments)
 
 
-@pytest.mark.parametrize("written", [written for written, _, count in REPAIRED if count] + [each for each, _ in DAMAGED])
+@pytest.mark.parametrize(
+    "written", [written for written, _, count in REPAIRED if count] + [each for each, _ in DAMAGED]
+)
 def test_strict_parsers_repair_nothing(written: str) -> None:
     message = toolgram.get_format("lfm2").parse(LISTED % written, strict=True)
     assert "f" not in [call.name for call in message.tool_calls]

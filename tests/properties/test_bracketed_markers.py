@@ -17,9 +17,10 @@ import toolgram
 from tests.clauses import check, check_widely
 from tests.fuzz import tools
 
-TEMPLATE = """{%% for m in messages %%}{%% if m.role == 'assistant' %%}<|a|>{{ m.content or '' }}{%% if m.tool_calls %%}{{ %r }}\
-{%% for c in m.tool_calls %%}{{ c.function.name }}({%% for k, v in c.function.arguments.items() %%}{{ k }}={{ v|tojson }}\
-{{ ', ' if not loop.last }}{%% endfor %%}){{ %r if not loop.last }}{%% endfor %%}{{ %r }}{%% endif %%}<|e|>\
+TEMPLATE = """{%% for m in messages %%}{%% if m.role == 'assistant' %%}<|a|>{{ m.content or '' }}\
+{%% if m.tool_calls %%}{{ %r }}{%% for c in m.tool_calls %%}{{ c.function.name }}(\
+{%% for k, v in c.function.arguments.items() %%}{{ k }}={{ v|tojson }}{{ ', ' if not loop.last }}{%% endfor %%})\
+{{ %r if not loop.last }}{%% endfor %%}{{ %r }}{%% endif %%}<|e|>\
 {%% else %%}<|{{ m.role }}|>{{ m.content }}<|e|>{%% endif %%}{%% endfor %%}\
 {%% if add_generation_prompt %%}<|a|>{%% endif %%}"""
 MARKERS = {

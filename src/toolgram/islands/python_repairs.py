@@ -28,7 +28,17 @@ from typing import Any, NamedTuple
 
 from toolgram.islands import OpenBrackets, checked
 from toolgram.islands.python_literals import READERS, PythonScanner
-from toolgram.islands.python_tokens import BLANKS, CERTAIN_ARGUMENT, COLON, ITEM, KEYED, WORDS, always, is_escape, json_text
+from toolgram.islands.python_tokens import (
+    BLANKS,
+    CERTAIN_ARGUMENT,
+    COLON,
+    ITEM,
+    KEYED,
+    WORDS,
+    always,
+    is_escape,
+    json_text,
+)
 from toolgram.limits import (
     LONGEST_FIRST_ITEM,
     LONGEST_WORD,
@@ -454,9 +464,7 @@ class RepairingPythonScanner(PythonScanner):
     @classmethod
     def load(cls, data: Any) -> RepairingPythonScanner:
         """Load what `dump` returned. Raises ValueError for anything else."""
-        literal, first, flags, notes, *around = checked(
-            data, list, (str, None), range(8), list, bool, bool, bool, str
-        )
+        literal, first, flags, notes, *around = checked(data, list, (str, None), range(8), list, bool, bool, bool, str)
         self = cls(around=Around(*around))
         self._set(literal)
         self._first, self._flags = None if first is None else [first], flags
