@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from tests.clauses import check_widely
 from tests.json_prefix import is_json_prefix
 from tests.streams import assert_same_however_split
 from toolgram.events import ToolCallDelta
-from toolgram.limits import LONGEST_FIRST_ITEM, MAX_UNDECIDED, MOST_CANDIDATES
+from toolgram.limits import LONGEST_FIRST_ITEM, MAX_DIGITS, MAX_UNDECIDED, MOST_CANDIDATES
 
 LISTED = "<|tool_call_start|>[f(%s), g(b=2)]<|tool_call_end|>"
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
@@ -175,6 +176,14 @@ def test_a_snapshot_keeps_what_is_held() -> None:
             )
             assert json.loads(arguments) == meant, text[:at]
             assert len(first.take_anomalies() + parser.take_anomalies()) == count
+
+
+@pytest.mark.parametrize("size", [MAX_DIGITS - 1, MAX_DIGITS, MAX_DIGITS + 1, MAX_DIGITS + 100])
+@pytest.mark.parametrize("written", ["a=%s", "a=-%s", "a=[1, %s], b=2", "a=%s.5", "a={%s: 1}", "a={%s, 1}", "%s=1"])
+def test_the_limit_of_digits_does_not_depend_on_the_deltas(written: str, size: int) -> None:
+    for digits in ("1" * size, "9_" * (size - 1) + "9"):
+        failure = check_widely(toolgram.get_format("lfm2"), LISTED % (written % digits), TOOLS)
+        assert failure is None, failure.kind
 
 
 @given(st.lists(st.sampled_from(["a", "it's", "x=", '"', "'", ", ", "b='c'", ")", "]", "\\d", "\\n", "1", "(", "g("])))

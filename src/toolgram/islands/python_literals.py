@@ -485,7 +485,8 @@ class PythonScanner:
             if self._digits > MAX_DIGITS:
                 end -= self._digits - MAX_DIGITS
                 self._digits, self.broken = MAX_DIGITS, True
-                self._parts.append(text[pos:end])
+                if end > pos:
+                    self._parts.append(text[pos:end])
                 self.started = self.started or self._then == "after"
                 return end
         self._state, written = step

@@ -479,8 +479,8 @@ class RepairingPythonScanner(PythonScanner):
 
 class StrictRest:
     """What follows a candidate for the end of a damaged string, read without any repair: the arguments, and the calls
-    after them. `at` is the place of the candidate; `goes_on` says that a further argument or call has begun, and `ready`
-    that only a marker or the end may follow."""
+    after them. `at` is the place of the candidate; `goes_on` says that a further argument or call has begun, and
+    `ready` that only a marker or the end may follow."""
 
     __slots__ = ("_around", "_between", "_scanner", "at", "goes_on", "ready")
 
