@@ -134,8 +134,8 @@ class RepairingPythonScanner(PythonScanner):
             if len(parts) > written:
                 self.mark = pos
                 written = len(parts)
-        if self.broken and not self.started:
-            self.started = self._around.marked or self._state not in ("arguments", "equals")
+        if self.broken:
+            self.started |= self._around.marked or self._state not in ("arguments", "equals")
         elif self._stack[:1] == "d" or self._state in ("sole", "last"):
             self.started = self.done
         self.out = "".join(parts)

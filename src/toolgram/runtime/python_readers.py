@@ -126,12 +126,12 @@ def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
     at = cast("re.Match[str]", (_blanks if listed else _blanks_of_line)(text, pos)).end()
     if at == len(text):
         return 0 if final or at - pos > MOST_BLANKS else WAIT
-    marker = stands_at(stream.markers_in_values(), text, at, final)
-    if marker:
-        return WAIT if marker == WAIT else 0
     if _may_go_on(text, at) and not final:
         return WAIT
-    return int(_goes_on(text, at) is not None)
+    if _goes_on(text, at) is None:
+        return 0
+    marker = stands_at(stream.markers_in_values(), text, at, final)
+    return WAIT if marker == WAIT else 1 - marker
 
 
 # --- markers ----------------------------------------------------------------------------------------------------------
