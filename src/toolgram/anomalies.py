@@ -17,7 +17,7 @@ KINDS: Mapping[str, str] = {
     "surplus_closer": "a bracket or marker closes what is closed already, or not open; it is dropped",
     "unfinished_marker": "a closing marker is cut off at the end of the output; it is dropped",
     "repaired_json": "JSON that is wrong in one place; the only reading that it has is taken",
-    "repaired_python": "Python that is wrong in one place: a set is a list, `07` is 7, an expression is a string",
+    "repaired_python": "Python that is wrong in one place: a set, quotes inside a string, no comma, a bare key",
     "unopened_reasoning": "a marker closes reasoning that nothing opened; it is dropped",
     "assumed_reasoning": "the prompt opened reasoning, and nothing closed it",
     "unusual_form": "a call in a form that models write by mistake; a member too many or a marker twice is dropped",

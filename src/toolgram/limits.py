@@ -47,12 +47,11 @@ MAX_DEPTH = 256
 MAX_ELEMENT_DEPTH = 128
 # Digits of an integer: `json.loads` refuses more (sys.set_int_max_str_digits), and a complete call must be loadable.
 MAX_DIGITS = 4300
-# Characters of a Python value that is held as a whole: the longest integer, with its sign and its underscores.
-MAX_HELD_VALUE = MAX_DIGITS + 64
-# Characters of a bare value in loose Python arguments: as above, with blanks around it.
-MAX_LOOSE_VALUE = 4400
-# Brackets that are open in a Python expression: its text is held, and no literal of a model nests as deeply.
-MAX_NESTED_EXPRESSION = 32
+# Characters after a quote in a damaged Python string, held until it is known whether it ends there: a page of code in
+# the arguments after it.
+MAX_UNDECIDED = 16_384
+# Quotes that may all be the end of a damaged string: each is a scanner, and reads every character after it.
+MOST_CANDIDATES = 16
 # Open brackets that are tracked after a call broke. Deeper text ends with the next marker, or with the output.
 MAX_OPEN_BRACKETS = 4096
 # Characters of a key or a name in a JSON envelope, which are held. Longer ones are no call.
@@ -67,8 +66,6 @@ LONGEST_ELEMENT_NAME = 256
 MOST_KEYS = 1024
 # Characters of such a name, for the same memory.
 LONGEST_KEY = 1024
-# Names of loose Python arguments that are remembered, for the same question.
-MOST_LOOSE_NAMES = 1000
 # Characters of text in an anomaly: enough to recognise it; the message has the whole.
 MOST_ANOMALY_TEXT = 1000
 # A quoted call that an anomaly carries is read from so much of the text.

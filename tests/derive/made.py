@@ -164,6 +164,7 @@ CALLS = {
     "python": ("[", ", ", "]", "$N($A)", "$K=$V", ", "),
     "python_marked": ("<|calls_start|>[", ", ", "]<|calls_end|>", "$N($A)", "$K=$V", ", "),
     "python_fence": ("```python\n", "\n", "\n```", "$N($A)", "$K=$V", ", "),
+    "python_print": ("<tool_code>\nprint(", ", ", ")\n</tool_code>", "$N($A)", "$K=$V", ", "),
     "lines": ("", "", "", "CALL $N\n$ADONE\n", "$K: $V\n", ""),
     "attributes": ("", "\n", "", "<do $N $A/>", '$K="$V"', " "),
     "open_values": ("", "", "", "<call>$N$A</call>", "<key>$K<value>$V", ""),

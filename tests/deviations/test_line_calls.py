@@ -21,7 +21,6 @@ CALLS = [
     ('Sure.\n\nget_weather(city="Paris")\n\nThere.', "Sure. There.", [PARIS]),
     ("\n\nget_time()", None, [TIME]),
     ("get(a=1)", None, [("get", '{"a": 1}', "complete")]),
-    ("f(a=1/6)", None, [("f", '{"a": "1/6"}', "complete")]),
     ("f(x)\nget_time()", "f(x)", [TIME]),
 ]
 TEXTS = [

@@ -25,9 +25,7 @@ def _python_call(draw: st.DrawFn, small: bool) -> tuple[str, str, dict[str, Json
 
 
 def _until_certain(text: str, call: Call) -> Call:
-    """`[f()` in prose is not a call yet: without arguments, the comma or bracket after a call decides."""
-    if call.arguments:
-        return call
+    """`[f()` is not a call yet: an expression may go on, and the comma or bracket after it decides."""
     return replace(call, certain=1 + min(at for at in (text.find(c, call.end) for c in ",]") if at >= 0))
 
 
@@ -129,6 +127,7 @@ def lfm2(draw: st.DrawFn, small: bool) -> Output:
             page.write(draw(st.sampled_from([", ", ",", ",\n"])) if item else "")
             page.call(*draw(_python_call(small)))
         page.write(edge + "]" + draw(st.sampled_from(["<|tool_call_end|>", "<|tool_call_end|>", " "])))
+        page.calls = [_until_certain(page.text, call) for call in page.calls]
     if lists and draw(st.booleans()):
         say(draw, page, "lfm2")
     page.write(draw(st.sampled_from(["", "", "<|im_end|>"])))

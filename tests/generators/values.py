@@ -83,27 +83,21 @@ class PythonStyle:
     python_words: bool  # True, None or true, null
     tuples: bool
     ascii: bool
-    adjacent: bool
     comma: str
 
     def write(self, value: Json) -> str:
         if value is None or isinstance(value, bool):
             return repr(value) if self.python_words else json.dumps(value)
         if isinstance(value, str):
-            return self.string(value)
+            return self.quoted(value)
         if isinstance(value, list):
             inner = self.comma.join(self.write(v) for v in value)
             if self.tuples:
                 return f"({inner},)" if len(value) == 1 else f"({inner})"
             return f"[{inner}]"
         if isinstance(value, dict):
-            return "{" + self.comma.join(f"{self.string(k)}: {self.write(v)}" for k, v in value.items()) + "}"
+            return "{" + self.comma.join(f"{self.quoted(k)}: {self.write(v)}" for k, v in value.items()) + "}"
         return repr(value)
-
-    def string(self, text: str) -> str:
-        if self.adjacent and len(text) > 1:
-            return f"{self.quoted(text[:1])} {self.quoted(text[1:])}"
-        return self.quoted(text)
 
     def quoted(self, text: str) -> str:
         return self.quote + "".join(map(self.character, text)) + self.quote
@@ -125,6 +119,5 @@ PYTHON_STYLES = st.builds(
     python_words=st.booleans(),
     tuples=st.booleans(),
     ascii=st.booleans(),
-    adjacent=st.booleans(),
     comma=st.sampled_from([", ", ",", ",\n  "]),
 )

@@ -15,7 +15,6 @@ from toolgram.islands.json_item import JsonValue
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_values import JsonScanner
 from toolgram.islands.literal_repairs import LiteralScanner
-from toolgram.islands.loose_python import LoosePythonScanner
 from toolgram.islands.notated_values import NotatedScanner
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.islands.python_repairs import RepairingPythonScanner
@@ -45,7 +44,7 @@ def as_json(value: Any) -> str:
 
 
 def as_call(value: Any) -> str:
-    return f"k={value!r}, l"
+    return f"k={value!r}, l=["
 
 
 def as_dict(value: Any) -> str:
@@ -54,10 +53,6 @@ def as_dict(value: Any) -> str:
 
 def as_damaged(value: Any) -> str:
     return f'{{j: 1, "k": {json.dumps(value)}, "l":'
-
-
-def as_loose(value: Any) -> str:
-    return f"k={json.dumps(value)}, l="
 
 
 KINDS: dict[str, tuple[Callable[[], Any], Callable[[Any], str]]] = {
@@ -69,7 +64,6 @@ KINDS: dict[str, tuple[Callable[[], Any], Callable[[Any], str]]] = {
     "python dict": (lambda: PythonScanner(False), as_dict),
     "python, repairs": (RepairingPythonScanner, as_call),
     "python literal": (literal, as_dict),
-    "loose python": (LoosePythonScanner, as_loose),
     "tagged json": (lambda: TaggedValue(OBJECT), as_json),
     "tagged python": (lambda: TaggedValue(OBJECT), as_dict),
     "tagged, repaired": (lambda: TaggedValue(OBJECT), as_damaged),
@@ -115,8 +109,8 @@ def test_types_are_dead_once_text_has_begun() -> None:
 @pytest.mark.parametrize(
     ("kind", "old"),
     [
-        ("python", [True, False, "after", "k", "", "after", "'", "'", "", 12]),
-        ("python", [True, False, "item", "k{", ", ", "colon", '"', "Tru", "", 0]),
+        ("python", [True, False, False, "after", "k", "", "after", "'", "'", "", 12]),
+        ("python", [True, False, False, "item", "k{", ", ", "colon", '"', "Tru", "", 0]),
         (
             "tagged",
             [
@@ -128,7 +122,7 @@ def test_types_are_dead_once_text_has_begun() -> None:
                 "streamed",
                 "  ",
                 "",
-                [True, True, "item", "k{", "{", "after", "", "", "", 0],
+                [True, True, False, "item", "k{", "{", "after", "", "", "", 0],
                 False,
                 False,
                 None,

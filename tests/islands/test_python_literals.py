@@ -42,7 +42,7 @@ def test_keyword_arguments(source: str, expected: str) -> None:
         ("{'a' : 1 , 'b':2,}", '{"a": 1, "b": 2}'),
         ("{1:'a',-.5:'b',1_000:'c',5.:'d'}", '{"1": "a", "-0.5": "b", "1000": "c", "5.0": "d"}'),
         ("{True:1,None :2,false:3}", '{"true": 1, "null": 2, "false": 3}'),
-        ("{'a' \"b\":1,'''c''':2,'\\n':3}", '{"ab": 1, "c": 2, "\\n": 3}'),
+        ("{\"b\":1,'''c''':2,'\\n':3}", '{"b": 1, "c": 2, "\\n": 3}'),
         ('{"a": [{"b": {}}]}', '{"a": [{"b": {}}]}'),
     ],
 )
@@ -90,23 +90,25 @@ def test_a_sole_dict_is_the_arguments(source: str, expected: str) -> None:
         ("'a\\\r\nb'", "ab"),
         ("'a\\\rb'", "ab"),
         (r"'\d\N{BULLET}\9\é'", r"\d\N{BULLET}\9\é"),
-        ("\"a\" 'b'", "ab"),
-        ("'a''b'", "ab"),
-        ("'a'\n\n\"b\" '''c''' \"\" 'd'", "abcd"),
-        ("'' ''", ""),
         ("'''a'b''c'''", "a'b''c"),
         ("'''\"'''", '"'),
         ('"""a"b""c\n"""', 'a"b""c\n'),
         ('"""a\\""""', 'a"'),
-        ("'''a''''b'", "ab"),
-        ('"a""""b"""', "ab"),
-        ("''\"x\"", "x"),
     ],
 )
 def test_strings(source: str, expected: str) -> None:
     assert load(f"a={source})") == {"a": expected}
     assert load(f"[{source} , {source}]", False) == [expected, expected]
     assert load(f"{{{source} : 1}})") == {expected: 1}
+
+
+@pytest.mark.parametrize(
+    "source", ["\"a\" 'b'", "'a''b'", "'a'\n\"b\"", "'' ''", "'''a''''b'", '"a""""b"""', "''\"x\"", "'a' b", "'a'+'b'"]
+)
+def test_two_strings_side_by_side_are_no_literal(source: str) -> None:
+    assert read(f"a={source})").broken
+    assert read(f"[{source}]", False).broken
+    assert read(f"{{{source}: 1}}", False).broken
 
 
 def test_surrogates_leave_as_escapes_where_they_came_as_escapes() -> None:
@@ -342,13 +344,13 @@ def test_what_is_no_literal_never_starts(source: str) -> None:
         ("a=-.5", ["", "", '{"a": -', "0.", "5"]),
         ("a=5.)", ["", "", '{"a": 5', ".", "0}"]),
         ("a=1_0", ["", "", '{"a": 1', "", "0"]),
-        ("a='x')", ["", "", '{"a": "', "x", "", '"}']),
-        ("a='' 'y", ["", "", '{"a": "', "", "", "", "y"]),
+        ("a='x')", ["", "", '{"a": "', "x", '"', "}"]),
+        ("a='' )", ["", "", '{"a": "', "", '"', "}"]),
         ("a='''''x'", ["", "", '{"a": "', "", "", "", "", "''x", ""]),
         ("a='\\n\\x41", ["", "", '{"a": "', "", "\\n", "", "", "", "A"]),
         ("a='\\08", ["", "", '{"a": "', "", "", "\\u00008"]),
         ("a=[1,2,]", ["", "", '{"a": [', "1", "", ", 2", "", "]"]),
-        ("{'a':1}", ["", '{"', "a", "", '": ', "1", "}"]),
+        ("{'a':1}", ["", '{"', "a", '"', ": ", "1", "}"]),
     ],
 )
 def test_prompt(source: str, outs: list[str]) -> None:

@@ -2,8 +2,8 @@
 
 Strategy: the fragments of the shipped pythonic formats, with this template's markers.  Python's own brackets tell where
 a call ends, so the rest is a name, a parenthesis, and what stands between two calls.  Models write Python, whatever
-became of quotes and commas in the history that a template prints; where it prints no Python, both are read, and that is
-left unexplained.
+became of quotes and commas in the history that a template prints; where it prints no Python, Python is read all the
+same, and that is left unexplained.
 """
 
 from __future__ import annotations
@@ -48,15 +48,6 @@ def is_lossy(calls: CallsFormat) -> bool:
     return bare or raw or bool(quotes and kinds)
 
 
-def looseness(calls: CallsFormat) -> str:
-    """How Python arguments are printed that are none: "quoted" where everything is in quotes, else "bare"; "" for
-    proper ones."""
-    if not is_lossy(calls):
-        return ""
-    quotes = {style.before.strip() for style in calls.arguments.values.values()}
-    return "quoted" if quotes <= {'="', "='"} else "bare"
-
-
 def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     """Add the calls. Returns the states behind a call, which text leaves."""
     at = calls.pattern.index(Slot.NAME)
@@ -68,8 +59,6 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     opening, ending = pieces(start.removesuffix("[")), pieces(end.removeprefix("]"))
     if not opening and not start.endswith("["):
         raise NotExpressible("nothing stands before a Python call, by which its beginning could be told")
-    if loose := looseness(calls):
-        builder.about["loose_python"] = loose
     builder.blanks()
     builder.run("NAME", r"[^\W\d]", r"[\w.\-]", 256)
     if any(builder.literal(name, text) != name for name, text in _MARKS.items() if text):
@@ -97,7 +86,7 @@ def _one_by_one(builder: FormatBuilder, separator: str) -> str:
     """Calls behind one another without a list, with a separator between them or without; their rule."""
     sole = "PARSING_SOLE_NAME_COMPLETED"
     builder.to("NAME", "TOOL_COMPLETE", sole, "name")
-    if not separator or separator == "," or not pieces(separator):
+    if not separator or (separator != "," and not pieces(separator)):
         return "(call _ws)*"
     trigger = builder.literal("SEPARATOR", separator)
     waiting = builder.state("WAITING_FOR_NEXT_CALL", "held")

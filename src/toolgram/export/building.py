@@ -358,11 +358,6 @@ class Builder:
         via = "" if _ends_arguments(closing) else closing.trigger
         if spec.states[edge.dest].python:
             notation = WORDS if self.paths.json_words else PYTHON
-            if spec.loose_python:
-                self.note(
-                    "this template writes arguments that Python does not read: without quotes or commas, or with "
-                    "quotes around everything; they are exported as Python, which is read as well"
-                )
             body = keyword_arguments(tool.forms, tool.schema, noting(tool, self.note), notation)
             return (seq(Lit("("), body, Lit(")")) if body != NOTHING else NOTHING), dest, via
         if edge.trigger.startswith("string ") or spec.states[edge.dest].encoded:

@@ -118,7 +118,6 @@ _ISLANDS = {  # loaded when first needed: most formats need one or two
     "envelope": "json_envelope.Envelope",
     "python": "python_literals.PythonScanner",
     "repaired_python": "python_repairs.RepairingPythonScanner",
-    "loose_python": "loose_python.LoosePythonScanner",
     "literal": "literal_repairs.LiteralScanner",
     "tagged": "tagged_values.TaggedValue",
     "xml": "xml_values.XmlValue",

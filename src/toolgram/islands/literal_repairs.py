@@ -85,8 +85,7 @@ class LiteralScanner(PythonScanner):
     def _close_string(self) -> None:
         if self._state == "opening":
             self._quote = self._held[0]
-        super()._close_string()
-        self._held = self._quote
+        self._state, self._held = "closed", self._quote
 
     def _closed(self, text: str, pos: int) -> int:
         char = text[pos]

@@ -12,17 +12,17 @@ can; a reader returns the new position and has set the state that takes over the
     name, equals            inside a name, and between it and its "="
     start, item, value      the bracket of a bare value; an element, a key or the closing bracket; a value that must be
     colon, after            what follows a key; what follows a value
-    opening, body, quotes, escape, closed       a string, see below
+    opening, body, quotes, escape   a string, see below
     word; number, sign ...  the other scalars; numbers have a transition table of their own
     sole, last              after the sole dict, and after the comma that may follow it
+    over                    after the closing bracket
 
 Two facts shape the rest.  First, a token may be cut anywhere, so a state is left by the character that ends it, never
 by the end of a delta, and there is no second path for tokens that happen to be whole.  Second, JSON is stricter about
 what it takes back, so a few things are held until they are decided: a name until its "=", a separator until the next
 element begins (a trailing comma has no JSON), a word until the character after it, an escape until its last digit,
-and a closing quote until the next character that is not blank (`'a' "b"` is one string, and `''` may be the first
-two thirds of a triple quote).  Everything else goes out at once; runs inside strings are found by one `re` and escaped
-by the C function behind `json.dumps`.
+and two quotes until the next character (they may be the first two thirds of a triple quote).  Everything else goes out
+at once; runs inside strings are found by one `re` and escaped by the C function behind `json.dumps`.
 
 Work is constant per character however the text is cut: patterns only ever look forward over runs, what is held is
 short (or, for a name, a list of its pieces), and nesting is a string of opening brackets with a depth cap.
@@ -42,7 +42,6 @@ from toolgram.islands.python_tokens import (
     ARGUMENT,
     ARGUMENTS,
     BLANKS,
-    CLOSED,
     COLON,
     EQUALS,
     ITEM,
@@ -70,7 +69,7 @@ from toolgram.limits import MAX_DEPTH, MAX_DIGITS
 # The transition cache: a place and a delta -> the place after it, how much of it has produced JSON, that JSON (up to
 # the name that it writes, what it adds to the name, and what follows), and the name that it begins. The same deltas
 # come again and again in the same places; what the readers made of one is remembered, and forgotten at some number.
-_Place = tuple[str, str, str, str, str, str]
+_Place = tuple[str, str, str, str, str, str, int]
 _Cached = tuple[_Place, int, str, str | None, str, str, int]
 _CACHE: dict[tuple[_Place, str], _Cached] = {}
 _MOST_CACHED = 4096
@@ -97,21 +96,23 @@ class PythonScanner:
     * `mark`: the position after the last character that has produced some of `out`.
     * `done`: the closing bracket has been read. `empty`: there were no arguments in front of it, as in `f()`.
     * `broken`: the character at the returned position does not fit. Everything before it has been consumed.
+    * `waits`: what is at the returned position is not decided, and is to be read again with what follows it.
 
     With `alone` set, it reads one value, JSON or Python, as that of an argument: nothing may follow it, not even the
-    closing bracket, and `\\/` is a slash, as JSON has it.
+    closing bracket, and `\\/` is a slash, as JSON has it. With `listed`, its call is an element of a list.
     """
 
+    _whole = staticmethod(WHOLE_ARGUMENT)
     __slots__ = (
-        "_cache", "_digits", "_forgets", "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names", "_parts",
-        "_quote", "_readers", "_stack", "_state", "_then", "alone", "broken", "done", "empty", "end", "mark", "out",
-        "started",
+        "_cache", "_digits", "_flags", "_forgets", "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names",
+        "_parts", "_quote", "_readers", "_stack", "_state", "_then", "alone", "broken", "done", "empty", "end",
+        "listed", "mark", "out", "started", "waits",
     )  # fmt: skip
 
     def __init__(self, keywords: bool, max_depth: int = MAX_DEPTH) -> None:
         self.out = ""
         self.end = self.mark = 0
-        self.started = self.empty = self.done = self.broken = self.alone = False
+        self.started = self.empty = self.done = self.broken = self.waits = self.alone = self.listed = False
         self._max_depth = max_depth
         self._state = "arguments" if keywords else "start"
         self._stack = "k" if keywords else ""
@@ -124,9 +125,17 @@ class PythonScanner:
         self._names = 0  # and how many are there
         self._parts: list[str] = []
         self._digits = 0  # of the integer that is being read
+        self._flags = 0  # what a scanner that repairs remembers
         self._readers = READERS
         self._forgets = BETWEEN_SCALARS
         self._cache = _CACHE
+
+    @classmethod
+    def after_value(cls, stack: str) -> PythonScanner:
+        """Return a scanner after a value, inside these frames."""
+        self = cls(keywords=True)
+        self._stack, self._state, self._lead, self.started = stack, "after", "", True
+        return self
 
     def run(self, text: str) -> bool:
         """Consume `text`, a whole delta, and leave the JSON in `out`. Returns whether there is more to come.
@@ -150,7 +159,7 @@ class PythonScanner:
 
     def _jump(self, cached: _Cached) -> None:
         place, self.mark, out, named, after, begun, self._digits = cached
-        self._state, self._stack, self._lead, self._then, self._quote, self._held = place
+        self._state, self._stack, self._lead, self._then, self._quote, self._held, self._flags = place
         if named is not None:
             out = f"{out}{''.join(self._name_pieces)}{named}{after}"
             self._name_pieces.clear()
@@ -174,7 +183,7 @@ class PythonScanner:
 
     def _place(self) -> _Place:
         """All that the reading of a delta depends on, names and beginnings aside."""
-        return self._state, self._stack, self._lead, self._then, self._quote, self._held
+        return self._state, self._stack, self._lead, self._then, self._quote, self._held, self._flags
 
     def read(self, text: str, pos: int, final: bool = False) -> int:
         """Consume `text` from `pos` on; return the position after what was consumed, and leave the JSON in `out`."""
@@ -198,7 +207,7 @@ class PythonScanner:
         state, then = self._state, "after" if self._state in self._forgets else self._then
         lexical = [state, self._stack, self._lead, then, self._quote, self._held]
         digits = self._digits if state in _INTEGERS else 0
-        return [self.started, self.alone, *lexical, "".join(self._name_pieces), digits]
+        return [self.started, self.alone, self.listed, *lexical, "".join(self._name_pieces), digits]
 
     @classmethod
     def load(cls, data: Any) -> PythonScanner:
@@ -210,18 +219,19 @@ class PythonScanner:
     def _set(self, data: Any) -> None:
         """Set the state that was dumped. Raises ValueError for anything else."""
         quotes, pending, digits = ("", *RUN), ("", "{", "[", ", "), range(MAX_DIGITS + 1)
-        self.started, self.alone, *lexical, name, self._digits = checked(
-            data, bool, bool, tuple(self._readers), str, pending, ("after", "colon"), quotes, str, str, digits
+        self.started, self.alone, self.listed, *lexical, name, self._digits = checked(
+            data, bool, bool, bool, tuple(self._readers), str, pending, ("after", "colon"), quotes, str, str, digits
         )
         self._state, self._stack, self._lead, self._then, self._quote, self._held = lexical
         self._name_pieces = [name] if name else []
+        self.done = self._state == "over"
         self._check()
 
     def _check(self) -> None:
         """Raises ValueError where the state is not one that a scanner can be in."""
         state, stack, held = self._state, self._stack, self._held
         fits = len(stack) <= self._max_depth and not stack[1:].strip("{[(s")
-        fits &= stack[:1] in ("", "k", "d", "{", "[") and bool(stack) != (state in SOLE or state == "start")
+        fits &= stack[:1] in ("", "k", "d", "{", "[") and bool(stack) != (state in SOLE or state in ("start", "over"))
         fits &= bool(self._quote) or state not in ("body", "escape", "quotes")
         if state == "opening":
             fits &= held in ("'", '"', "''", '""')
@@ -248,7 +258,12 @@ class PythonScanner:
         """The brackets that are open, that of the arguments first, and the quote of the string."""
         quote = self._quote[:1] if self._state in ("body", "escape") else ""
         brackets = self._stack.replace("k", "(").replace("d", "({").replace("s", "{")
-        return OpenBrackets(brackets, quote, python=True)
+        return OpenBrackets("[" * self.listed + brackets, quote, self.listed, python=True)
+
+    @property
+    def at_argument(self) -> bool:
+        """The name of an argument and its equals sign have been read."""
+        return self._state == "value" and self._stack == "k"
 
     @property
     def is_whole(self) -> bool:
@@ -272,7 +287,7 @@ class PythonScanner:
     # Arguments
 
     def _argument(self, text: str, pos: int) -> int:
-        whole = WHOLE_ARGUMENT(text, pos) if len(text) - pos > _LONGEST_CACHED else None
+        whole = self._whole(text, pos) if len(text) - pos > _LONGEST_CACHED else None
         if whole is not None:
             return self._whole_arguments(text, whole)
         m = ARGUMENT[self._state](text, pos)
@@ -300,7 +315,7 @@ class PythonScanner:
             if number:
                 self._digits = len(number.lstrip("-").partition(".")[0])
             lead, end = ", ", found.end()
-            found = WHOLE_ARGUMENT(text, end + 1) if text.startswith(",", end) else None
+            found = self._whole(text, end + 1) if text.startswith(",", end) else None
         self._lead = ""
         self.started = True
         self._then = self._state = "after"
@@ -327,7 +342,7 @@ class PythonScanner:
         if m.lastgroup == "comma":
             self._state = "last"
         else:
-            self.done = True
+            self.started, self.done, self._state = True, True, "over"
         return m.end()
 
     # Containers
@@ -433,7 +448,7 @@ class PythonScanner:
         elif frame == "d":
             self._state = "sole"
         else:
-            self.done = True
+            self.done, self._state = True, "over"
 
     # Words and numbers
 
@@ -470,7 +485,8 @@ class PythonScanner:
             if self._digits > MAX_DIGITS:
                 end -= self._digits - MAX_DIGITS
                 self._digits, self.broken = MAX_DIGITS, True
-                self._parts.append(text[pos:end])
+                if end > pos:
+                    self._parts.append(text[pos:end])
                 self.started = self.started or self._then == "after"
                 return end
         self._state, written = step
@@ -544,23 +560,16 @@ class PythonScanner:
         return end
 
     def _close_string(self) -> None:
-        """This string has ended. The closing quote is written when it is clear that no other follows to be joined."""
-        self._state, self._held = "closed", ""
+        """This string has ended."""
+        self._parts.append('"')
+        self._state, self._held, self._quote = self._then, "", ""
         if self._then == "colon" and self._stack == "d":
             self.started = True
 
-    def _closed(self, text: str, pos: int) -> int:
-        m = CLOSED(text, pos)
-        if m.lastgroup is None and m.end() == len(text):
-            return len(text)
-        self._quote = ""
-        if m.lastgroup == "quote":
-            self._held = m["quote"]
-            self._state = "opening"
-        else:
-            self._parts.append('"')
-            self._state = self._then
-        return m.end()
+    def _over(self, text: str, pos: int) -> int:
+        """Nothing follows the closing bracket."""
+        self.broken = True
+        return pos
 
 
 _UNFINISHED = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)\Z").match
@@ -579,9 +588,9 @@ READERS: dict[str, Callable[[Any, str, int], int]] = {
     "body": PythonScanner._body,
     "quotes": PythonScanner._quotes,
     "escape": PythonScanner._escape,
-    "closed": PythonScanner._closed,
     "word": PythonScanner._word,
     "sole": PythonScanner._sole,
     "last": PythonScanner._sole,
+    "over": PythonScanner._over,
     **dict.fromkeys(NUMBER, PythonScanner._number),
 }

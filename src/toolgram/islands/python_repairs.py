@@ -1,128 +1,115 @@
-r"""Python arguments that are no literals, written as JSON all the same, where only one reading is possible.
+r"""Python arguments with damage that has one reading: a quote inside a string that nothing escapes, and local slips.
 
-Strategy: the scanner of literals, with readers of its own where a value begins and where a string ends.  A value that
-is neither a string nor a container is read as *source* up to the comma or bracket after it, and only then judged.
+Strategy: the scanner of literals, with readers of its own for a few places.  What is no literal is broken there, as in
+the scanner of literals.  Repaired are
 
-* `07` is 7, and what is no literal (`1/6`, `a + b`, `f(x)`, `New York`) is a string of its source,
-* a set is a list: the first string or scalar after a brace waits for what follows it,
-* a quote inside a string (`'sed -n '1,9p' f'`): one ends the string only where a comma, a colon, a closing bracket, a
-  quote or the end follows,
-* a missing comma between two arguments, and a key of a dict without quotes.
+* a comma that is missing between two arguments, and a key of a dict without quotes,
+* a set, which is a list: the first string or scalar after a brace waits for what follows it,
+* one string of a call with quotes of its own kind inside (`'sed -n '1,9p' f'`), as a whole.
 
-What has several readings is broken as before: a colon or an equals sign in an expression, numbers side by side, an
-operator after a string.  `notes` has the source of what was repaired.  What is held is bounded.
+Numbers with another base (`0x1F`) are literals, and read here as well.
+
+A quote ends a string if what follows it goes on with the arguments or with the calls (`_follows`).  If an operator or
+another string follows, there are two readings, an expression or a text, and the call is broken.  If anything else
+follows, the string is *damaged*: from there on each of its quotes is a candidate for its end.  What follows a candidate
+is read strictly (`StrictRest`) up to the closing marker or the end.  The first candidate for which this works is the
+end; without one the call is broken.  So a damaged string contains no marker, and no escape that Python knows: whether
+the model has written that as an escape or as text, nobody can say.
+
+Nothing is taken back: what is not decided is not consumed (`waits`), and comes again with the next delta.  `_probed`
+says how much of it the candidates have read, so that each of them reads every character once.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from toolgram.islands import checked
-from toolgram.islands.held_text import add_piece, take_pieces
-from toolgram.islands.python_literals import BETWEEN_SCALARS, READERS, PythonScanner
+from toolgram.islands import OpenBrackets, checked
+from toolgram.islands.python_literals import READERS, PythonScanner
 from toolgram.islands.python_tokens import (
     BLANKS,
-    CLOSED,
+    CERTAIN_ARGUMENT,
     COLON,
     ITEM,
     KEYED,
-    VALUE,
     WORDS,
-    Always,
     always,
+    is_escape,
     json_text,
 )
 from toolgram.limits import (
     LONGEST_FIRST_ITEM,
+    LONGEST_WORD,
     MAX_DEPTH,
-    MAX_DIGITS,
-    MAX_HELD_VALUE,
-    MAX_NESTED_EXPRESSION,
+    MAX_UNDECIDED,
     MOST_BETWEEN,
-    MOST_BLANKS,
+    MOST_CANDIDATES,
 )
 
-_ENDS_STRING = ",:)]}"
-_OPERATORS = "+%*.[(|&<>=!-/^@#"
-_BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not"})  # words that stand between two values
-_PARTNERS = {")": "(", "]": "[", "}": "{"}
-_OPENS_STRING = re.compile(r"(?:\A|[^\w\s])\s*(?:[rbfuRBFU]|[rR][bfBF]|[bfBF][rR])?\Z").search
+FITS, DAMAGED, SEVERAL, OPEN = "fits", "damaged", "several", "open"
+WORDS_BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not", "else"})  # words between two operands
+OPERATORS = frozenset("+%*.[(|&<>=!-/^@#")
+# Of `_flags`: the string has had an escape, the call has had a damaged string, the first item of a set is no string.
+_ESCAPED, _REPAIRED, _SCALAR = 1, 2, 4
+_NAME = rf"[^\W\d]\w{{0,{LONGEST_WORD}}}+"
+_blanks = always(rf"[{BLANKS}]*+")
+_word = always(rf"(?:{_NAME})?")
+_begins_element = always(rf"[{BLANKS}]*+(?P<first>[-+.\w\"'\[({{\]}})])?")
+_next_argument = always(rf"[{BLANKS}]*+(?:(?P<close>\))|{_NAME}[{BLANKS}]*+(?P<equals>=(?P<value>[^=])?)?)?")
+_missing_comma = always(rf"(?:(?P<name>{_NAME})[{BLANKS}]*+(?P<equals>=(?P<value>[^=])?)?)?")
+_next_call = always(rf"[{BLANKS}]*+(?:(?P<close>\])|[^\W\d][\w.\-]{{0,{LONGEST_WORD}}}+[{BLANKS}]*+(?P<open>\()?)?")
+_radix = re.compile(r"0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)").fullmatch
+_radix_digits = always(r"[0-9a-fA-F_]*+")
+_backslash = re.compile(r"\\.?", re.DOTALL).finditer
 
-_in_string = {quote: re.compile(rf"[^{quote}\\]+").match for quote in "'\""}
 
+class Around(NamedTuple):
+    """What may follow the call: in a list (`listed`) a comma or a bracket, in `lines` the next call. `marked` says that
+    a marker has come before it, and `stops` are the characters that a marker begins with."""
 
-@cache
-def _plain_source(stops: str) -> re.Pattern[str]:
-    """Source in which no character matters, and none stands that a marker begins with."""
-    return re.compile(rf"[^,:=()\[\]{{}}'\"\\{re.escape(stops)}]+")
-
-
-_DIGITS = r"[0-9]+(?:_[0-9]+)*+"
-_number = re.compile(
-    rf"(?P<sign>[+-]?)(?P<whole>{_DIGITS})?(?P<point>\.(?P<fraction>{_DIGITS})?)?(?P<power>[eE][+-]?{_DIGITS})?"
-).fullmatch
-_radix = re.compile(r"[+-]?0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)").fullmatch
-_side_by_side = re.compile(r"[\w.]*[0-9][\w.]*\s+[0-9.][\w.]*(?:\s+[\w.]+)*").fullmatch
-_then_name = re.compile(rf"(?P<value>[^\s]+)[{BLANKS}]+(?P<name>[^\W\d]\w*)[{BLANKS}]*").fullmatch
-_word = re.compile(r"[^\W\d]\w*").fullmatch
-_after_a_quote = always(rf"[{BLANKS}]*\w*[{BLANKS}]*")
+    listed: bool = False
+    lines: bool = False
+    marked: bool = False
+    stops: str = ""
 
 
 class RepairingPythonScanner(PythonScanner):
     """Reads keyword arguments as `PythonScanner` does, and repairs them; `notes` is what was repaired so far.
 
-    `stops` are characters that a marker begins with: in source, the scanner breaks at one, and `pass_stop` goes on.
-
-    What every delta takes calls that class by its name: `super()` costs a tenth of a delta, each time.
+    In a damaged string, the scanner stops at each character that a marker may begin with, `stop`: then `pass_stop` goes
+    on, and `end_damaged` says that there is a marker. `why` says why it has broken.
     """
 
-    __slots__ = ("_first", "_nested", "_passed", "_source", "_stops", "at_stop", "back", "notes")
+    _whole = staticmethod(CERTAIN_ARGUMENT)
+    __slots__ = ("_around", "_candidates", "_final", "_first", "_passed", "_probed", "back", "notes", "stop", "why")
 
-    def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH, stops: str = "") -> None:
+    def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH, around: Around | None = None) -> None:
         super().__init__(keywords, max_depth)
-        self._stops = stops
-        self.at_stop = False  # it has broken at what may begin a marker
-        self._passed = False  # the next character is no marker
+        self._around = around or Around()
+        self.listed = self._around.listed
         self.notes: list[str] = []
         self.back = 0  # how many characters the last of them begins before what is read next
+        self.stop = -1  # where a marker may begin
+        self.why = ""
         self._readers = _READERS
-        self._forgets = _FORGETS
-        self._cache = _CACHES.setdefault(stops, {})
-        self._source: list[str] = []  # of the value that is read
-        self._nested = ""  # the brackets that are open in it
+        self._cache = _CACHES.setdefault(self._around, {})
+        self._final = False
         self._first: list[str] | None = None  # JSON of the first item after a brace, of a dict or of a set
-
-    @property
-    def _exact(self) -> bool:
-        """Nothing is held that a cache does not know of."""
-        return self._first is None and (self._state != "source" or len(self._source) <= 1)
+        self._candidates: list[StrictRest] = []
+        self._probed = 0  # how much of what is not consumed the candidates have read
+        self._passed = False  # what is at the next character is no marker
 
     def run(self, text: str) -> bool:
         """As `PythonScanner.run`; a delta with a repair in it is to be looked at, like one that ends the arguments."""
-        if self._first is None and (self._state != "source" or len(self._source) <= 1):  # `_exact`, without a call
-            return PythonScanner.run(self, text) and not self.notes
+        if self._first is None and self._state != "damaged":
+            return PythonScanner.run(self, text) and not (self.notes or self.waits)
         self.end = self.read(text, 0)
-        return not (self.done or self.broken or self.notes)
-
-    def _place(self) -> Any:
-        state, held = self._state, self._held
-        if state == "source":
-            held = f"{held}\0{self._nested}\0{''.join(self._source)}"
-        return state, self._stack, self._lead, self._then, self._quote, held
-
-    def _jump(self, cached: Any) -> None:
-        PythonScanner._jump(self, cached)
-        if self._source:
-            self._source.clear()
-        if self._state == "source":
-            self._held, self._nested, source = self._held.split("\0", 2)
-            self._source += [source] if source else []
+        return not (self.done or self.broken or self.notes or self.waits)
 
     def _remember(self, place: Any, text: str, name: str) -> None:
-        if self._exact and not self.notes:
+        if self._first is None and not (self.notes or self.waits) and self._state != "damaged":
             super()._remember(place, text, name)
 
     def passes(self, text: str) -> bool:
@@ -134,8 +121,9 @@ class RepairingPythonScanner(PythonScanner):
         parts, readers, size = self._parts, self._readers, len(text)
         parts.clear()
         self.mark = pos
+        self.waits, self._final = False, final
         written = 0
-        while pos < size and not (self.broken or self.done or self.notes):
+        while pos < size and not (self.broken or self.done or self.notes or self.waits):
             first = self._first
             pos = readers[self._state](self, text, pos)
             if first is not None and self._first is first and len(parts) > written:
@@ -146,74 +134,72 @@ class RepairingPythonScanner(PythonScanner):
             if len(parts) > written:
                 self.mark = pos
                 written = len(parts)
-        if self._stack[:1] == "d" or self._state in ("sole", "last"):
+        if self.broken:
+            self.started |= self._around.marked or self._state not in ("arguments", "equals")
+        elif self._stack[:1] == "d" or self._state in ("sole", "last"):
             self.started = self.done
         self.out = "".join(parts)
         return pos
 
+    def open_brackets(self) -> OpenBrackets:
+        """The brackets that are open, that of the arguments first. A damaged string ends with a marker."""
+        return OpenBrackets("<", python=True) if self._state == "damaged" else super().open_brackets()
+
+    # --- the closing marker ---------------------------------------------------------------------------------------
+
     @property
     def inside(self) -> str | None:
         """After a value: the brackets that are open inside the arguments. None elsewhere."""
-        state = self._state
-        behind = state == "after" or (state == "item" and self._lead == ", ")
-        behind |= self.at_stop or (state == "closed" and len(self._quote) == 1)
-        return self._stack.removeprefix("k") if behind and self._then == "after" and self._stack[0] != "d" else None
+        whole = self._state in ("after", "far") or (self._state == "item" and self._lead == ", ")
+        return self._stack.removeprefix("k") if whole and self._first is None and self._stack[0] != "d" else None
 
-    def pass_stop(self) -> None:
-        """There is no marker: read on."""
-        self.broken, self.at_stop, self._passed = False, False, True
-
-    def end_value(self) -> None:
-        """A marker ends source, or shows that a quote ends its string. `out` is the JSON of that."""
+    def close_all(self) -> None:
+        """The marker closes all brackets, and the arguments are over. `out` is the JSON of that."""
         self.broken = False
         self._parts.clear()
-        if self.at_stop:
-            self.at_stop = False
-            self._end_source(")")
-        elif self._state == "closed":
-            self._parts.append('"')
-            self._state, self._held, self._quote = "after", "", ""
-        self.out = "".join(self._parts)
-
-    def close_inside(self) -> None:
-        """Close these brackets: the next argument may follow. `out` is the JSON of that."""
-        self.broken = False
-        self._parts.clear()
-        while self._stack.removeprefix("k"):
+        while self._stack:
             self._close()
         self.out = "".join(self._parts)
 
-    def close_all(self) -> None:
-        """The same, and the arguments are over."""
-        self.close_inside()
-        self.out, self.done = self.out + "}", True
-
     # --- where a value begins -------------------------------------------------------------------------------------
 
-    def _value(self, text: str, pos: int) -> int:
-        self._then = "after"
-        at = self._any(VALUE, text, pos)
-        return super()._value(text, pos) if at < 0 else at
-
     def _item(self, text: str, pos: int) -> int:
-        frame = self._stack[-1]
-        self._then = "colon" if frame in KEYED else "after"
-        at = self._any(ITEM[frame], text, pos)
-        return super()._item(text, pos) if at < 0 else at
+        if self._stack[-1] in KEYED:
+            match = ITEM[self._stack[-1]](text, pos)
+            at = match.end() - (match.lastgroup is not None)
+            if at < len(text) and (text[at].isalpha() or text[at] == "_") and self._stack != "d":
+                return self._bare_key(text, at)
+        return super()._item(text, pos)
 
-    def _any(self, expected: Always, text: str, pos: int) -> int:
-        """What is neither a string nor a bracket is source. The new position; -1 where it is one of these."""
-        match = expected(text, pos)
-        at = match.end() - (match.lastgroup is not None)
-        if match.lastgroup in ("quote", "open", "close") or at == len(text) or text[at] in ",:)]}=":
-            return -1
-        if self._then == "colon" and self._stack == "d":
-            return -1
-        self._write_lead(False)
-        self._state, self._nested, self._quote, self._held = "source", "", "", ""
-        return at
+    def _bare_key(self, text: str, pos: int) -> int:
+        """A key without quotes, or a word of Python, which is a key or the first item of a set."""
+        match = _word(text, pos)
+        end, word = match.end(), match.group()
+        if end == len(text) and end - pos <= LONGEST_WORD and not self._final:
+            self.waits = True
+            return pos
+        if word in WORDS or end == len(text):
+            return super()._item(text, pos)
+        colon = COLON(text, end)
+        if colon.end() == len(text) and colon.lastgroup is None and not self._final:
+            self.waits = colon.end() - pos <= MOST_BETWEEN
+            self.broken = not self.waits
+        elif colon.lastgroup is None:
+            self.broken = True
+        else:
+            self._then = "colon"
+            self._write_lead(False)
+            self.notes.append(word)
+            self.back = end - pos
+            self._parts.append(f'"{word}"')
+            self._state = "colon"
+            return end
+        return pos
 
     def _begin(self, kind: str, char: str, end: int) -> int:
+        self._flags &= _REPAIRED
+        if kind != "quote" and self._first is not None:
+            self._flags |= _SCALAR
         if kind != "open" or char != "{" or len(self._stack) >= self._max_depth:
             return super()._begin(kind, char, end)
         self._write_lead(True)
@@ -221,133 +207,63 @@ class RepairingPythonScanner(PythonScanner):
         self._state, self._first = "item", []
         return end
 
-    # --- source ---------------------------------------------------------------------------------------------------
+    # --- numbers with another base --------------------------------------------------------------------------------
 
-    def _take_source(self, text: str, pos: int) -> int:
-        """Source, up to the comma, bracket or colon that ends it."""
-        while pos < len(text):
-            if self._held == "=":
-                self._held = ""
-                if text[pos] != "=":
-                    return self._next_argument(pos)
-                add_piece(self._source, "==")
-                pos += 1
-                continue
-            inside = _in_string[self._quote] if self._quote else _plain_source(self._stops).match
-            match = None if self._held else inside(text, pos)
-            end = match.end() if match else pos + 1
-            if match is None and not self._character(text[pos]):
-                return pos if self.broken or self._state != "source" else pos + 1
-            if match is not None:
-                add_piece(self._source, match.group())
-                if not self.started and self._then == "after":
-                    self.started = any(each.isdecimal() for each in match.group())
-            pos = end
-            if sum(map(len, self._source)) > MAX_HELD_VALUE:
-                self.broken = True
-                return pos
-        return pos
+    def _number(self, text: str, pos: int) -> int:
+        if self._state in ("number", "sign") and text[pos] == "0":
+            self._state, self._held = "leading zero", "0"
+            return pos + 1
+        return super()._number(text, pos)
 
-    def _character(self, char: str) -> bool:
-        """A character that matters. False where the source is over before it, or it is to be looked at again."""
-        if char in self._stops and not (self._quote or self._nested or self._held or self._passed):
-            self.broken = self.at_stop = True
-            return False
-        self._passed = False
-        if "\\" in (self._held, char):
-            self._held = "" if self._held else char
-        elif self._quote:
-            self._quote = ""
-        elif char in "'\"":
-            self._quote_in_source(char)
-        elif char in "([{" or self._nested:
-            self._bracket_in_source(char)
-        elif char == "=":
-            if "".join(self._source[-1:])[-1:] not in tuple("!<>:="):
-                self._held = "="  # the next character says whether it compares
-                return True
-        elif char not in self._stops and not (char == ":" and self._then == "after" and self._stack[-1] not in KEYED):
-            self._end_source(char)  # no marker, and no colon of a lambda
-            return False
-        if self.broken:
-            return False
-        add_piece(self._source, char)
-        return True
-
-    def _quote_in_source(self, quote: str) -> None:
-        before = "".join(self._source)
-        self.broken = before[-1:] in BLANKS and before.rstrip(BLANKS)[-1:].isalnum()  # a comma may be missing
-        if not self.broken and _OPENS_STRING(before):
-            self._quote = quote
-
-    def _bracket_in_source(self, char: str) -> None:
-        """An opening bracket, or what is inside of brackets."""
-        if char in _PARTNERS.values():
-            self._nested += char
-            self.broken = len(self._nested) > MAX_NESTED_EXPRESSION
-        elif char in _PARTNERS:
-            self.broken = self._nested[-1] != _PARTNERS[char]
-            self._nested = self._nested[:-1]
-
-    def _end_source(self, char: str) -> None:
-        taken = take_pieces(self._source)
-        source, self.back = taken.rstrip(BLANKS), len(taken)
-        if (char == ":") != (self._then == "colon") and self._first is None:
-            self.broken = True
-        elif char == ":":
-            self._write_key(source)
-        else:
-            self._write_value(source)
-        if not self.broken:
-            self._state = self._then
-
-    def _write_key(self, source: str) -> None:
-        written = _number_as_json(source) if _number(source) else WORDS.get(source)
-        if written is None:
-            if not _word(source):
-                self.broken = True
-                return
-            self.notes.append(source)
-        self._parts.append(f'"{written or source}"')
-
-    def _write_value(self, source: str) -> None:
-        written, number = WORDS.get(source), _number(source)
-        if written is None and number is not None and (number["whole"] or number["fraction"]):
-            written = _number_as_json(source)
-            whole, integer = number["whole"] or "", not number["point"] and not number["power"]
-            if integer and len(written.lstrip("-")) > MAX_DIGITS:
-                self.broken = True
-                return
-            if integer and whole[0] == "0" and whole.strip("0_"):
-                self.notes.append(source)
-        elif written is None and _radix(source) and len(source) <= MOST_BLANKS:
-            written = str(int(source.replace("_", ""), 0))
-        elif written is None:
-            if not source or _side_by_side(source):
-                self.broken = True
-                return
-            self.notes.append(source)
-            written = f'"{json_text(source)}"'
+    def _leading_zero(self, text: str, pos: int) -> int:
+        if text[pos] in "xXoObB":
+            self._held += text[pos]
+            self._state = "radix"
+            return pos + 1
+        self._parts.append("0")
+        self._state, self._held = "zero", ""
         self.started = self.started or self._then == "after"
-        self._parts.append(written)
-
-    def _next_argument(self, pos: int) -> int:
-        """An equals sign that compares nothing: the comma before the next argument is missing."""
-        source = take_pieces(self._source)
-        match = _then_name(source)
-        if match is None or self._stack != "k" or not (match["value"] in WORDS or _number(match["value"])):
-            self.broken = True
-            return pos
-        self._write_value(match["value"])
-        self._add_comma(match["name"], 1 + len(source) - match.start("name"))
-        self._state = "value"
         return pos
 
-    def _add_comma(self, name: str, back: int) -> None:
-        self.notes.append(name)
-        self.back = back
-        self._lead = ", "
-        self._name_pieces.append(name)
+    def _with_radix(self, text: str, pos: int) -> int:
+        match = _radix_digits(text, pos)
+        self._held += match.group()
+        end = match.end()
+        if end < len(text) or len(self._held) > LONGEST_WORD:
+            self.broken = _radix(self._held) is None or len(self._held) > LONGEST_WORD
+            if not self.broken:
+                self._parts.append(str(int(self._held.replace("_", ""), 0)))
+                self.started = self.started or self._then == "after"
+                self._end_scalar()
+        return end
+
+    def _word(self, text: str, pos: int) -> int:
+        end = super()._word(text, pos)
+        if self.broken and self._held in WORDS and text[end] in self._around.stops:
+            self.broken = False
+            self._parts.append(WORDS[self._held])
+            self.started = self.started or self._then == "after"
+            self._end_scalar()
+        return end
+
+    def _after(self, text: str, pos: int) -> int:
+        """What follows a value: the name of the next argument if the comma is missing."""
+        if self._stack != "k" or text[pos] not in BLANKS:
+            return super()._after(text, pos)
+        at = _blanks(text, pos).end()
+        match = _missing_comma(text, at)
+        if match.end() - pos > MOST_BETWEEN or self._final:
+            self._state = "far"
+            return pos
+        if match.end() == len(text) and not match["value"]:
+            self.waits = True
+            return pos
+        if not match["value"]:
+            return super()._after(text, pos)
+        self.notes.append(match["name"])
+        self.back = 0
+        self._lead, self._state = ", ", "argument"
+        return at
 
     # --- a dict or a set ------------------------------------------------------------------------------------------
 
@@ -362,7 +278,8 @@ class RepairingPythonScanner(PythonScanner):
         if self._first is not None and end < len(text) and match.lastgroup is None and text[end] in ",}":
             self.notes.append("{")
             self.back = 0
-            self._parts += ["[", *self._first]
+            first = "".join(self._first)
+            self._parts += ["[", first[1:-1] if self._flags & _SCALAR else first]
             self._stack, self._first, self._state = self._stack[:-1] + "s", None, "after"
             return end
         if match.lastgroup is not None:
@@ -375,109 +292,281 @@ class RepairingPythonScanner(PythonScanner):
 
     # --- where a string ends --------------------------------------------------------------------------------------
 
-    def _close_string(self) -> None:
-        if self._state == "opening":
-            self._quote = ""  # of an empty one: a quote in it would have several readings
-        super()._close_string()
+    def _opening(self, text: str, pos: int) -> int:
+        if len(self._held) == 2 and text[pos] != self._held[0]:
+            return self._after_quote(text, pos, self._held[0])
+        return super()._opening(text, pos)
 
-    def _closed(self, text: str, pos: int) -> int:
-        match = CLOSED(text, pos)
-        at = match.end() - (match.lastgroup is not None)
-        if len(self._quote) != 1 or len(self._held) + at - pos > MOST_BLANKS:
-            return self._ends(text, pos)
-        if at == len(text):
-            self._held += text[pos:]
-            return at
-        if match.lastgroup == "quote" or text[at] in _ENDS_STRING:
-            return self._ends(text, pos)
-        if text[at] in _OPERATORS:
-            self.broken = True
-            return at
-        self._held += text[pos:at]
-        if self._held and (text[at].isalpha() or text[at] == "_"):
-            self._state = "after a quote"
-            return at
-        return self._goes_on(at)
+    def _body(self, text: str, pos: int) -> int:
+        if len(self._quote) == 1 and text[pos] == self._quote:
+            return self._after_quote(text, pos + 1, self._quote)
+        return super()._body(text, pos)
 
-    def _ends(self, text: str, pos: int) -> int:
-        self._held = ""
-        return super()._closed(text, pos)
-
-    def _goes_on(self, at: int) -> int:
-        """The quote was part of the string."""
-        self.notes.append(self._quote)
-        self.back = len(self._quote + self._held)
-        self._parts.append(json_text(self._quote + self._held))
-        self._state, self._held = "body", ""
-        return at
-
-    def _read_after_a_quote(self, text: str, pos: int) -> int:
-        """A word after a string: the name of the next argument, or the string goes on."""
-        held = self._held + text[pos:]
-        match = _after_a_quote(held, 0)
-        end = pos + match.end() - len(self._held)
-        self._held = match.group()
-        if len(self._held) > MOST_BETWEEN:
-            return self._goes_on(end)
-        if end == len(text):
-            return end
-        word = self._held.strip(BLANKS)
-        if word in _BETWEEN:
-            self.broken = True
-            return end
-        if text[end] != "=" or self._stack != "k":
-            return self._goes_on(end)
-        self._parts.append('"')
-        self._add_comma(word, len(self._held.lstrip(BLANKS)))
-        self._state, self._held, self._quote = "equals", "", ""
+    def _escape(self, text: str, pos: int) -> int:
+        held = self._held
+        end = super()._escape(text, pos)
+        if self._state == "body" and is_escape(held + text[pos:end]):
+            self._flags |= _ESCAPED
         return end
+
+    def _after_quote(self, text: str, at: int, quote: str) -> int:
+        """After a quote that may end the string, which is the last character before `at`."""
+        found = self._follows(text, at)
+        begun = at if self._state == "opening" else at - 1
+        if found == OPEN:
+            self.waits = True
+            return begun
+        if found == FITS:
+            self._close_string()
+            return at
+        self.why = "what follows the string is no literal"
+        if found == SEVERAL or self._flags & (_ESCAPED | _REPAIRED) or self._first is not None or self._then == "colon":
+            self.broken = True
+            return begun
+        if begun == at:
+            self._parts.append(json_text(quote))
+        self.notes.append(quote)
+        self.back = 1 - (at - begun)
+        self._flags |= _REPAIRED
+        self._state, self._quote, self._held = "damaged", quote, ""
+        self._probed = at - begun
+        return begun
+
+    def _follows(self, text: str, pos: int) -> str:
+        """What the text after a quote says about it: it fits the end of the string, or it does not."""
+        at = _blanks(text, pos).end()
+        if at == len(text) or at - pos > MOST_BETWEEN:
+            return OPEN if at - pos <= MOST_BETWEEN else SEVERAL
+        char, frame = text[at], self._stack[-1]
+        if self._then == "colon":
+            return FITS if char == ":" or (self._first is not None and char in ",}") else SEVERAL
+        if char in self._around.stops and char not in "()[]{},":
+            return FITS
+        if char == ",":
+            return self._after_comma(text, at + 1, frame)
+        if char in ")]}":
+            if char != {"k": ")", "(": ")", "[": "]"}.get(frame, "}"):
+                return SEVERAL
+            return _after_call(text, at + 1, self._around, self._final) if frame == "k" else FITS
+        if char in OPERATORS or char in "\"'" or (char == ":" and frame != "k"):
+            return SEVERAL
+        return self._after_word(text, at) if at > pos and (char.isalpha() or char == "_") else DAMAGED
+
+    def _after_comma(self, text: str, pos: int, frame: str) -> str:
+        if frame != "k":
+            element = _begins_element(text, pos)
+            if element.end() == len(text) and not element["first"]:
+                return OPEN if element.end() - pos <= MOST_BETWEEN else SEVERAL
+            return FITS if element["first"] or text[element.end()] in self._around.stops else DAMAGED
+        match = _next_argument(text, pos)
+        return FITS if match["close"] or match["value"] else self._open_or_damaged(text, pos, match)
+
+    def _after_word(self, text: str, pos: int) -> str:
+        match = _missing_comma(text, pos)
+        if match.end() < len(text) and match["name"] in WORDS_BETWEEN:
+            return SEVERAL
+        return FITS if match["value"] and self._stack == "k" else self._open_or_damaged(text, pos, match)
+
+    def _open_or_damaged(self, text: str, pos: int, match: re.Match[str]) -> str:
+        return OPEN if match.end() == len(text) and match.end() - pos <= MOST_BETWEEN else DAMAGED
+
+    # --- a damaged string -----------------------------------------------------------------------------------------
+
+    def _damaged(self, text: str, pos: int) -> int:
+        """The string up to its first candidate, or to what may be a marker."""
+        at, size = pos + self._probed, len(text)
+        while at < size and not self.broken:
+            char = text[at]
+            if self._candidates and at - pos - self._candidates[0].at > MAX_UNDECIDED:
+                self.broken = True
+                break
+            if char in self._around.stops and not self._passed:
+                self.stop, self.broken = at, True
+                break
+            self._passed = False
+            if not self._probe(char):
+                break
+            at += 1
+            if char == self._quote:
+                self._add_candidate(at - 1 - pos)
+        certain = pos + self._candidates[0].at if self._candidates else at
+        if not self._candidates and text[at - 1 : at] == "\\" and at > pos:
+            certain -= 1  # what follows it says whether it is an escape
+        certain = self._say(text, pos, certain)
+        for each in self._candidates:
+            each.at -= certain - pos
+        self._probed = at - certain
+        self.waits = certain < size and not self.broken
+        return certain
+
+    def _probe(self, char: str) -> bool:
+        """Have the candidates read a character. Returns False if there are two readings: one with a further argument,
+        or a further call, after this quote does not fit."""
+        alive = []
+        for each in self._candidates:
+            if each.read(char):
+                alive.append(each)
+            elif each.goes_on:
+                self.broken, self.why = True, "a string with quotes inside that may end in several places"
+        self._candidates = alive if not self.broken else self._candidates
+        return not self.broken
+
+    def _add_candidate(self, at: int) -> None:
+        if len(self._candidates) == MOST_CANDIDATES:
+            self.broken = True
+        else:
+            self._candidates.append(StrictRest(at, self._stack, self._around))
+
+    def _say(self, text: str, pos: int, end: int) -> int:
+        """More of the damaged string. An escape in it has two readings. Returns the new position."""
+        escapes = (match.start() for match in _backslash(text, pos, end))
+        escape = next((at for at in escapes if is_escape(text[at : at + 2])), -1)
+        if escape >= 0:
+            self.broken, self.stop, self.why = True, -1, "an escape in a string with quotes inside"
+            end = escape
+        if end > pos:
+            self._parts.append(json_text(text[pos:end]))
+        return end
+
+    def pass_stop(self) -> None:
+        """There is no marker at `stop`: read on."""
+        self.broken, self.stop, self._passed = False, -1, True
+
+    def wait_at_stop(self) -> None:
+        """What is at `stop` is not decided."""
+        self.broken, self.stop = False, -1
+
+    def end_damaged(self, text: str, pos: int) -> int:
+        """A marker follows, or the end, for `text` from `pos` on: the damaged string ends at the first candidate from
+        which the rest was read. Returns the position after its quote; without one, the scanner is broken."""
+        found = next((each.at for each in self._candidates if each.ready), None)
+        self._parts.clear()
+        self.broken, self.stop, self.out = found is None, -1, ""
+        self.why = "a string with quotes inside that has no certain end"
+        if found is None:
+            return pos
+        self.mark = self._say(text, pos, pos + found)
+        self._candidates, self._probed = [], 0
+        if not self.broken:
+            self._close_string()
+            self.mark += 1
+        self.out = "".join(self._parts)
+        return self.mark
 
     # --- snapshots ------------------------------------------------------------------------------------------------
 
     def dump(self) -> list[Any]:
-        """All that the next `read` depends on, as JSON-able values."""
+        """All that the next `read` depends on, as JSON-able values: what is not consumed is read again."""
         first = None if self._first is None else "".join(self._first)
-        return [super().dump(), first, "".join(self._source), self._nested, [*self.notes], self._stops, self._passed]
+        alive = _REPAIRED | _ESCAPED * (self._state in ("body", "escape")) | _SCALAR * (self._first is not None)
+        return [super().dump(), first, self._flags & alive, [*self.notes], *self._around]
 
     @classmethod
     def load(cls, data: Any) -> RepairingPythonScanner:
         """Load what `dump` returned. Raises ValueError for anything else."""
-        literal, first, source, nested, notes, stops, passed = checked(
-            data, list, (str, None), str, str, list, str, bool
-        )
-        self = cls(stops=stops)
-        self._passed = passed
+        literal, first, flags, notes, *around = checked(data, list, (str, None), range(8), list, bool, bool, bool, str)
+        self = cls(around=Around(*around))
         self._set(literal)
-        self._first = None if first is None else [first]
-        self._source, self._nested = [source] if source else [], nested
+        self._first, self._flags = None if first is None else [first], flags
         self.notes = checked(notes, *[str] * len(notes))[:]
-        fits = (bool(source or stops) or self._state != "source") and not nested.strip("([{")
-        fits &= self._held in ("", "=", "\\") or self._state != "source"
-        fits &= self._state != "after a quote" or (len(self._quote) == 1)
+        fits = self._state != "damaged" or (len(self._quote) == 1 and first is None and bool(flags & _REPAIRED))
         fits &= first is None or self._stack[-1:] == "{"
-        fits &= self._state != "closed" or not self._held.strip(BLANKS)
+        fits &= self._state not in ("leading zero", "radix") or self._held[:1] == "0"
         if not fits:
             raise ValueError("no state of a repair")
         return self
 
 
-def _number_as_json(source: str) -> str:
-    """A number of Python, as JSON."""
-    number = _number(source)
-    assert number is not None
-    whole = (number["whole"] or "0").replace("_", "").lstrip("0") or "0"
-    fraction = "." + (number["fraction"] or "0").replace("_", "") if number["point"] else ""
-    return f"{number['sign'].strip('+')}{whole}{fraction}{(number['power'] or '').replace('_', '')}"
+class StrictRest:
+    """What follows a candidate for the end of a damaged string, read without any repair: the arguments, and the calls
+    after them. `at` is the place of the candidate; `goes_on` says that a further argument or call has begun, and
+    `ready` that only a marker or the end may follow."""
+
+    __slots__ = ("_around", "_between", "_scanner", "at", "goes_on", "ready")
+
+    def __init__(self, at: int, stack: str, around: Around) -> None:
+        self.at, self._around = at, around
+        self._scanner: PythonScanner | None = PythonScanner.after_value(stack)
+        self._between = ""  # since the end of the last call
+        self.ready = self.goes_on = False
+
+    def read(self, char: str) -> bool:
+        """Read a character. Returns whether it fits."""
+        scanner = self._scanner
+        if scanner is not None:
+            scanner.read(char, 0)
+            self.goes_on |= scanner.at_argument
+            if scanner.done:
+                self._scanner, self._between = None, ""
+                self.ready = not self._around.listed
+            return not scanner.broken
+        self._between += char
+        if self.ready and not self._between.strip(BLANKS):
+            return len(self._between) <= MOST_BETWEEN
+        if self.ready and not self._around.lines:
+            return False
+        return self._next(self._between)
+
+    def _next(self, between: str) -> bool:
+        """What is between two calls, or after the last one."""
+        at = _blanks(between, 0).end()
+        self.ready = False
+        if at == len(between):
+            return at <= MOST_BETWEEN
+        if self._around.listed:
+            if between[at] == "]":
+                self.ready, self._around, self._between = True, Around(), ""
+                return True
+            if between[at] != ",":
+                return False
+            at += 1
+        elif "\n" not in between[:at]:
+            return False
+        match = _next_call(between, at)
+        if match.end() < len(between) or len(between) > 2 * MOST_BETWEEN:
+            return False
+        if match["close"]:
+            self.ready, self._around, self._between = True, Around(), ""
+            return self._around.listed or not self._around.lines
+        if match["open"]:
+            self._scanner = PythonScanner(keywords=True)
+        return True
 
 
-_FORGETS = BETWEEN_SCALARS - {"item", "after"}  # where `inside` looks at it
-_CACHES: dict[str, dict[Any, Any]] = {}  # by the characters that markers begin with
+def _after_call(text: str, pos: int, around: Around, final: bool) -> str:
+    """What the text after the parenthesis of a call says about a quote before it."""
+    at = _blanks(text, pos).end()
+    if at == len(text) and final:
+        return FITS
+    if at == len(text) or at - pos > MOST_BETWEEN:
+        return OPEN if at - pos <= MOST_BETWEEN else SEVERAL
+    char, line = text[at], "\n" in text[pos:at] and not around.listed
+    if line or char in around.stops or char in ")]}":
+        return FITS
+    call = at + 1 if char == "," and around.listed else at
+    if call > at or (char.isalpha() and around.lines):
+        match = _next_call(text, call)
+        if match["open"] or (match["close"] and around.listed):
+            return FITS
+        grows = match.end() == len(text) and match.end() - at <= MOST_BETWEEN
+        return (FITS if final else OPEN) if grows else DAMAGED
+    return SEVERAL if char in OPERATORS else DAMAGED
+
+
+_CACHES: dict[Around, dict[Any, Any]] = {}
 _READERS: dict[str, Callable[[Any, str, int], int]] = {
     **READERS,
-    "value": RepairingPythonScanner._value,
     "item": RepairingPythonScanner._item,
+    "after": RepairingPythonScanner._after,
+    "far": PythonScanner._after,
     "colon": RepairingPythonScanner._colon,
-    "closed": RepairingPythonScanner._closed,
-    "source": RepairingPythonScanner._take_source,
-    "after a quote": RepairingPythonScanner._read_after_a_quote,
+    "opening": RepairingPythonScanner._opening,
+    "body": RepairingPythonScanner._body,
+    "escape": RepairingPythonScanner._escape,
+    "word": RepairingPythonScanner._word,
+    "number": RepairingPythonScanner._number,
+    "sign": RepairingPythonScanner._number,
+    "leading zero": RepairingPythonScanner._leading_zero,
+    "radix": RepairingPythonScanner._with_radix,
+    "damaged": RepairingPythonScanner._damaged,
 }

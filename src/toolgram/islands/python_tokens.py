@@ -39,17 +39,18 @@ ARGUMENT = {
 }
 # One keyword argument that is a string as JSON writes it, quotes aside, a number or a word, and what shows that it is
 # over.
-WHOLE_ARGUMENT = re.compile(
-    rf"[{BLANKS}]*+([^\W\d]\w*+)[{BLANKS}]*+=[{BLANKS}]*+"
-    r"(?:(\"(?:[^\"\\\x00-\x1f]++|\\[\"\\bfnrt])*+\"|'(?:[^'\"\\\x00-\x1f]++|\\[\\bfnrt])*+')" + rf"[{BLANKS}]*+"
-    r"|(-?(?:0|[1-9][0-9]{0,14}+)(?:\.[0-9]{1,15}+)?+)|(True|False|None|true|false|null))"
-    rf"(?=[{BLANKS}]*+[,)])"
-).match
+_ARGUMENT = rf"[{BLANKS}]*+([^\W\d]\w*+)[{BLANKS}]*+=[{BLANKS}]*+"
+_STRING = r"(\"(?:[^\"\\\x00-\x1f]++|\\[\"\\bfnrt])*+\"|'(?:[^'\"\\\x00-\x1f]++|\\[\\bfnrt])*+')"
+_SCALAR = r"(-?(?:0|[1-9][0-9]{0,14}+)(?:\.[0-9]{1,15}+)?+)|(True|False|None|true|false|null)"
+_ENDS = rf"(?=[{BLANKS}]*+[,)])"
+WHOLE_ARGUMENT = re.compile(f"{_ARGUMENT}(?:{_STRING}[{BLANKS}]*+|{_SCALAR}){_ENDS}").match
+# The same if a name follows a string.
+_NAMED = rf"(?=[{BLANKS}]{{0,9}}+,[{BLANKS}]{{0,9}}+[^\W\d]\w{{0,64}}+[{BLANKS}]{{0,9}}+=[^=])"
+CERTAIN_ARGUMENT = re.compile(f"{_ARGUMENT}(?:{_STRING}{_NAMED}|(?:{_SCALAR}){_ENDS})").match
 NAME = re.compile(r"\w+")
 EQUALS = expect("(?P<equals>=)")
 COLON = expect("(?P<colon>:)")
 VALUE = expect(f"{SCALAR}|{OPEN}")
-CLOSED = expect("(?P<quote>[\"'])")
 ITEM = {
     frame: expect(f"{SCALAR}|(?P<close>{closer})" + ("" if frame in KEYED else f"|{OPEN}"))
     for frame, closer in CLOSERS.items()
@@ -128,6 +129,11 @@ def more_of_escape(held: str, text: str, pos: int) -> tuple[str, int, bool]:
 def is_short(escape: str) -> bool:
     """Whether more characters may belong to an escape."""
     return len(escape) < ESCAPE_SIZE.get(escape[1], 2)
+
+
+def is_escape(escape: str) -> bool:
+    """Whether Python knows an escape by its first characters. It keeps the backslash of any other."""
+    return escape[1:2] in ESCAPE_SIZE or escape[1:2] in SHORT_ESCAPES or escape[1:2] == "N"
 
 
 def unescape(escape: str) -> str:

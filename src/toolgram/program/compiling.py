@@ -99,7 +99,6 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
         states=states,
         same_path=spec.same_path,
         python_json=spec.python_json,
-        loose_python=spec.loose_python,
         literals=literals,
         special={name: literals[name] for name in spec.special_tokens},
         closers=closers,

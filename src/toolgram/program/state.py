@@ -108,7 +108,6 @@ class Program:
     states: dict[str, StateProgram]
     same_path: Mapping[str, str]
     python_json: bool
-    loose_python: str
     literals: dict[str, str]  # trigger -> text
     special: dict[str, str]  # the same, of the special tokens
     closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what stands around it, by text

@@ -15,6 +15,7 @@ from toolgram.runtime.argument_readers import end_arguments
 from toolgram.runtime.damaged_values import is_damaged
 from toolgram.runtime.event_buffer import REASONING, HeldRegion
 from toolgram.runtime.mentions import give_up
+from toolgram.runtime.python_readers import end_python
 from toolgram.runtime.readers import read
 from toolgram.runtime.stream import PROMPT, Stream, TraceStep, reader_of
 from toolgram.runtime.value_readers import end_value
@@ -87,6 +88,7 @@ def end_output(stream: Stream) -> None:
         stream.closing = reason
     elif stream.ended and is_damaged(stream):
         stream.unexpected_input()
+    end_python(stream)
     if source.transcoding is not None:
         add_piece(source.pieces, take_pieces(source.transcoding.pieces))
         source.transcoding = None

@@ -203,13 +203,17 @@ class Python(Arguments):
         scanner, pieces = self._scanner, self._pieces
         if not delta:
             return None
-        if not pieces and scanner.passes(delta):
+        if self.rest:
+            delta, self.rest = self.rest + delta, ""
+        elif not pieces and scanner.passes(delta):
             self._say(delta)
             self.taken += len(delta)
             return [ToolCallDelta(self._index, delta, delta)]
         if not scanner.run(delta):
-            self._stopped = delta
-            return None
+            if not scanner.waits:
+                self._stopped = delta
+                return None
+            delta, self.rest = delta[: scanner.end], delta[scanner.end :]
         if not scanner.out:
             add_piece(pieces, delta)
             return []
@@ -236,8 +240,9 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
         return _value(stream, builder)
     if reader == "arguments" and stream.source.transcoding is None:
         return Json(stream, builder, index)
-    begun = reader == "python" and not stream.source.object_is_held and not stream.buffer
-    return Python(stream, builder, index) if begun else None
+    if reader != "python" or stream.source.object_is_held or cast("PythonScanner", stream.island).done:
+        return None
+    return Python(stream, builder, index)
 
 
 def _text(stream: Stream, builder: MessageBuilder) -> Run | None:

@@ -25,7 +25,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
-VERSION = 14
+VERSION = 15
 _COUNT = range(2**31)
 _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT, "again": str}
 _STATUSES = ("complete", "truncated", "malformed")
@@ -127,8 +127,6 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
     _load_source(stream.source, data)
     _load_events(stream.events, stream.program.states, data)
     _load_calls(stream.calls, stream.events.held, data)
-    if stream.program.loose_python and isinstance(stream.island, island_class("loose_python")):
-        stream.island.declared = stream.calls.declared()
     names = ("closed", "replayed", "offset", "withheld")
     closed, replayed, offset, withheld = _fields(data, names, bool, list, _COUNT, str)
     events = [_loaded_event(event) for event in replayed]
@@ -288,8 +286,7 @@ def _fits_repaired(stream: Stream) -> bool:
 
 def _fits_python(stream: Stream) -> bool:
     island = stream.island
-    loose = bool(stream.program.loose_python) and isinstance(island, island_class("loose_python"))
-    return (loose or (isinstance(island, island_class("python")) and not island.alone)) and _fits_object_row(stream)
+    return isinstance(island, island_class("python")) and not island.alone and _fits_object_row(stream)
 
 
 def _fits_string(stream: Stream) -> bool:

@@ -221,7 +221,7 @@ class Stream(Position):
         elif UNCLOSED in self.state.row:
             self._close_envelope()
         else:
-            self._fail()
+            self._fail(why=why)
 
     def _close_envelope(self) -> None:
         """The arguments are whole, and what stands around them is not closed. In a list, the next call may follow."""
@@ -341,13 +341,18 @@ class Stream(Position):
 
     def marker_at(self, text: str, pos: int, final: bool) -> int:
         """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
-        return self._stands_at(self.program.markers, text, pos, final)
+        return self.stands_at(self.program.markers, text, pos, final)
 
     def closer_at(self, text: str, pos: int, final: bool) -> int:
         """The same for a marker that closes a call."""
-        return self._stands_at(self.program.closing.intersection(self.program.markers), text, pos, final)
+        return self.stands_at(self.program.closing.intersection(self.program.markers), text, pos, final)
 
-    def _stands_at(self, markers: Collection[str], text: str, pos: int, final: bool) -> int:
+    def markers_in_values(self) -> set[str]:
+        """The markers that end a damaged value: those of calls and of the turn, and no function's name."""
+        markers = {marker.strip() for marker in (*self.program.closing, *self.program.markers)}
+        return {marker for marker in markers if len(marker) > 1 and marker not in self.calls.names}
+
+    def stands_at(self, markers: Collection[str], text: str, pos: int, final: bool) -> int:
         """The same for any of these markers."""
         if text.startswith(tuple(markers), pos):
             there = (marker for marker in markers if text.startswith(marker, pos))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import cast
 
 from toolgram.islands import Island, island_class
 from toolgram.islands.json_envelope import Envelope
+from toolgram.islands.python_repairs import Around
 from toolgram.limits import BLANKS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.expressions import FindMatch
@@ -316,13 +318,18 @@ def _is_surplus(stream: Stream, trigger: str) -> bool:
 
 
 def _python_arguments(stream: Stream) -> Island:
-    """The island of Python arguments: literals, literals that are repaired, or what loose notation stands for."""
-    island: Island
-    if stream.program.loose_python and not stream.program.strict:
-        island = island_class("loose_python")(stream.calls.declared(), stream.program.loose_python == "quoted")
-    elif stream.may_repair_call:
-        closers = stream.program.closing.intersection(stream.program.markers)
-        island = island_class("repaired_python")(stops="".join(sorted({closer[0] for closer in closers})))
-    else:
+    """The island of Python arguments: literals, or literals that are repaired."""
+    after = stream.state.row["object_start"].dest.row["object_end"].dest
+    listed = not {",", "]"}.isdisjoint(after.literals)
+    if not stream.may_repair_call:
         island = island_class("python")(keywords=True)
-    return island
+        island.listed = listed
+        return cast(Island, island)
+    region = stream.events.held
+    around = (
+        listed,
+        any("name" in move.actions for move in after.row.values()),
+        stream.may_repair or region is None or not region.origin.is_text or region.marked,
+        "".join(sorted({marker[0] for marker in stream.markers_in_values()})),
+    )
+    return cast(Island, island_class("repaired_python")(around=Around(*around)))

@@ -76,7 +76,6 @@ def build_spec(
         special_tokens=tuple(about.get("special_tokens", ())),
         stop=tuple(about["stop"]) if "stop" in about else None,
         python_json=about.get("python_json", False),
-        loose_python=about.get("loose_python", ""),
         longest_match=about.get("longest_match", False),
         line_calls=about.get("line_calls", ""),
         unproven_types=tuple(about.get("unproven_types", ())),

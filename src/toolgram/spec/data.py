@@ -122,7 +122,6 @@ class Spec:
     special_tokens: tuple[str, ...]
     stop: tuple[str, ...] | None  # terminals that end a turn; None where the file does not say
     python_json: bool
-    loose_python: str  # how Python arguments are written that follow no rule: bare, quoted, or "" for proper ones
     longest_match: bool
     line_calls: str  # the state behind a declared name at the beginning of a line; "" where that is text
     unproven_types: tuple[str, ...]  # of which it is not known how values are written

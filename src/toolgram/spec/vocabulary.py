@@ -61,12 +61,6 @@ FORMAT_KEYS: Mapping[str, Key] = {
     ),
     "canonical": Key("Outputs whose paths an exported grammar allows.", "outputs", "canonical: ['Hello.']"),
     "python_json": Key("Whether JSON in Python's spelling is read.", "truth", "python_json: true"),
-    "loose_python": Key(
-        "Python arguments whose quotes and commas follow no rule: text is bare, or everything is quoted.",
-        "text",
-        "loose_python: bare",
-        one_of=("bare", "quoted"),
-    ),
     "line_calls": Key(
         "The state behind the name of a declared function at the beginning of a line, where that begins a call.",
         "text",

@@ -1,0 +1,72 @@
+"""Closing markers that begin with a bracket, as Python has it: `<tool_code>print(f(a=1))</tool_code>`.
+
+Strategy: no shipped format has such a marker, so formats are derived from templates that print them.  Every short
+string over what matters there is read after beginnings of a call, whole and by character; and valid outputs are broken
+as the fuzz breaks those of shipped formats.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from functools import lru_cache
+
+import pytest
+
+import toolgram
+from tests.clauses import check, check_widely
+from tests.fuzz import tools
+
+TEMPLATE = """{%% for m in messages %%}{%% if m.role == 'assistant' %%}<|a|>{{ m.content or '' }}\
+{%% if m.tool_calls %%}{{ %r }}{%% for c in m.tool_calls %%}{{ c.function.name }}(\
+{%% for k, v in c.function.arguments.items() %%}{{ k }}={{ v|tojson }}{{ ', ' if not loop.last }}{%% endfor %%})\
+{{ %r if not loop.last }}{%% endfor %%}{{ %r }}{%% endif %%}<|e|>\
+{%% else %%}<|{{ m.role }}|>{{ m.content }}<|e|>{%% endif %%}{%% endfor %%}\
+{%% if add_generation_prompt %%}<|a|>{%% endif %%}"""
+MARKERS = {
+    "a parenthesis": ("<tool_code>print(", ", ", ")</tool_code>"),
+    "a brace": ("<<{", ", ", "}>>"),
+    "a bracket after the list": ("<calls>[", ", ", "]]</calls>"),
+    "a line": ("<tool_code>\nprint(", "\n", ")\n</tool_code>"),
+}
+SYMBOLS = ("a", "1", " ", ",", "(", ")", "]", "}", "'", "=", ">")
+
+
+@lru_cache
+def derived(kind: str) -> toolgram.Format:
+    before, between, behind = MARKERS[kind]
+    return toolgram.derive_format(TEMPLATE % (before, between, behind))
+
+
+@pytest.mark.parametrize("kind", MARKERS)
+def test_the_calls_are_read(kind: str) -> None:
+    before, between, behind = MARKERS[kind]
+    for arguments in ("", "a=2", "a='x'", "a=True, b=[1]", "a={'k': (1, 2)}"):
+        text = f"{before}f({arguments}){between}g(a=1){behind}"
+        message = derived(kind).parse(text)
+        assert [(call.name, call.status) for call in message.tool_calls] == [("f", "complete"), ("g", "complete")]
+        assert check(derived(kind), text)[0] is None
+
+
+@pytest.mark.parametrize("kind", MARKERS)
+def test_every_short_string_inside_a_call(kind: str) -> None:
+    before, _, behind = MARKERS[kind]
+    symbols = (*SYMBOLS, behind, behind[:-1], behind[0])
+    for beginning in ("f(", "f(a=2", "f(a='x", "f(a='x'y", "f(a=[1", "f()", "f(a=True)"):
+        for row in itertools.chain.from_iterable(itertools.product(symbols, repeat=size) for size in (1, 2)):
+            failure, _ = check(derived(kind), before + beginning + "".join(row))
+            assert failure is None, failure
+
+
+@pytest.mark.parametrize("kind", MARKERS)
+def test_broken_outputs(kind: str) -> None:
+    before, between, behind = MARKERS[kind]
+    chosen = random.Random(kind)
+    for _ in range(300):
+        calls = [f"{name}(a={chosen.choice(['2', 'None', repr('x)'), '[1, 2]'])})" for name in "fg"]
+        row = list(before + between.join(calls) + behind)
+        for _ in range(chosen.choice((1, 2, 3))):
+            at, size = chosen.randrange(len(row)), chosen.choice((0, 1, 2, 5))
+            row[at : at + size] = chosen.choice(([], [chosen.choice((*SYMBOLS, behind, behind[:-1]))]))
+        failure = check_widely(derived(kind), "".join(row), tools())
+        assert failure is None, failure
