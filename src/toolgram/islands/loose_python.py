@@ -413,7 +413,7 @@ def _judged(source: str, types: Types, escapes: bool) -> str:
 
 
 def _as_json(source: str, types: Types) -> str:
-    value = TaggedValue(types)
+    value = TaggedValue(types or frozenset())  # if no type is declared, a literal of Python is what it says
     value.read(source, 0, True)
     written = value.out
     if not value.broken:
