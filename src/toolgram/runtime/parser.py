@@ -53,6 +53,7 @@ class Parser:
             self._stream.assumed = self._stream.state.meaning == "reasoning"
         elif prefix or program.line_calls:
             self._replayed = read_prompt(self._stream, prefix or "\n")  # an output begins a line
+        self._stream.thoughtless = prefix is not None and self._stream.state.meaning != "reasoning"
         self._stream.events.lead = program.turn_start
 
     @property

@@ -31,7 +31,7 @@ class Position:
 
     __slots__ = (
         "assumed", "buffer", "calls", "closing", "events", "ids", "island", "program", "reader", "rejected", "source",
-        "state", "unfinished",
+        "state", "thoughtless", "unfinished",
     )  # fmt: skip
 
     def __init__(self, program: Program, call_ids: CallIds, tools: Tools) -> None:
@@ -40,6 +40,7 @@ class Position:
         self.reader = ""
         self.buffer = ""  # the prefix of a token that may still grow
         self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
+        self.thoughtless = False  # the prompt is known, and opened no thought
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
         self.calls = Calls(self.events, call_ids, tools)

@@ -25,7 +25,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
-VERSION = 11
+VERSION = 12
 _COUNT = range(2**31)
 _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT, "again": str}
 _STATUSES = ("complete", "truncated", "malformed")
@@ -40,6 +40,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "reader": stream.reader,
         "buffer": stream.buffer,
         "assumed": stream.assumed,
+        "thoughtless": stream.thoughtless,
         "unmatched_ids": stream.unmatched_ids and {**stream.unmatched_ids},
         "island": dump_island(stream.island),
         "rejected": [*rejected] if rejected else None,
@@ -106,7 +107,8 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
 
     Raises ValueError or KeyError for what is no snapshot of this format.
     """
-    stream.buffer, stream.assumed = _fields(data, ("buffer", "assumed"), str, bool)
+    names = ("buffer", "assumed", "thoughtless")
+    stream.buffer, stream.assumed, stream.thoughtless = _fields(data, names, str, bool, bool)
     stream.state = stream.program.states[_fields(data, ("state",), str)[0]]
     (stream.reader,) = _fields(data, ("reader",), tuple(READERS))
     unmatched = _loaded_ids(data["unmatched_ids"])

@@ -7,12 +7,13 @@ import re
 from toolgram.islands import Island, island_class
 from toolgram.islands.held_text import add_piece
 from toolgram.islands.json_envelope import Envelope
-from toolgram.limits import BLANKS
+from toolgram.limits import BLANKS, MOST_BLANKS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
-from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.event_buffer import INSIDE, SYNTAX
+from toolgram.runtime.position import WAIT
 from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
@@ -31,7 +32,13 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     start = pos
     while True:
         begin, end, symbol = next_symbol(state, find, text, pos)
-        if symbol is None or not symbol.special or stream.was_emitted(symbol):
+        if symbol is None:
+            break
+        is_text = _closes_nothing(stream, symbol, text[start:begin], text, end, final)
+        if is_text == WAIT:
+            symbol = None
+            break
+        if (not symbol.special or stream.was_emitted(symbol)) and not is_text:
             break
         pos = end
     if begin > start and stream.source.prefix_characters:
@@ -44,6 +51,32 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     if symbol is not None:
         return _found(stream, symbol, text, begin, end)
     return end if begin == end else stream.wait(text[begin:])
+
+
+def _closes_nothing(stream: Stream, symbol: Symbol, before: str, text: str, end: int, final: bool) -> int:
+    """Whether a symbol, up to `end`, is the closing marker of a thought that is text: the prompt is known to have
+    opened none, content has come `before` it, and goes on after it. 1, or 0, or WAIT where it may."""
+    state = stream.state
+    if not stream.thoughtless or "unopened_reasoning" not in state.row[symbol.trigger].actions:
+        return 0
+    if stream.events.place != INSIDE and not before.strip():
+        return 0
+    find = state.find_final if final else state.find
+    while True:
+        after = end_of_blanks(text, end)
+        if after - end > MOST_BLANKS:
+            return 1
+        if after == len(text):
+            return 0 if final else WAIT
+        begin, end, again = next_symbol(state, find, text, after)
+        if begin > after:
+            return 1
+        if again is None:
+            return 1 if begin == end else WAIT
+        if again.kind != TERMINAL or (again.special and (stream.unmatched_ids or {}).get(again.trigger) == 0):
+            return 1
+        if "unopened_reasoning" not in state.row[again.trigger].actions:
+            return 0
 
 
 def _say_last(stream: Stream, text: str) -> None:
