@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from toolgram.call_ids import CallIds
+from toolgram.events import Dropped
 from toolgram.islands import Island, OpenBrackets
 from toolgram.islands.json_envelope import Envelope
 from toolgram.program.state import Program, Symbol
@@ -105,6 +106,15 @@ class Position:
         if self.program.strict or name is None or region is None:
             return not self.program.strict
         return name.name in self.calls.names or not region.origin.is_text or region.marked
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a marker has announced the call that is read."""
+        region = self.events.held
+        if not self.state.bare or region is None or not region.origin.is_text:
+            return True
+        markers = self.program.markers
+        return any(isinstance(event, Dropped) and event.text.strip() in markers for event in region.events)
 
     def same(self, path: str) -> str:
         """The path under which the machine knows a JSON path."""
