@@ -75,7 +75,7 @@ def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str
     partial = f"{repeated}(?:{ahead.partial}|{BLANKS}(?:{begun or _NEVER}))" if repeated else ahead.partial
     alone = ahead.names
     names = alone and Expression(lambda: f"{repeated}(?:{alone.pattern}|{ahead.partial}\\Z)")
-    return Ahead(repeated + ahead.whole, f"(?:{repeated}{ahead.final}|{partial}\\Z)", partial, names)
+    return Ahead(repeated + ahead.whole, repeated + ahead.final, partial, names)
 
 
 def again_pattern(markers: Iterable[str]) -> str:

@@ -276,10 +276,12 @@ def _check_suffix(machine: MachineFile, suffix: str, literals: Mapping[str, str]
 
 
 def _check_same_path(machine: MachineFile, same: Mapping[str, str], transitions: Iterable[Transition]) -> None:
-    """Check that each other spelling is of a path that is read, and is read nowhere itself."""
-    paths = {transition.trigger.split(" ")[1] for transition in transitions if transition.trigger.count(" ")}
+    """Check that each other spelling is of a path that is read, and is read nowhere itself, but as a repair."""
+    rows = [row for row in transitions if row.trigger.count(" ")]
+    paths = {row.trigger.split(" ")[1] for row in rows}
+    strict = {row.trigger.split(" ")[1] for row in rows if not row.repair}
     for other, path in same.items():
-        if path not in paths or not is_json_trigger(f"map_key {other}") or other in paths:
+        if path not in paths or not is_json_trigger(f"map_key {other}") or other in strict:
             wrong = other if path in paths else path
             raise machine.error(
                 ("format", "same_path", other),
