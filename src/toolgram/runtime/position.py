@@ -114,7 +114,7 @@ class Position:
         if not self.state.bare or region is None or not region.origin.is_text:
             return True
         markers = self.program.markers
-        return any(isinstance(event, Dropped) and event.text.strip() in markers for event in region.events)
+        return any(isinstance(event, Dropped) and event.text.lstrip().startswith(markers) for event in region.events)
 
     def same(self, path: str) -> str:
         """The path under which the machine knows a JSON path."""
