@@ -210,7 +210,11 @@ class Stream(Position):
     def unexpected_input(self, json: JsonScanner | None = None, why: str = "") -> None:
         """The next character does not fit. With `json`, the scanner of a valid value, the rest of that is text."""
         if self.events.held is not None:
-            self.reject_held(json, why)
+            move = self.state.row.get(TEXT)
+            if move is not None and "no_call" in move.actions:
+                self._drop_held(move)
+            else:
+                self.reject_held(json, why)
         elif TEXT in self.state.row:
             self._leave_for_text()
         elif UNCLOSED in self.state.row:
@@ -237,6 +241,17 @@ class Stream(Position):
         self.fire(UNCLOSED, text)
         if not in_list and "end_array" in self.state.row:
             self.fire("end_array", "")
+
+    def _drop_held(self, move: Move) -> None:
+        """What is held is no call, and its markers are known to be some: text follows them."""
+        if self.trace:
+            self._tell(TEXT, move.dest)
+        self.events.drop_held()
+        self.calls.forget_held()
+        text = self.leftover()
+        self.island, self.state, self.reader = None, move.dest, reader_of(move.dest)
+        if text:
+            self.say(text)
 
     def reject_held(self, json: JsonScanner | None = None, why: str = "") -> None:
         """Release the held region as text of its origin, and go on there."""
