@@ -90,6 +90,9 @@ def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text:
     embedded value there are. Transitions by which text stays where it is are not listed.
     """
     rows = rows_of(fmt.spec)
+    begins = rows[state].get("object_start")
+    if symbol == ARGUMENTS and begins is not None and fmt.spec.states[begins.dest].python != text.startswith("("):
+        return None
     made: list[Step] = []
     for given in _triggers(fmt, rows, state, symbol, text):
         trigger = given if given in rows[state] else _plain(given)

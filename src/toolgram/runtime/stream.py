@@ -80,7 +80,7 @@ class Stream(Position):
     def fire(self, trigger: str, text: str, why: str = SYNTAX, value: str | None = None) -> None:
         """Follow the transition of `trigger`, whose characters are `text`. Its actions use `value` (or the text)."""
         move, events, written = self.state.row.get(trigger), self.events, text
-        if move is None or not self._may_follow(move, value):
+        if move is None or not self._may_follow(move, text if value is None else value):
             self.source.pieces.append(text)
             self.unexpected_input(why=self.calls.undeclared() if move is not None else "")
             return
@@ -100,11 +100,13 @@ class Stream(Position):
             events.make_seam()
         self._follow(trigger, move)
 
-    def _may_follow(self, move: Move, value: str | None) -> bool:
+    def _may_follow(self, move: Move, value: str) -> bool:
         """Whether a transition may be followed, by the function that is called."""
+        names = self.calls.names
+        if (move.only_called or move.only_declared) and "name" in move.actions:
+            return value in names or not (names or move.only_called)
         if move.only_called:
-            called = value if "name" in move.actions else self.calls.name and self.calls.name.name
-            return called in self.calls.names
+            return self.calls.name is not None and self.calls.name.name in names
         return not move.only_declared or self.calls.find_declared()
 
     def _begin_holding(self, trigger: str, move: Move, why: str) -> Move:
