@@ -9,6 +9,7 @@ from toolgram.call_ids import CallIds
 from toolgram.events import Dropped
 from toolgram.islands import Island, OpenBrackets
 from toolgram.islands.json_envelope import Envelope
+from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import Program, Symbol
 from toolgram.runtime.calls import Calls
 from toolgram.runtime.event_buffer import UNCLOSED_ENVELOPE, EventBuffer
@@ -109,11 +110,11 @@ class Position:
 
     @property
     def is_marked(self) -> bool:
-        """Whether a marker has announced the call that is read."""
+        """Whether a marker, and not just a fence, has announced the call that is read."""
         region = self.events.held
         if not self.state.bare or region is None or not region.origin.is_text:
             return True
-        markers = self.program.markers
+        markers = tuple(marker for marker in self.program.markers if not marker.startswith(FENCE))
         return any(isinstance(event, Dropped) and event.text.lstrip().startswith(markers) for event in region.events)
 
     def same(self, path: str) -> str:

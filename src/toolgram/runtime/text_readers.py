@@ -27,20 +27,8 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         after = read_surplus_closer(stream, text, pos, final)
         if after is not None:
             return after
-    state = stream.state
-    find = state.find_final if final else state.find
     start = pos
-    while True:
-        begin, end, symbol = next_symbol(state, find, text, pos)
-        if symbol is None:
-            break
-        is_text = _closes_nothing(stream, symbol, text[start:begin], text, end, final)
-        if is_text == WAIT:
-            symbol = None
-            break
-        if (not symbol.special or stream.was_emitted(symbol)) and not is_text:
-            break
-        pos = end
+    begin, end, symbol = _next_marker(stream, text, pos, final)
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
         stream.events.after_call = None  # it was text
@@ -51,6 +39,23 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     if symbol is not None:
         return _found(stream, symbol, text, begin, end)
     return end if begin == end else stream.wait(text[begin:])
+
+
+def _next_marker(stream: Stream, text: str, start: int, final: bool) -> tuple[int, int, Symbol | None]:
+    """Where the next symbol begins and ends that is one: not if its token was not emitted, nor a closing marker that
+    is text. The symbol only of a whole one that is certain."""
+    state, pos = stream.state, start
+    find = state.find_final if final else state.find
+    while True:
+        begin, end, symbol = next_symbol(state, find, text, pos)
+        if symbol is None:
+            return begin, end, None
+        is_text = _closes_nothing(stream, symbol, text[start:begin], text, end, final)
+        if is_text == WAIT:
+            return begin, end, None
+        if (not symbol.special or stream.was_emitted(symbol)) and not is_text:
+            return begin, end, symbol
+        pos = end
 
 
 def _closes_nothing(stream: Stream, symbol: Symbol, before: str, text: str, end: int, final: bool) -> int:
