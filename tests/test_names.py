@@ -74,8 +74,6 @@ MODELS = {
     ],
     "cohere_command4": ["CohereLabs/command-a-plus-05-2026", "CohereLabs/North-Mini-Code-1.0"],
     "deepseek_r1": [
-        "deepseek-ai/DeepSeek-R1-Distill-Llama-70B",
-        "bartowski/DeepSeek-R1-Distill-Qwen-14B-GGUF",
         "allenai/Olmo-3-7B-Think",
         "allenai/Olmo-3-32B-Think",
         "allenai/Olmo-3.1-32B-Think",
@@ -86,6 +84,8 @@ MODELS = {
         "deepseek-ai/DeepSeek-V3-0324",
         "unsloth/DeepSeek-V3-0324-GGUF",
         "deepseek-ai/DeepSeek-R1",
+        "deepseek-ai/DeepSeek-R1-Distill-Llama-70B",
+        "bartowski/DeepSeek-R1-Distill-Qwen-14B-GGUF",
         "deepseek-ai/DeepSeek-R1-0528",
         "deepseek-ai/DeepSeek-R1-Zero",
         "deepseek-ai/DeepSeek-V2.5-1210",

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 import toolgram
+from tests.streams import assert_same_however_split
 from tests.work import at_most
 from toolgram.tools.parameters import parameters_of, types_of
 from toolgram.tools.reading import DeclaredTool, read_tools, tool_schemas
@@ -369,7 +370,7 @@ def test_the_parameters_that_a_schema_declares(schema: Any, given: str | None, u
         ({"type": ["string", "null"]}, "null", "null"),
         ({"type": ["string", "null"]}, "3", '"3"'),
         ({"type": ["string", "integer"]}, "3", "3"),
-        ({"type": ["string", "integer"]}, "3.0", '"3.0"'),
+        ({"type": ["string", "integer"]}, "3.0", "3.0"),
         ({"type": ["string", "integer"]}, "null", '"null"'),
         ({"type": ["boolean", "integer"]}, "true", "true"),
         ({"type": ["string", "array"]}, "[1]", "[1]"),
@@ -400,6 +401,48 @@ def test_an_undeclared_key_is_text_and_a_call_without_tools_is_read_as_literals(
     ).tool_calls
     assert call.arguments == '{"a": "7", "b": "4"}'
     assert fmt.parse(text).tool_calls[0].arguments == '{"a": 7, "b": 4}'
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("3", "3"),
+        ("3.1", "3.1"),
+        ("3.10", '"3.10"'),
+        ("1e5", '"1e5"'),
+        ("-0", '"-0"'),
+        ("007", '"007"'),
+        ("true", "true"),
+        ("True", '"True"'),
+        ("null", "null"),
+        ('{"a": [1, 2.5]}', '{"a": [1, 2.5]}'),
+        ('{"version": 3.10}', '"{\\"version\\": 3.10}"'),
+        ("{'a': 1}", "\"{'a': 1}\""),
+        ("1" * 4301, f'"{"1" * 4301}"'),
+    ],
+)
+def test_without_tools_a_value_is_json_only_if_it_is_written_the_same(raw: str, value: str) -> None:
+    text = f"<tool_call>\n<function=f>\n<parameter=a>\n{raw}\n</parameter>\n</function>\n</tool_call>"
+    fmt = toolgram.get_format("qwen3_coder")
+    for tools in (None, [{"name": "f", "parameters": {"properties": {"a": {}}}}]):
+        (call,) = assert_same_however_split(fmt, text, tools=tools).tool_calls
+        assert (call.arguments, call.status) == (f'{{"a": {value}}}', "complete")
+
+
+@pytest.mark.parametrize("raw", ["3", "3.10", "true", "null", '{"a": 1}', "[1]", "x"])
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"name": "g"},
+        {"name": "f"},
+        {"name": "f", "parameters": {"properties": {"b": {"type": "integer"}}}},
+        {"name": "f", "parameters": {"properties": {"b": {}}, "additionalProperties": True}},
+    ],
+)
+def test_with_tools_an_undeclared_value_is_a_string(raw: str, tool: dict[str, Any]) -> None:
+    text = f"<tool_call>\n<function=f>\n<parameter=a>\n{raw}\n</parameter>\n</function>\n</tool_call>"
+    (call,) = assert_same_however_split(toolgram.get_format("qwen3_coder"), text, tools=[tool]).tool_calls
+    assert json.loads(call.arguments) == {"a": raw}
 
 
 # --- functions and models -----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from toolgram.errors import FormatError, ToolgramError
 from toolgram.late_imports import late_import
 from toolgram.spec.as_json import dump_spec, load_spec
 from toolgram.spec.cache import kept_spec
-from toolgram.spec.data import Spec, text_only, with_line_calls
+from toolgram.spec.data import Spec, text_only, with_bare_calls, with_line_calls
 
 if TYPE_CHECKING:
     from pathlib import Path  # its import takes as long as that of the parser
@@ -172,12 +172,21 @@ class Format:
     def _chosen(self, tools: Sequence[Any] | None, strict: bool) -> tuple[Any, Program]:
         """The tools of a request, and the compiled form that reads its output."""
         program = self.strict_program if strict else self.program
-        if not self.spec.line_calls or tools is None or strict:
+        if not (self.spec.line_calls or self.spec.bare_calls) or tools is None or strict:
             return tools, program
         from toolgram.tools.reading import read_tools
 
         declared = read_tools(tools)
-        return declared, self._program_for(declared.names) if declared.names else program
+        if not declared.names:
+            return declared, program
+        return declared, self._bare_program if self.spec.bare_calls else self._program_for(declared.names)
+
+    @cached_property
+    def _bare_program(self) -> Program:
+        """The compiled form for a request that declares functions, where a call may be in text."""
+        from toolgram.program.compiling import compile_spec
+
+        return compile_spec(with_bare_calls(self.spec))
 
     @cached_property
     def _program_for(self) -> Callable[[frozenset[str]], Program]:

@@ -41,7 +41,7 @@ def defining(tmp_path: Path, name: str, terminal: str, pattern: str) -> Format:
         ("mistral_v11", "TEXT", f"(?:(?!{TOOL_CALLS}).)+", r"does not read 'x\nx', which the parser reads as text"),
         ("mistral_v11", "TEXT", r"[\s\S]+", "reads 'x[TOOL_CALLS]', in which the parser finds a marker"),
         ("mistral_v11", "THOUGHT", f"(?:(?!{TOOL_CALLS})[^<])+", "does not read 'x<x', which the parser reads as text"),
-        ("qwen3_coder", "VALUE", r"[^\n]+", r"does not read 'x\nx', which the parser reads as text"),
+        ("qwen3_coder", "VALUE", r"[^\n]+", r"does not read 'y\ny', which the parser reads as text"),
         ("qwen3_coder", "VALUE", r"[\s\S]+", "and the parser read different parts of"),
         ("glm45", "VALUE", "[^<]+", "does not read 'z<z', which the parser reads as text"),
         ("hermes", "VALUE", r"[^\n]+", r"does not read 'y\ny', which the parser reads as text"),

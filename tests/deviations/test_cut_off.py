@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 import toolgram
+from tests.streams import assert_same_however_split
 
 
 def examples(fmt: toolgram.Format) -> Iterator[tuple[str, str | None]]:
@@ -56,3 +57,26 @@ def test_a_call_whose_closing_marker_is_cut_off_in_a_shorter_one(cut: str, reaso
     message = toolgram.get_format("minimax_m3").parse(called + cut, finish_reason=reason)
     assert [(call.name, call.status) for call in message.tool_calls] == [("f", status)]
     assert message.content is None
+
+
+VALUE_CLOSERS = {  # up to a value's own closer, and the closing marker of the call
+    "glm45": ("<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>.</arg_value>", "</tool_call>"),
+    "minimax_m2": ('<minimax:tool_call><invoke name="f"><parameter name="a">.</parameter>', "</invoke>"),
+    "qwen3_coder": ("<tool_call>\n<function=f>\n<parameter=a>\n.\n</parameter>\n", "</function>"),
+    "seed_oss": ("<seed:tool_call>\n<function=f>\n<parameter=a>.</parameter>\n", "</function>"),
+}
+
+
+@pytest.mark.parametrize("finish_reason", ["stop", "length"])
+@pytest.mark.parametrize("name", VALUE_CLOSERS)
+def test_a_closing_marker_that_is_cut_off_does_not_undo_the_closer_of_the_value(name: str, finish_reason: str) -> None:
+    begun, closer = VALUE_CLOSERS[name]
+    for size in range(1, len(closer)):
+        message = assert_same_however_split(
+            toolgram.get_format(name), begun + closer[:size], finish_reason=finish_reason
+        )
+        (call,) = message.tool_calls
+        assert "<" not in call.arguments
+        assert message.content is None
+        if finish_reason == "stop":
+            assert (call.arguments, call.status) == ('{"a": "."}', "complete")

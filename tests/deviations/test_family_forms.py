@@ -13,6 +13,25 @@ KIMI = '<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": 1}<|to
 TAGGED = "<function=f>\n<parameter=a>\n1\n</parameter>\n</function>"
 CALL = ("f", '{"a": 1}', "complete")
 
+JSON = [
+    ("hermes", "<tool_call>", "</tool_call>"),
+    ("kimi_vl", "<tool_call>", "</tool_call>"),
+    ("mistral_v3", "[TOOL_CALLS] [", "]"),
+    ("granite_3", "<|tool_call|>[", "]"),
+    ("phi4_mini", "<|tool_call|>[", "]<|/tool_call|>"),
+    ("jamba", "<tool_calls>[", "]</tool_calls>"),
+]
+TAGS = [
+    ("qwen3_coder", "<tool_call>", "</tool_call>"),
+    ("mimo", "<tool_call>", "</tool_call>"),
+    ("seed_oss", "<seed:tool_call>", "</seed:tool_call>"),
+    ("glm45", "<tool_call>", "</tool_call>"),
+    ("glm47", "<tool_call>", "</tool_call>"),
+    ("poolside_v1", "<tool_call>", "</tool_call>"),
+]
+CODERS = ("qwen3_coder", "hermes")
+QUOTED = ('="f"', ' name="f"')
+
 FORMS = [
     ("granite_3", f"<|tool_call|>[{NESTED}, {NESTED}]", None, [CALL, CALL], 2),
     ("hermes", f"Sure.\n<tool_call>\n{NESTED}\n</tool_call>", "Sure.", [CALL], 1),
@@ -54,6 +73,16 @@ FORMS = [
     ("lfm2", f"<|tool_call_start|>{F}<|tool_call_end|>ok", "ok", [CALL], 1),
     ("lfm2", f"<|tool_call_start|> {F}\n{F} <|tool_call_end|>", None, [CALL, CALL], 2),
     ("lfm2", f"<|tool_call_start|>{F}, f(a=1)]<|tool_call_end|>", None, [CALL, CALL], 1),
+    ("llama3_json", "Sure.<|python_tag|>f(a=1)<|eom_id|>", "Sure.", [CALL], 1),
+    ("llama3_json", "<|python_tag|>f()", None, [("f", "{}", "complete")], 1),
+    ("llama3_json", F.replace("arguments", "args"), None, [CALL], 1),
+    *((name, f"{begin}{F.replace('arguments', 'args')}{end}", None, [CALL], 1) for name, begin, end in JSON),
+    *((name, f'{begin}{{"args": {{"a": 1}}, "name": "f"}}{end}', None, [CALL], 1) for name, begin, end in JSON),
+    *((name, f'{begin}{{"name": "f"}}{end}', None, [("f", "{}", "complete")], 1) for name, begin, end in JSON),
+    *((name, f"Sure.{begin}\n{F}\n{end}ok", "Sure. ok", [CALL], 1) for name, begin, end in TAGS),
+    *((name, f"Sure.{TAGGED.replace('=f', form)}ok", "Sure. ok", [CALL], 1) for name in CODERS for form in QUOTED),
+    *((name, f"{TAGGED.replace('=a', form)}ok", "ok", [CALL], 1) for name in CODERS for form in ('="a"', ' name="a"')),
+    ("hermes", '<function="f">{"a": 1}</function>ok', "ok", [CALL], 1),
 ]
 
 

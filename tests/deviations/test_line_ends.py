@@ -73,7 +73,6 @@ def line_ends(name: str) -> bool:
 LINED = {
     "qwen3_coder": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
     "step5": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
-    "seed_oss": "<seed:tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</seed:tool_call>",
     "beam": ' to=f<|channel|>analysis <|constrain|>xml<|message|><rfl:parameter name="a">\n{}\n</rfl:parameter><|end|>',
     "hermes": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
     "kimi_vl": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
@@ -92,6 +91,23 @@ def test_one_line_end_on_each_side_belongs_to_the_markers(name: str, value: str)
     for size in CUT_SIZES:
         _, message = run(toolgram.get_format(name), cut(text, size))
         assert [(call.name, call.status) for call in message.tool_calls] == [("f", "complete")]
+        assert json.loads(message.tool_calls[0].arguments) == {"a": value}
+
+
+UNLINED = {
+    "seed_oss": "<seed:tool_call>\n<function=f>\n<parameter=a>{}</parameter>\n</function>\n</seed:tool_call>",
+    "minimax_m2": '<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">{}</parameter>\n</invoke>\n'
+    "</minimax:tool_call>",
+    "glm45": "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>",
+}
+
+
+@pytest.mark.parametrize("value", ["x\n", "\nx\n", "x\r\n", "\n"])
+@pytest.mark.parametrize("name", UNLINED)
+def test_a_line_end_is_part_of_a_value_that_stands_right_at_its_markers(name: str, value: str) -> None:
+    text = UNLINED[name].replace("{}", value)
+    for size in CUT_SIZES:
+        _, message = run(toolgram.get_format(name), cut(text, size))
         assert json.loads(message.tool_calls[0].arguments) == {"a": value}
 
 

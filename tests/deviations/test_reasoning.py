@@ -52,14 +52,18 @@ def kinds(message: toolgram.Message) -> list[str]:
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("name", MARKERS)
-def test_a_closing_marker_that_nothing_opened_is_never_shown(name: str, strict: bool) -> None:
+def test_a_closing_marker_that_nothing_opened(name: str, strict: bool) -> None:
+    """Inside of an answer it is text if the prompt is known to have opened no thought."""
     fmt, (start, end), call = toolgram.get_format(name), MARKERS[name], CALLS[name]
     for text, content, calls, count in (
         (f"Yes.{end}", "Yes.", 0, 1),
         (f"{end}\n\nYes.", "Yes.", 0, 1),
-        (f"Yes.\n{end}\n\nNo.", "Yes. No.", 0, 1),
-        (f"Yes.{end}{end}No.", "Yes. No.", 0, 2),
-        (f"{start}Hm.{end}Yes.{end}No.", "Yes. No.", 0, 1),
+        (f"Yes.{end}{end} \n", "Yes.", 0, 2),
+        (f"{start}Hm.{end}{end}Yes.", "Yes.", 0, 1),
+        (f"Yes.\n{end}\n\nNo.", f"Yes.\n{end}\n\nNo.", 0, 0),
+        (f"Yes.{end}{end}No.", f"Yes.{end}{end}No.", 0, 0),
+        (f"Yes. {end} No.{end}", f"Yes. {end} No.", 0, 1),
+        (f"{start}Hm.{end}Yes.{end}No.", f"Yes.{end}No.", 0, 0),
         (f"Yes.{end}\n{call}", "Yes.", 1, 1),
         (f"{call}\n{end}\nYes.", "Yes.", 1, 1),
     ):
@@ -72,9 +76,20 @@ def test_a_closing_marker_that_nothing_opened_is_never_shown(name: str, strict: 
 @pytest.mark.parametrize("name", MARKERS)
 def test_the_marker_is_dropped(name: str) -> None:
     end = MARKERS[name][1]
-    events, message = run(toolgram.get_format(name), [f"Yes.{end}No."])
+    events, message = run(toolgram.get_format(name), [f"Yes.{end}"])
     assert [event.source for event in events if isinstance(event, Dropped)] == [end]
     assert [(each.kind, each.text) for each in message.anomalies] == [("unopened_reasoning", end)]
+
+
+@pytest.mark.parametrize("name", MARKERS)
+def test_if_the_prompt_is_unknown_the_marker_is_dropped_everywhere(name: str) -> None:
+    (start, end), fmt = MARKERS[name], toolgram.get_format(name)
+    begun = "" if fmt.program.generation_prompt else start
+    for prefix in (None, start):
+        opened = "" if prefix else begun
+        message = read(fmt, f"{opened}Hm.{end}Yes.\n{end}\n\nNo.", prefix=prefix)
+        assert (message.reasoning, message.content) == ("Hm.", "Yes. No.")
+        assert kinds(message) == ["unopened_reasoning"]
 
 
 @pytest.mark.parametrize("name", MARKERS)
@@ -91,7 +106,7 @@ def test_a_marker_that_is_only_text_stays(name: str) -> None:
 
 
 def test_granite_answers_behind_a_thought_that_nothing_opened() -> None:
-    message = read(toolgram.get_format("granite_3"), "Hm.</think><response>Yes.</response>")
+    message = read(toolgram.get_format("granite_3"), "Hm.</think><response>Yes.</response>", prefix=None)
     assert message.content == "Hm. Yes."
     assert kinds(message) == ["unopened_reasoning"]
 
@@ -124,8 +139,8 @@ def test_the_default_prompt_opens_a_thought(name: str) -> None:
 def test_an_empty_prefix_means_nothing(name: str) -> None:
     end = MARKERS[name][1]
     message = read(opened(name), f"Hm.{end}Yes.")
-    assert (message.reasoning, message.content) == (None, "Hm. Yes.")
-    assert kinds(message) == ["unopened_reasoning"]
+    assert (message.reasoning, message.content) == (None, f"Hm.{end}Yes.")
+    assert not message.anomalies
 
 
 @pytest.mark.parametrize("name", MARKERS)

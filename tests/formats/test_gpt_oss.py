@@ -118,8 +118,8 @@ def test_names(recipient: str, name: str) -> None:
 
 def test_code_for_a_tool_is_content() -> None:
     code = "<|channel|>analysis to=python code<|message|>print({1})"
-    parses(f"{code}<|call|>", code)
-    parses(f"{HM}{PROMPT}{code}<|call|>{PROMPT}{YES}", f"{code} Yes.", reasoning="Hm.")
+    parses(f"{code}<|call|>", "print({1})")
+    parses(f"{HM}{PROMPT}{code}<|call|>{PROMPT}{YES}", "print({1}) Yes.", reasoning="Hm.")
 
 
 def test_an_empty_message_is_a_call_without_arguments() -> None:
@@ -139,19 +139,45 @@ def test_an_empty_message_is_a_call_without_arguments() -> None:
     [
         "<|channel|>",
         "<|channel|>comment",
-        "<|channel|>finale<|message|>x",
-        "<|channel|>final x<|message|>y",
         "<|channel|>commentary to=<|message|>{}",
-        "<|channel|>commentary to=f x<|message|>{}",
-        "<|channel|>commentary to=f json<|message|>[1]",
-        "<|channel|>commentary to=f json<|message|>{",
         "<|start|>",
         "<|start|>user<|message|>x",
+        "<|channel|>final x y<|message|>z",
     ],
 )
 def test_a_header_that_is_none_stays_in_content(text: str) -> None:
     parses(text, text)
     parses(f"{text}<|end|>{PROMPT}{F}", text, [CALL_F])
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "reasoning", "calls"),
+    [
+        ("<|channel|>??<|message|>x", "x", None, []),
+        ("<|channel|>finale<|message|>x", "x", None, []),
+        ("<|channel|>final x<|message|>y", "y", None, []),
+        ("<|channel|>final<|constrain|>response<|message|>y", "y", None, []),
+        ("<|channel|>commentary 2?<|message|>x", "x", None, []),
+        ("<|channel|>analysis 2?<|message|>x", None, "x", []),
+        ("<|channel|>commentary to=assistant<|channel|>analysis<|message|>x", None, "x", []),
+        ("<|channel|>commentary to=assistant<|channel|>analysis ??<|message|>x", None, "x", []),
+        ("<|channel|>commentary to=python code<|message|>x", "x", None, []),
+        ("<|channel|>commentary to=f json<|message|>[1]", "[1]", None, []),
+        ('<|channel|>comment to=functions.f json<|message|>{"a": 1}<|call|>', None, None, [CALL_F]),
+        ('<|channel|>commentary to=functions.f x<|message|>{"a": 1}<|call|>', None, None, [CALL_F]),
+        ('<|channel|>commentary to=functions.f <|constrain|>response<|message|>{"a": 1}<|call|>', None, None, [CALL_F]),
+        ('<|channel|>commentary 2? to=functions.f json<|message|>{"a": 1}<|call|>', None, None, [CALL_F]),
+        (' to=functions.f<|channel|>analysis json<|message|>{"a": 1}<|call|>', None, None, [CALL_F]),
+    ],
+)
+def test_a_header_that_is_damaged(
+    text: str, content: str | None, reasoning: str | None, calls: list[tuple[str, dict[str, Any]]]
+) -> None:
+    parses(text, content, calls, reasoning=reasoning)
+    end = "" if calls else "<|end|>"
+    message = parses(f"{text}{end}{PROMPT}{F}", content, [*calls, CALL_F], reasoning=reasoning)
+    if " to=functions.f<|channel|>analysis" not in text:
+        assert "unusual_form" in [each.kind for each in message.anomalies]
 
 
 def test_broken_and_truncated_calls() -> None:

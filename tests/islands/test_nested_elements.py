@@ -96,7 +96,8 @@ def test_a_schema_types_every_place(elements: str, meant: Any) -> None:
         ("<o><item>a</item><b>2</b></o>", {"o": {"item": "a", "b": 2}}),
         ("<o><a><b><c>1</c><c>2</c></b></a></o>", {"o": {"a": {"b": {"c": [1, 2]}}}}),
         ("<o></o>", {"o": ""}),
-        ("<o>{'a': True}</o>", {"o": {"a": True}}),
+        ('<o>{"a": true}</o>', {"o": {"a": True}}),
+        ("<o>{'a': True}</o>", {"o": "{'a': True}"}),
     ],
 )
 def test_where_nothing_is_declared_the_elements_say_what_they_are(elements: str, meant: Any) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import toolgram
 from tests.properties.selection import every_format
 from tests.strategies import well_formed
-from toolgram.check.reference import gist
+from toolgram.check.reference import gist, parser_of_symbols
 from toolgram.spec.data import Literal, Spec
 
 
@@ -32,7 +32,10 @@ def test_grammar_and_runtime_agree(name: str, data: st.DataObject) -> None:
     assume(len(text) < 150)
     assume(not any(opener in (output.content or "") for opener in openers_of_repairs(fmt.spec)))
     note(f"text: {text!r}")
-    message = fmt.parse(text, prefix="")
+    parser = parser_of_symbols(fmt)
+    parser.feed(text)
+    parser.close()
+    message = parser.message
     assume(all(anomaly.kind not in ("surplus_closer", "unfinished_marker") for anomaly in message.anomalies))
     assert gist(fmt.reference_parse(text, prefix="")) == gist(message)
 

@@ -16,7 +16,7 @@ import toolgram
 from tests.properties.selection import every_format
 from toolgram.check.drivers import Step, begins_a_run, steps
 from toolgram.check.languages import WS, may_end, samples
-from toolgram.check.reference import gist
+from toolgram.check.reference import gist, parser_of_symbols
 from toolgram.spec.data import TEXT, Literal, Run, Spec, Transition, rows_of
 
 
@@ -49,7 +49,7 @@ def test_states_and_events_agree_on_a_random_walk(name: str, data: st.DataObject
     texts = {symbol: [shape.text] for symbol, shape in spec.terminals.items() if isinstance(shape, Literal)}
     texts |= {symbol: values for symbol, values in samples(spec).items() if symbol not in texts}
     fired: list[Step] = []
-    parser = fmt.parser(prefix="", call_ids=str, trace=lambda step: fired.append(step[:3]))
+    parser = parser_of_symbols(fmt, trace=lambda step: fired.append(step[:3]))
     due: list[Step] = []
     state, text, last = spec.initial, "", ""
     before, said = state, ""  # where the last symbol was, and its text

@@ -21,7 +21,7 @@ from typing import Any
 import ijson
 
 from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE, WS, may_end, samples
-from toolgram.check.reference import ReferenceMachine, gist, may_end_here
+from toolgram.check.reference import ReferenceMachine, gist, may_end_here, parser_of_symbols
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
 from toolgram.spec.data import END, TEXT, Literal, Run, Transition, rows_of
@@ -57,7 +57,7 @@ def replay(fmt: Format, length: int = 6) -> Replay:
     texts = {name: [shape.text] for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
     texts.update({name: values for name, values in samples(spec).items() if name not in texts})
     seen: dict[str, int] = {}
-    to_walk = [_Place(spec.initial, (), fmt.parser(prefix="", call_ids=str).snapshot(), "", ())]
+    to_walk = [_Place(spec.initial, (), parser_of_symbols(fmt).snapshot(), "", ())]
     while to_walk and not result.problem:
         place = to_walk.pop()
         left = length - len(place.symbols)
@@ -90,6 +90,9 @@ def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text:
     embedded value there are. Transitions by which text stays where it is are not listed.
     """
     rows = rows_of(fmt.spec)
+    begins = rows[state].get("object_start")
+    if symbol == ARGUMENTS and begins is not None and fmt.spec.states[begins.dest].python != text.startswith("("):
+        return None
     made: list[Step] = []
     for given in _triggers(fmt, rows, state, symbol, text):
         trigger = given if given in rows[state] else _plain(given)
@@ -189,7 +192,7 @@ def _compare_end(fmt: Format, place: _Place, result: Replay) -> None:
     if fired != expected:
         result.problem = _disagreement((*place.symbols, END), place.text, expected, fired)
         return
-    whole = fmt.parser(prefix="", call_ids=str)
+    whole = parser_of_symbols(fmt)
     events = [*whole.feed(place.text), *whole.close("stop")]
     if "".join(event.source for event in events) != place.text:
         result.problem = f"the events of {place.text!r} do not give the text back"

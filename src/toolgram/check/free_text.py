@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from lark.lexer import TerminalDef
 
 from toolgram.check.languages import READ, edges_of, may_end, sample
-from toolgram.check.reference import gist
+from toolgram.check.reference import gist, parser_of_symbols
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
 from toolgram.program.free_text import free_text
@@ -101,7 +101,7 @@ def _differs(fmt: Format, place: _Place, text: str, plain: str) -> bool:
 def _read(fmt: Format, output: str) -> tuple[list[tuple[str, str, str]], Any]:
     """The transitions that a parser makes, and its message."""
     steps: list[tuple[str, str, str]] = []
-    parser = fmt.parser(prefix="", call_ids=str, trace=lambda step: steps.append(step[:3]))
+    parser = parser_of_symbols(fmt, trace=lambda step: steps.append(step[:3]))
     parser.feed(output)
     parser.close("stop")
     return steps, parser.message

@@ -405,7 +405,7 @@ def _run(shape: Literal | Run, text: str) -> str:
 
 def samples(spec: Spec) -> dict[str, list[str]]:
     """Texts for the symbols that are not one fixed text."""
-    python = any(state.python for state in spec.states.values())
+    kinds = {spec.states[row.dest].python for row in spec.transitions if row.trigger == "object_start"}
     objects = _objects(spec)
     typed = [state.typed for state in spec.states.values() if state.typed]
     values = _elements(*spec.notation) if "elements" in typed else list(_fitting(typed))
@@ -419,7 +419,7 @@ def samples(spec: Spec) -> dict[str, list[str]]:
         TEXT: ["x"],
         WS: [" "],
         VALUE: values,
-        ARGUMENTS: ["(a=1)", "()"] if python else _arguments(spec),
+        ARGUMENTS: [*([] if kinds == {True} else _arguments(spec)), *(["(a=1)", "()"] if True in kinds else [])],
         OBJECT: objects,
         LIST: [f"[{objects[0]}]", f"[{objects[1]},\n{objects[0]}]", "[]"],
     }

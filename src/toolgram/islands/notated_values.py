@@ -49,6 +49,7 @@ _COMMENT_BEGUN = re.compile(_REMARK_BEGUN).fullmatch
 _QUOTE_ENDS = re.compile(rf"\"{BLANKS}(?:(?:{_REMARK}){BLANKS})?(?:[,:}}\])\"'<]|\Z)").match
 _QUOTE_WAITS = re.compile(rf"\"{BLANKS}(?:{_REMARK_BEGUN}|(?:{_REMARK}){BLANKS})?").fullmatch
 _CLOSING = {"{": "}", "[": "]"}
+_WORDS = {"True": "true", "False": "false", "None": "null"}  # of Python
 
 
 class NotatedScanner:
@@ -255,10 +256,14 @@ class NotatedScanner:
             return pos
         several = (_THEN_KEY if self.stack[-1:] == "{" else _THEN_ITEMS)(match.group()) if self.stack else None
         source = several[1] if several is not None else match.group().rstrip()
-        value = TaggedValue(None if self.stack else self._types)
-        value.read(source, 0, True)
-        self._write(value.out + value.finish())
-        self.odd |= value.odd
+        types = None if self.stack else self._types
+        if types is None and source in _WORDS:
+            self._write(_WORDS[source])
+        else:
+            value = TaggedValue(types)
+            value.read(source, 0, True)
+            self._write(value.out + value.finish())
+            self.odd |= value.odd
         self._after_value()
         return pos + len(source) if several is not None else match.end()
 

@@ -5,10 +5,12 @@ Strategy: what may stand there (the types of the parameter) decides the way of r
 * Only text: every character is text, and is passed on at once, as the inside of a JSON string.
 * Never text: a bracket begins a literal where an object or a list is allowed, which is transcoded while it comes.  A
   number or a word is held to its end, which is near.  It is a literal if it is one of an allowed type, in the order
-  null, integer, number, boolean (`1` and `0` are booleans where no number is allowed), object, list; anything else is
+  null, boolean, integer, number, object, list (`1` and `0` are booleans where no number is allowed); anything else is
   text after all, and odd.
 * Either: what cannot be a literal of an allowed type is text from that character on.  What still can is held, and is
   at its end a literal if it is a whole one of an allowed type, else text.
+* Nothing is known: the same, and a literal is one only if it is JSON that is written as it came.  `3.10` is text, since
+  the number is written `3.1`.
 
 A list or object that is certain, and wrong in one place, is repaired (`literal_repairs`); the fence of a code block may
 stand around it. What a closing marker leaves open in it is closed.
@@ -24,6 +26,7 @@ only in words, quotes and in one escape (`\\/`), which Python never writes.
 
 from __future__ import annotations
 
+import json
 import re
 from json.encoder import encode_basestring
 from typing import Any
@@ -40,11 +43,11 @@ BEGIN, TEXT, HELD, STREAMED, BROKEN = _MODES = "begin", "text", "held", "streame
 _OPENING = '{"_": '  # what the scanner writes in front of the value of its only argument
 _KINDS = {"{": "object", "[": "array", **dict.fromkeys("tTfF", "boolean"), **dict.fromkeys("nN", "null")}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
-_WHOLE = re.compile(r"-?[0-9]+").fullmatch
+_WHOLE = re.compile(r"-?[0-9]+(?:\.0+)?").fullmatch
 _SHORT_NUMBER = re.compile(r"(?:0|-?[1-9][0-9]{0,14}|(-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,15}))").fullmatch
 _PLAIN_WORDS = frozenset({"true", "false", "null"})
 _BEGINS_TEXT = re.compile(r"[a-eg-mo-su-zA-EG-MO-SU-Z]").match  # and no word of JSON or Python
-_NUMBERS = {"integer", "number"}
+_MOST_DIGITS = 4300  # of an integer that `json.loads` reads
 _ESCAPE = re.compile(r"\\(.)|[^\\]+", re.DOTALL).finditer
 _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _BEFORE_TOKEN = "[{ \t\r\n"
@@ -53,6 +56,29 @@ _BLANKS = " \t\r\n"
 REPAIRED, UNCLOSED = REPAIRS = "repaired_json", "unclosed_arguments"
 _FENCE = re.compile(rf"```[ \t]?\w{{0,16}}{BLANKS}(?=[\[{{])").match
 _FENCE_BEGUN = re.compile(rf"`{{1,2}}|```[ \t]?\w{{0,16}}{BLANKS}").fullmatch
+
+
+def _is_written_so(text: str) -> bool:
+    """Whether a text is JSON whose numbers are written as they are in it."""
+    try:
+        json.loads(text, parse_int=_exact_integer, parse_float=_exact_number, parse_constant=_no_number)
+    except ValueError:
+        return False
+    return True
+
+
+def _exact_integer(text: str) -> None:
+    if text == "-0" or len(text) > _MOST_DIGITS:
+        raise ValueError(text)
+
+
+def _exact_number(text: str) -> None:
+    if repr(float(text)) != text:
+        raise ValueError(text)
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(text)
 
 
 class TaggedValue:
@@ -97,7 +123,9 @@ class TaggedValue:
             return encode_basestring(raw.strip(_BLANKS) if trimmed else raw)
         number = _SHORT_NUMBER(raw)
         if number is not None:
-            fits = types is None or "number" in types or (number[1] is None and "integer" in types)
+            if types is None:
+                return raw if number[1] is None or repr(float(raw)) == raw else None
+            fits = "number" in types or (number[1] is None and "integer" in types)
             return raw if fits else None
         if raw in _PLAIN_WORDS:
             return raw if types is None or _KINDS[raw[0]] in types else None
@@ -365,16 +393,15 @@ class TaggedValue:
     def _fits(self, written: str, source: str) -> bool:
         """Whether a held literal, now whole, is a value of an allowed type."""
         types = self._types
+        if types is None:
+            return _is_written_so(source)
         if written[0] == '"':
             return self._quoted
         if written[0] in "{[tfn":
             return not types or _KINDS[written[0]] in types
         if _NUMBER(source) is None:
             return False  # `+49 30` and `1_000` are numbers in Python only
-        if types and "string" in types and "number" not in types:
-            return "integer" in types and _WHOLE(source) is not None
-        self.odd = bool(types) and "number" not in (types or ()) and _WHOLE(source) is None
-        return not types or bool(types & _NUMBERS)
+        return not types or "number" in types or ("integer" in types and _WHOLE(source) is not None)
 
     def _text(self, text: str) -> str:
         written = encode_basestring(self._without_tail(text) if self._trimmed else text)[1:-1]

@@ -128,7 +128,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     )
 
 
-DECLARED_NAME = "declared_name"
+DECLARED_NAME, CALLED_NAME = "declared_name", "called_name"
 
 
 def _states(spec: Spec) -> dict[str, StateProgram]:
@@ -138,9 +138,10 @@ def _states(spec: Spec) -> dict[str, StateProgram]:
         for name, state in spec.states.items()
     }
     for transition in spec.transitions:
-        actions = tuple(action for action in transition.actions if action != DECLARED_NAME)
-        only_declared = len(actions) < len(transition.actions)
+        actions = tuple(action for action in transition.actions if action not in (DECLARED_NAME, CALLED_NAME))
+        only_declared = DECLARED_NAME in transition.actions
         move = Move(transition.trigger, states[transition.dest], actions, transition.repair, only_declared)
+        move.only_called = CALLED_NAME in transition.actions
         states[transition.source].row[transition.trigger] = move
     for transition in spec.transitions:
         shape, state = spec.terminals.get(transition.trigger), states[transition.dest]

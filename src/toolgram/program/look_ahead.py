@@ -68,15 +68,13 @@ def look_ahead_for_value(spec: Spec, state: StateProgram) -> Ahead:
 
 
 def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str] = ()) -> Ahead:
-    """What must follow the own closing marker of a value: another argument, or the end of the call. A few of `again`,
-    markers that close it once more, may come before that."""
+    """What must follow the own closing marker of a value: another argument, or the end of the call, of which the output
+    may end in the marker. A few of `again`, markers that close it once more, may come before that."""
     ahead = _written(spec, lambda ways: ways.to_argument(state))
     repeated, begun = again_pattern(again), partial_pattern(again)
-    if not repeated:
-        return ahead
-    partial = f"{repeated}(?:{ahead.partial}|{BLANKS}(?:{begun or _NEVER}))"
+    partial = f"{repeated}(?:{ahead.partial}|{BLANKS}(?:{begun or _NEVER}))" if repeated else ahead.partial
     alone = ahead.names
-    names = alone and Expression(lambda: repeated + alone.pattern)
+    names = alone and Expression(lambda: f"{repeated}(?:{alone.pattern}|{ahead.partial}\\Z)")
     return Ahead(repeated + ahead.whole, repeated + ahead.final, partial, names)
 
 

@@ -44,6 +44,7 @@ class Move:
     actions: tuple[str, ...]
     repair: bool = False
     only_declared: bool = False  # by `declared_name`: it is followed only where the call's function is declared
+    only_called: bool = False  # by `called_name`: the same, and never if no function is declared
     opens: str = ""  # its own trigger, if a call owes a closing marker after it
     within: frozenset[str] = frozenset()  # and the opening markers inside of which alone it does; none if everywhere
     closes: frozenset[str] = frozenset()  # triggers of the markers that it closes after a call

@@ -36,7 +36,8 @@ Symbols = list[tuple[str, Symbol]]  # the markers of a state, with what each mea
 class Ends(NamedTuple):
     """Expressions of the markers that end a value.
 
-    `begun`: as far as one has come. `whole`: with what must follow it; `last`: the same at the end of the output.
+    `begun`: as far as one has come. `whole`: with what must follow it; `last`: the same at the end of the output, in
+    which what follows the value's own marker may be cut off.
     `passed`: markers that end the value only if something else follows; `stray`: of these the value's own.
     """
 
@@ -112,7 +113,11 @@ def _search(state: StateProgram, ends: Ends) -> None:
     firsts = state.firsts
     passed = [end for end, _ in ends.passed]
     begun = [text for text in ends.begun if text]
-    finals = [end._replace(partial="") for end in (*ends.last, *passed)]
+    finals = [
+        End(marker, "", f"(?:{whole}|{marker}(?={cut_off}\\Z))" if cut_off else whole)
+        for marker, cut_off, whole in ends.last
+    ]
+    finals += [end._replace(partial="") for end in passed]
     search_later(state, "find", lambda: over_value(firsts, begun, [*ends.whole, *passed]))
     search_later(state, "find_final", lambda: over_value(firsts, (), finals))
 
@@ -168,7 +173,8 @@ def _add_end(
         if (own in again or len(own) >= SURE_MARKER) and (own == text or own not in literals):
             ends.stray.append((End(marker, "", marker), Symbol(symbol.trigger, STRAY, symbol.special)))
     ends.whole.append(End(marker, marker + ahead.partial, f"{marker}(?={ahead.whole})"))
-    ends.last.append(End(marker, "", f"{marker}(?={ahead.final})"))
+    own_closer = not next_argument and not (move.repair and "end_call" in move.actions)
+    ends.last.append(End(marker, ahead.partial if own_closer else "", f"{marker}(?={ahead.final})"))
     if ahead.names is not None:
         state.looks[symbol.trigger] = ahead.names
 

@@ -241,22 +241,25 @@ class Calls:
         return known and key.rstrip() not in (self.keys or ())
 
     def types(self, told: bool) -> Types:
-        """The types that are declared for the argument that is being read; an undeclared one is text, where its markers
-        have not `told` what it is."""
+        """The types that the argument that is being read may have, by what is declared, and by whether its markers
+        have `told` what it is."""
         if self.wrapper is not None:
             return frozenset({"object"})
-        declared = self.declared()
-        if declared is None or (told and self.key not in declared.types):
+        if not self.tools:
             return None
-        return declared.types_for(self.key)
+        from toolgram.tools.parameters import types_of_value
+
+        return types_of_value(self.declared(), self.key, told, True)
 
     def place(self) -> Place:
         """What is declared for the value that is being read, and for what is inside it."""
-        from toolgram.tools.parameters import UNDECLARED
+        from toolgram.tools.parameters import UNDECLARED, UNDECLARED_TEXT
 
-        called = self._called
-        if called is None or self.declared() is None:
+        called, declared = self._called, self.declared()
+        if not self.tools:
             return UNDECLARED
+        if called is None or declared is None or (self.key not in declared.types and declared.others is None):
+            return UNDECLARED_TEXT
         return self._parameters.place(called).member(self.key)
 
     def close_arguments(self) -> None:

@@ -363,7 +363,8 @@ def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
     """A closing bracket of the envelope: of the list, of the call's object, or of an object in it."""
     envelope.source += source
     trigger = _closing_trigger(stream, envelope, piece)
-    if trigger not in stream.state.row:
+    move = stream.state.row.get(trigger)
+    if move is None or ("no_arguments" in move.actions and not stream.is_marked):  # prose has objects with a name
         stream.unexpected_input(envelope.scanner)
         return
     if envelope.member and piece == "]":

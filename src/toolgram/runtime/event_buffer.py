@@ -278,6 +278,15 @@ class EventBuffer:
             # what a prefix has written is there for the record, without characters, and is not emitted
             self.out.extend(event for event in held.events if event.source or not isinstance(event, Dropped))
 
+    def drop_held(self) -> None:
+        """The held region is no call, and no text."""
+        held, self.held = self.held, None
+        source = "".join(event.source for event in held.events) if held is not None else ""
+        notes = [event for event in held.events if isinstance(event, Note)] if held is not None else []
+        self.drop(source, MARKER)
+        self.note("unusual_form", source, -len(source))
+        self.out += notes
+
     def release(self) -> tuple[str, bool]:
         """The held region is text: what it was made from, and whether a complete marker was part of it."""
         held, self.held = self.held, None

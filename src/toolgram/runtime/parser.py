@@ -54,6 +54,8 @@ class Parser:
             self._stream.assumed = self._stream.state.meaning == "reasoning"
         elif prefix or program.line_calls:
             self._replayed = read_prompt(self._stream, prefix or "\n")  # an output begins a line
+        known = prefix is not None and program.mentions
+        self._stream.thoughtless = known and self._stream.state.meaning != "reasoning"
         self._stream.events.lead = program.turn_start
 
     @property

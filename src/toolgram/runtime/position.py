@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from toolgram.call_ids import CallIds
+from toolgram.events import Dropped
 from toolgram.islands import Island, OpenBrackets
 from toolgram.islands.json_envelope import Envelope
+from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import Program, Symbol
 from toolgram.runtime.calls import Calls
 from toolgram.runtime.event_buffer import UNCLOSED_ENVELOPE, EventBuffer
@@ -30,7 +32,7 @@ class Position:
 
     __slots__ = (
         "assumed", "buffer", "calls", "closing", "events", "ids", "island", "program", "quoted_to", "reader",
-        "rejected", "source", "state", "unfinished",
+        "rejected", "source", "state", "thoughtless", "unfinished",
     )  # fmt: skip
 
     def __init__(self, program: Program, call_ids: CallIds, tools: Tools) -> None:
@@ -40,6 +42,7 @@ class Position:
         self.buffer = ""  # the prefix of a token that may still grow
         self.quoted_to = 0  # up to where, in the text that is read again, what opens a call is text
         self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
+        self.thoughtless = False  # the prompt is known, and opened no thought
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
         self.calls = Calls(self.events, call_ids, tools)
@@ -114,6 +117,15 @@ class Position:
         if self.program.strict or name is None or region is None:
             return not self.program.strict
         return name.name in self.calls.names or not region.origin.is_text or region.marked
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a marker, and not just a fence, has announced the call that is read."""
+        region = self.events.held
+        if not self.state.bare or region is None or not region.origin.is_text:
+            return True
+        markers = tuple(marker for marker in self.program.markers if not marker.startswith(FENCE))
+        return any(isinstance(event, Dropped) and event.text.lstrip().startswith(markers) for event in region.events)
 
     def same(self, path: str) -> str:
         """The path under which the machine knows a JSON path."""

@@ -25,7 +25,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
-VERSION = 15
+VERSION = 16
 _COUNT = range(2**31)
 _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT, "again": str}
 _STATUSES = ("complete", "truncated", "malformed")
@@ -41,6 +41,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "buffer": stream.buffer,
         "assumed": stream.assumed,
         "ids": _dumped_ids(stream.ids, len(stream.buffer)),
+        "thoughtless": stream.thoughtless,
         "island": dump_island(stream.island),
         "rejected": [*rejected] if rejected else None,
         **_dumped_source(stream.source),
@@ -117,7 +118,8 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
 
     Raises ValueError or KeyError for what is no snapshot of this format.
     """
-    stream.buffer, stream.assumed = _fields(data, ("buffer", "assumed"), str, bool)
+    begun = _fields(data, ("buffer", "assumed", "thoughtless"), str, bool, bool)
+    stream.buffer, stream.assumed, stream.thoughtless = begun
     stream.state = stream.program.states[_fields(data, ("state",), str)[0]]
     (stream.reader,) = _fields(data, ("reader",), tuple(READERS))
     _load_ids(stream, data["ids"])

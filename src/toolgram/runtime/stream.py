@@ -80,7 +80,7 @@ class Stream(Position):
     def fire(self, trigger: str, text: str, why: str = SYNTAX, value: str | None = None) -> None:
         """Follow the transition of `trigger`, whose characters are `text`. Its actions use `value` (or the text)."""
         move, events, written = self.state.row.get(trigger), self.events, text
-        if move is None or (move.only_declared and not self.calls.find_declared()):
+        if move is None or not self._may_follow(move, text if value is None else value):
             self.source.pieces.append(text)
             self.unexpected_input(why=self.calls.undeclared() if move is not None else "")
             return
@@ -107,6 +107,15 @@ class Stream(Position):
         if not bare or not names or "name" not in move.actions:
             return False
         return function_called(self.program, names, name.strip()) not in names
+
+    def _may_follow(self, move: Move, value: str) -> bool:
+        """Whether a transition may be followed, by the function that is called."""
+        names = self.calls.names
+        if (move.only_called or move.only_declared) and "name" in move.actions:
+            return value in names or not (names or move.only_called)
+        if move.only_called:
+            return self.calls.name is not None and self.calls.name.name in names
+        return not move.only_declared or self.calls.find_declared()
 
     def _begin_holding(self, trigger: str, move: Move, why: str) -> Move:
         """What follows is not certain. Returns the rest of the transition."""
@@ -215,7 +224,11 @@ class Stream(Position):
     def unexpected_input(self, json: JsonScanner | None = None, why: str = "") -> None:
         """The next character does not fit. With `json`, the scanner of a valid value, the rest of that is text."""
         if self.events.held is not None:
-            self.reject_held(json, why)
+            move = self.state.row.get(TEXT)
+            if move is not None and "no_call" in move.actions:
+                self._drop_held(move)
+            else:
+                self.reject_held(json, why)
         elif TEXT in self.state.row:
             self._leave_for_text()
         elif UNCLOSED in self.state.row:
@@ -242,6 +255,17 @@ class Stream(Position):
         self.fire(UNCLOSED, text)
         if not in_list and "end_array" in self.state.row:
             self.fire("end_array", "")
+
+    def _drop_held(self, move: Move) -> None:
+        """What is held is no call, and its markers are known to be some: text follows them."""
+        if self.trace:
+            self._tell(TEXT, move.dest)
+        self.events.drop_held()
+        self.calls.forget_held()
+        text = self.leftover()
+        self.island, self.state, self.reader = None, move.dest, reader_of(move.dest)
+        if text:
+            self.say(text)
 
     def reject_held(self, json: JsonScanner | None = None, why: str = "") -> None:
         """Release the held region as text of its origin, and go on there."""

@@ -8,14 +8,14 @@ from typing import cast
 from toolgram.islands import Island, island_class
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.python_repairs import Around
-from toolgram.limits import BLANKS
+from toolgram.limits import BLANKS, MOST_BLANKS
 from toolgram.program.closing_markers import FENCE
-from toolgram.program.expressions import FindMatch
 from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
-from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.event_buffer import INSIDE, SYNTAX
 from toolgram.runtime.mentions import is_mention, may_be_mention
+from toolgram.runtime.position import WAIT
 from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
@@ -29,9 +29,7 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         after = read_surplus_closer(stream, text, pos, final)
         if after is not None:
             return after
-    state = stream.state
-    find = state.find_final if final else state.find
-    start, begin, end, symbol = _next_marker(stream, find, text, pos)
+    start, begin, end, symbol = _next_marker(stream, text, pos, final)
     if begin > start and stream.source.prefix_characters:
         start = stream.source.skip_prefix(start, begin)
         stream.events.after_call = None  # it was text
@@ -44,15 +42,19 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     return end if begin == end else stream.wait(text[begin:])
 
 
-def _next_marker(stream: Stream, find: FindMatch, text: str, pos: int) -> tuple[int, int, int, Symbol | None]:
+def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, int, Symbol | None]:
     """Find the next symbol that is neither text nor mentioned, as `next_symbol` does. Returns first from where on the
     text is to be said."""
-    start = pos
+    state, start = stream.state, pos
+    find = state.find_final if final else state.find
     while True:
-        begin, end, symbol = next_symbol(stream.state, find, text, pos)
+        begin, end, symbol = next_symbol(state, find, text, pos)
         if symbol is None:
-            return start, begin, end, symbol
-        if _counts(stream, symbol, text, begin, end):
+            return start, begin, end, None
+        is_text = _closes_nothing(stream, symbol, text[start:begin], text, end, final)
+        if is_text == WAIT:
+            return start, begin, end, None
+        if not is_text and _counts(stream, symbol, text, begin, end):
             if not symbol.opens or not may_be_mention(stream, symbol, text[start:begin]):
                 return start, begin, end, symbol
             stream.say(text[start:begin])
@@ -68,6 +70,32 @@ def _counts(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> 
     if move is not None and stream.refuses(move, text[begin:end]):
         return False
     return stream.is_marker(symbol, text, begin, end)
+
+
+def _closes_nothing(stream: Stream, symbol: Symbol, before: str, text: str, end: int, final: bool) -> int:
+    """Whether a symbol, up to `end`, is the closing marker of a thought that is text: the prompt is known to have
+    opened none, content has come `before` it, and goes on after it. 1, or 0, or WAIT where it may."""
+    state = stream.state
+    if not stream.thoughtless or "unopened_reasoning" not in state.row[symbol.trigger].actions:
+        return 0
+    if stream.events.place != INSIDE and not before.strip():
+        return 0
+    find = state.find_final if final else state.find
+    while True:
+        after = end_of_blanks(text, end)
+        if after - end > MOST_BLANKS:
+            return 1
+        if after == len(text):
+            return 0 if final else WAIT
+        begin, end, again = next_symbol(state, find, text, after)
+        if begin > after:
+            return 1
+        if again is None:
+            return 1 if begin == end else WAIT
+        if again.kind != TERMINAL or not stream.is_marker(again, text, begin, end):
+            return 1
+        if "unopened_reasoning" not in state.row[again.trigger].actions:
+            return 0
 
 
 def _say_last(stream: Stream, text: str) -> None:

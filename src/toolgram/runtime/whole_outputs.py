@@ -35,7 +35,7 @@ from toolgram.runtime.event_buffer import may_open
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.stream import next_symbol
 from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, entry_key, is_clean, recorded_pieces, symbol_at
-from toolgram.tools.parameters import DeclaredParameters, Parameters, Types, declared_parameters
+from toolgram.tools.parameters import DeclaredParameters, Parameters, Types, declared_parameters, types_of_value
 from toolgram.tools.reading import Tools, read_tools
 
 _LONG = 4_096  # characters: to read so many in vain costs more than counting their brackets
@@ -322,9 +322,7 @@ class _Reading:
         kind = value_kind(typed, alone)
         if state.echo or program.unproven_types or kind == "elements" or self.text.startswith(state.before, pos):
             return None, pos
-        types: Types = None
-        if declared is not None and (typed in ("", "trimmed", "xml") or key in declared.types):
-            types = declared.types_for(key)
+        types = types_of_value(declared, key, typed not in ("", "trimmed", "xml"), bool(self.tools))
         if alone:
             return self._value_alone(state, value_island(kind, typed, types, program.notation, key), pos)
         begin, end, symbol = next_symbol(state, state.find, self.text, pos)

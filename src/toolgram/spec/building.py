@@ -78,6 +78,7 @@ def build_spec(
         python_json=about.get("python_json", False),
         longest_match=about.get("longest_match", False),
         line_calls=about.get("line_calls", ""),
+        bare_calls=tuple(about.get("bare_calls", ())),
         unproven_types=tuple(about.get("unproven_types", ())),
         wrapped=tuple(about.get("wrapped", ())),
         namespaced_names=about.get("namespaced_names", False),
@@ -220,14 +221,14 @@ def _check_names(
     _check_tokens(machine, about, literals)
     _check_pairs(machine, about, literals)
     _check_suffix(machine, about.get("suffix", ""), literals)
-    line_calls = about.get("line_calls", "")
     held = [name for name, state in states.items() if state.held]
-    if line_calls and line_calls not in held:
-        raise machine.error(
-            ("format", "line_calls"),
-            f"`line_calls` names {line_calls}, which is no held state",
-            instead(line_calls, held, "the held states are"),
-        )
+    for key, named in (("line_calls", about.get("line_calls", "")), ("bare_calls", *about.get("bare_calls", [""])[:1])):
+        if named and named not in held:
+            raise machine.error(
+                ("format", key),
+                f"`{key}` names {named}, which is no held state",
+                instead(named, held, "the held states are"),
+            )
     _check_same_path(machine, about.get("same_path", {}), transitions)
     if "notation" in about and not any(state.typed in ("notated", "elements") for state in states.values()):
         raise machine.error(
@@ -276,10 +277,12 @@ def _check_suffix(machine: MachineFile, suffix: str, literals: Mapping[str, str]
 
 
 def _check_same_path(machine: MachineFile, same: Mapping[str, str], transitions: Iterable[Transition]) -> None:
-    """Check that each other spelling is of a path that is read, and is read nowhere itself."""
-    paths = {transition.trigger.split(" ")[1] for transition in transitions if transition.trigger.count(" ")}
+    """Check that each other spelling is of a path that is read, and is read nowhere itself, but as a repair."""
+    rows = [row for row in transitions if row.trigger.count(" ")]
+    paths = {row.trigger.split(" ")[1] for row in rows}
+    strict = {row.trigger.split(" ")[1] for row in rows if not row.repair}
     for other, path in same.items():
-        if path not in paths or not is_json_trigger(f"map_key {other}") or other in paths:
+        if path not in paths or not is_json_trigger(f"map_key {other}") or other in strict:
             wrong = other if path in paths else path
             raise machine.error(
                 ("format", "same_path", other),

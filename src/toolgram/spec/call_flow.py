@@ -324,6 +324,11 @@ _NOTES: Mapping[str, tuple[Callable[[State, Position], bool], str, str]] = {
         "`unopened_reasoning` where no content is read",
         "remove `unopened_reasoning`",
     ),
+    "called_name": (
+        lambda source, position: position.named,
+        "`called_name` where no name was read",
+        "write it behind `name`",
+    ),
     "declared_name": (
         lambda source, position: position.named,
         "`declared_name` where no name was read",

@@ -124,6 +124,7 @@ class Spec:
     python_json: bool
     longest_match: bool
     line_calls: str  # the state behind a declared name at the beginning of a line; "" where that is text
+    bare_calls: tuple[str, ...]  # the state of a call without a marker, and texts before it; none where that is text
     unproven_types: tuple[str, ...]  # of which it is not known how values are written
     wrapped: tuple[str, ...]  # keys under which all arguments may stand as one object
     namespaced_names: bool  # a declared function may have a namespace before its name
@@ -187,6 +188,27 @@ def with_line_calls(spec: Spec, names: frozenset[str]) -> Spec:
             Transition(trigger, source, spec.line_calls, ("unusual_form", "name"), 0, repair=True) for source in texts
         ]
     return replace(spec, transitions=tuple(rows), terminals=terminals)
+
+
+def with_bare_calls(spec: Spec) -> Spec:
+    """The same specification for a request that declares functions: an object in text may be a call of one of them,
+    alone, or after one of the texts that the format names. A fence, and a tag, are closed after it."""
+    begins, *texts = spec.bare_calls
+    rows = rows_of(spec)
+    (opened,) = (row.dest for trigger, row in rows[begins].items() if trigger == "start_map item")
+    steps = {(row.source, row.dest) for row in spec.transitions if spec.states[row.dest].meaning != "content"}
+    reached = _reached({opened}, steps)
+    over = {row.dest for name in reached for row in rows[name].values() if row.trigger == "end_map item"}
+    added, terminals = [], dict(spec.terminals)
+    for name, state in spec.states.items():
+        if state.meaning == "content" and "start_map item" not in rows[name]:
+            added.append(Transition("start_map item", name, opened, ("unusual_form",), 0, repair=True))
+            added += [Transition(f"BARE {text}", name, begins, ("unusual_form",), 0, repair=True) for text in texts]
+    for text in texts:
+        closer = "```" if text.startswith("```") else text.replace("<", "</")
+        terminals |= {name: Literal(name, each) for name, each in ((f"BARE {text}", text), (f"END {closer}", closer))}
+        added += [Transition(f"END {closer}", name, name, (), 0, repair=True) for name in sorted(over)]
+    return replace(spec, transitions=(*spec.transitions, *dict.fromkeys(added)), terminals=terminals)
 
 
 _CALL_ACTIONS = frozenset(

@@ -30,7 +30,7 @@ def faults(spec: Spec) -> Iterator[FormatError]:
 def unreachable(spec: Spec) -> Iterator[FormatError]:
     """States that no transition leads to."""
     rows = rows_of(spec)
-    entries = [spec.initial, *([spec.line_calls] if spec.line_calls else ())]
+    entries = [spec.initial, *([spec.line_calls] if spec.line_calls else ()), *spec.bare_calls[:1]]
     reached, pending = {*entries}, entries
     while pending:
         for transition in rows[pending.pop()].values():

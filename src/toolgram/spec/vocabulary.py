@@ -66,6 +66,12 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "text",
         "line_calls: PARSING_LINE_NAME_COMPLETED",
     ),
+    "bare_calls": Key(
+        "The state in which a JSON object that no marker announces is a call of a declared function, and texts that "
+        "models write before it.",
+        "texts",
+        "bare_calls: [WAITING_FOR_BARE_TOOL, '```json']",
+    ),
     "unproven_types": Key(
         "Types of which it is not known how values are written.", "texts", "unproven_types: [object]"
     ),
@@ -243,6 +249,8 @@ TAGS: Mapping[str, str] = {**MEANINGS, **TRAITS}
 
 ACTIONS: Mapping[str, str] = {
     "name": "The text is the name of the function.",
+    "no_call": "What is held is no call: its markers are dropped, and text follows.",
+    "called_name": "No call, unless functions are declared, and the name is that of one.",
     "declared_name": "No call, unless the name before is that of a declared function, perhaps with a number behind it.",
     "call_id": "The text is the id of the call.",
     "call_id_part": "The text is part of the id of the call, behind the parts before it.",

@@ -50,7 +50,7 @@ _ALSO_SAYS = _COMBINES | {"enum", "const", "nullable"}
 class Parameters:
     """The parameters of one function: the types of each, which of them must be given, and the types of any other.
 
-    A parameter that is not declared is text, unless the schema says that there may be others, or names none at all.
+    `open` says that there may be others; an undeclared one is text, unless a type is declared for all others.
     """
 
     types: Mapping[str, Types] = field(default_factory=dict)
@@ -61,6 +61,17 @@ class Parameters:
     def types_for(self, name: str) -> Types:
         """The JSON types that the argument `name` may have."""
         return self.types.get(name, self.others)
+
+
+def types_of_value(declared: Parameters | None, key: str, told: bool, any_tools: bool) -> Types:
+    """The types that the value of a tagged argument may have; None for any. `declared` are the parameters of its
+    function. If there are tools, an undeclared value is text, unless its markers have `told` what it is."""
+    if declared is not None and key in declared.types:
+        return declared.types[key]
+    if told or not any_tools:
+        return None
+    others = declared.others if declared is not None else None
+    return TEXT_ONLY if others is None else others
 
 
 class Place:
@@ -140,6 +151,7 @@ def _together(schemas: Iterable[Any]) -> Any:
 
 
 UNDECLARED = Place(None, {})
+UNDECLARED_TEXT = Place(None, {}, TEXT_ONLY)  # if there are tools
 
 
 class DeclaredParameters:
