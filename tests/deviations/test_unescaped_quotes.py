@@ -108,6 +108,15 @@ def test_what_is_held_is_bounded(size: int) -> None:
         assert not [call for call in parser.message.tool_calls if call.status == "complete"]
 
 
+@pytest.mark.parametrize("end", ["\\", '"', "x", '", ', "\\u00"])
+@pytest.mark.parametrize("reason", ["stop", None, "length"])
+def test_nothing_is_lost_at_the_end(end: str, reason: str | None) -> None:
+    text = CALL[: CALL.index("%")] + '{"c": "f("a") ' + end
+    message = assert_same_however_split(toolgram.get_format("hermes"), text, finish_reason=reason)
+    found = [call.name for call in (message.malformed if reason == "stop" else message.tool_calls)]
+    assert found == ["f"]
+
+
 def test_strict_repairs_nothing() -> None:
     fmt = toolgram.get_format("hermes")
     assert not fmt.parse(CALL % '{"c": "print("hi")"}', strict=True).tool_calls

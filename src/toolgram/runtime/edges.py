@@ -81,11 +81,11 @@ def end_output(stream: Stream) -> None:
         reason, stream.closing = stream.closing, None
         end_arguments(stream)
         stream.closing = reason
-    elif stream.ended and is_damaged(stream):
-        stream.unexpected_input()
     if source.transcoding is not None:
         add_piece(source.pieces, take_pieces(source.transcoding.pieces))
         source.transcoding = None
+    if stream.ended and is_damaged(stream):
+        stream.unexpected_input()
     if stream.events.held is not None and _ends_certain(stream):
         _end_held(stream)
     else:
