@@ -27,19 +27,21 @@ def find_openers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
             elif symbol.trigger in (spec.stop or ()):
                 symbol.opens = STOP
             elif symbol.trigger not in passed:
-                symbol.opens = _opened(state, state.row[symbol.trigger], passed, spec.terminals)
+                symbol.opens = _opened(state, state.row[symbol.trigger], passed, spec)
 
 
-def _opened(state: StateProgram, move: Move, passed: Container[str], shapes: Mapping[str, object]) -> str:
+def _opened(state: StateProgram, move: Move, passed: Container[str], spec: Spec) -> str:
+    if move.dest.is_text and move.dest.meaning == "reasoning":
+        return THOUGHT if state.meaning != "reasoning" else ""
     if move.dest.is_text:
-        return THOUGHT if move.dest.meaning == "reasoning" != state.meaning else ""
+        return CALL if move.trigger in spec.closed_by else ""
     found, seen = [move], {move.dest.name}
     while found:
         dest = found.pop().dest
         for trigger, onward in dest.row.items():
             if trigger in passed or "start_call" in onward.actions:
                 continue
-            if onward.dest.is_text and isinstance(shapes.get(trigger), Literal):
+            if onward.dest.is_text and isinstance(spec.terminals.get(trigger), Literal):
                 return HEADER
             if not onward.dest.is_text and onward.dest.name not in seen:
                 seen.add(onward.dest.name)

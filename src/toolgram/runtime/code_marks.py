@@ -68,6 +68,11 @@ class CodeMarks:
         return self._run > 0 or self.quoted
 
     @property
+    def is_opened(self) -> bool:
+        """Whether the last character opens a span."""
+        return self._ticks and self._is_odd and self.place == SPAN
+
+    @property
     def place(self) -> str:
         """Return what the next character is in: SPAN, FENCE, or "" for neither."""
         if self.quoted:
@@ -78,7 +83,8 @@ class CodeMarks:
 
     def begin_quote(self) -> None:
         """A call opens in the span."""
-        self.quoted, self.length = True, 0
+        if not self.quoted:
+            self.quoted, self.length = True, 0
 
     def take_quote(self) -> str:
         """Return the text of a quote, which is over."""

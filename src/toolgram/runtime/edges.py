@@ -86,12 +86,12 @@ def end_output(stream: Stream) -> None:
         reason, stream.closing = stream.closing, None
         end_arguments(stream)
         stream.closing = reason
-    elif stream.ended and is_damaged(stream):
-        stream.unexpected_input()
     end_python(stream)
     if source.transcoding is not None:
         add_piece(source.pieces, take_pieces(source.transcoding.pieces))
         source.transcoding = None
+    if stream.ended and is_damaged(stream):
+        stream.unexpected_input()
     if stream.events.held is not None:
         _end_held(stream)
     _end_open(stream)

@@ -141,6 +141,8 @@ class EventBuffer:
 
     def enter(self, meaning: str) -> None:
         """Text of this meaning may follow: code that was open in text of another one is over."""
+        if self.withheld is not None and self.withheld.is_header and not self.withheld.has_call:
+            self.send_withheld()
         if meaning != self.meaning:
             self.meaning = meaning
             self.marks = CodeMarks()

@@ -1,6 +1,7 @@
 """Calls that the model only mentions: in inline code, in a code fence, in a thought (P3 of the design).
 
-A call that opens in an inline code span is text, and so is the rest of the span.  A call in an open fence or thought
+A call that opens in an inline code span is text, and so is the rest of the span.  What closes something, and the header
+of a message, is text if the span begins with it: a backtick that was forgotten is to take no message into the one before.  A call in an open fence or thought
 counts if nothing but blanks, closing markers and other calls follows it, up to the end of the turn.  Until that is
 known its events are withheld.  If anything else follows, or the call fails, the events are given up and its text is
 read once more, from the position that the stream had before, with what opens a call as text.  No text is read more than
@@ -36,22 +37,24 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     events, place = stream.events, stream.events.marks.place
     if symbol.opens == STOP:
         return _is_no_end(stream, symbol, text, begin)
-    if events.withheld is not None and events.withheld.token:
-        if symbol.opens != HEADER:
-            raise NotACall
-        events.send_withheld()
-    if symbol.opens == HEADER:
+    if events.withheld is not None and symbol.opens == HEADER:
+        events.send_withheld()  # the next message
         return False
-    if place == SPAN:
+    if events.withheld is not None and events.withheld.token and symbol.opens:
+        raise NotACall
+    if place == SPAN and (symbol.opens in (CALL, THOUGHT) or events.marks.quoted or events.marks.is_opened):
         events.marks.begin_quote()
         return True
-    inside = place == FENCE or (stream.state.meaning == "reasoning" and not events.marks.is_blank)
-    if symbol.opens != CALL or not inside:
+    in_thought = stream.state.meaning == "reasoning" and not events.marks.is_blank
+    if not (symbol.opens == CALL and (in_thought or place == FENCE)) and not (
+        symbol.opens == HEADER and place == FENCE
+    ):
         return False
     if begin < stream.quoted_to:
         return True
     if events.withheld is None:
         _withhold(stream, begin)
+        cast(Withheld, events.withheld).is_header = symbol.opens == HEADER
     return False
 
 

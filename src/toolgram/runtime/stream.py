@@ -141,12 +141,12 @@ class Stream(Position):
         if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
             self.assumed = trigger in self.program.stop or calls.count > 0
         self.state = dest
-        if dest.is_text:
-            events.enter(dest.meaning or "")
         if events.held is not None and not dest.held:
             if events.held.call is not None:
                 calls.markers = calls.markers._replace(overdue=NONE)  # that it is unclosed is reported now
             events.commit()
+        if dest.is_text:
+            events.enter(dest.meaning or "")
         self._choose_reader(trigger, dest)
 
     def _choose_reader(self, trigger: str, dest: StateProgram) -> None:

@@ -55,7 +55,7 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
         if is_text == WAIT:
             return start, begin, end, None
         if not is_text and _counts(stream, symbol, text, begin, end):
-            if not symbol.opens or not may_be_mention(stream, symbol, text[start:begin]):
+            if not may_be_mention(stream, symbol, text[start:begin]):
                 return start, begin, end, symbol
             stream.say(text[start:begin])
             start = begin

@@ -24,7 +24,7 @@ class Withheld:
     `closers` are the markers that close the thought in which the call is; a call that is open there is a part of it.
     """
 
-    __slots__ = ("begin", "closers", "events", "is_certain", "length", "raw", "saved", "sent", "token")
+    __slots__ = ("begin", "closers", "events", "is_certain", "is_header", "length", "raw", "saved", "sent", "token")
 
     def __init__(self, saved: Any, sent: list[BufferedEvent], begin: int, closers: tuple[str, ...]) -> None:
         self.events: list[BufferedEvent] = []
@@ -34,6 +34,7 @@ class Withheld:
         self.raw: list[str] = []
         self.length = 0  # of `raw`, in characters
         self.closers = closers
+        self.is_header = False  # it begins with the header of a message, which may be that of text
         self.token = ""  # with which the turn has ended
         self.is_certain = False  # that it has, by the id of the token
 
