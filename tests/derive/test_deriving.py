@@ -30,6 +30,7 @@ NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 
 JSON_FRAGMENTS = {"json_call_list", "json_named_call_list"}
 
+NO_PYTHON = "a history without quotes or commas, or with quotes around everything, is no Python; models write Python"
 # Messages that do not come back, and why nothing that reads this text could tell: template -> (cases, reason).
 LOST = {
     "key_value_lines": ({"code", "text of signs"}, "a line of raw text looks like the next argument"),
@@ -43,6 +44,11 @@ LOST = {
         {"reasoning and content", "reasoning and a call", "reasoning, content and a call"},
         "nothing marks the beginning of a thought, and turns without one begin the same way",
     ),
+    "python_all_quoted": (None, NO_PYTHON),
+    "python_bare_words": (None, NO_PYTHON),
+    "python_no_commas": (None, NO_PYTHON),
+    "python_raw_in_markers": (None, NO_PYTHON),
+    "python_single_quoted": (None, NO_PYTHON),
     "type_tags": (None, "a tag per type, which the analysis does not understand and warns of"),
 }
 

@@ -30,6 +30,7 @@ REPAIRED: list[tuple[str, dict[str, Any], int]] = [
     ("x='', y=None, from=''", {"x": "", "y": None, "from": ""}, 0),
     (f"x={'9' * 4300}", {"x": int("9" * 4300)}, 0),
     ("{'x': 1}", {"x": 1}, 0),
+    ("", {}, 0),
 ]
 # Quotes inside a string.
 DAMAGED: list[tuple[str, dict[str, Any]]] = [

@@ -225,6 +225,7 @@ class PythonScanner:
         self._state, self._stack, self._lead, self._then, self._quote, self._held = lexical
         self._name_pieces = [name] if name else []
         self.done = self._state == "over"
+        self.empty = self.done and not self.started
         self._check()
 
     def _check(self) -> None:
