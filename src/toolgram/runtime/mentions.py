@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from typing import cast
 
-from toolgram.program.state import CALL, HEADER, STOP, Symbol
+from toolgram.program.state import CALL, HEADER, STOP, THOUGHT, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.code_marks import FENCE, SPAN
 from toolgram.runtime.event_buffer import SYNTAX
@@ -45,10 +45,8 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     if place == SPAN and (symbol.opens in (CALL, THOUGHT) or events.marks.quoted or events.marks.is_opened):
         events.marks.begin_quote()
         return True
-    in_thought = stream.state.meaning == "reasoning" and not events.marks.is_blank
-    if not (symbol.opens == CALL and (in_thought or place == FENCE)) and not (
-        symbol.opens == HEADER and place == FENCE
-    ):
+    in_thought = stream.state.meaning == "reasoning" and not events.marks.is_blank and symbol.opens == CALL
+    if not (in_thought or (place == FENCE and symbol.opens in (CALL, HEADER))):
         return False
     if begin < stream.quoted_to:
         return True
