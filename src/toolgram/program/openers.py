@@ -19,10 +19,11 @@ def find_openers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
     closers = {closer for closing in spec.closed_by.values() for closer in closing}
     failed = (state.row.values() for state in states.values() if state.meaning == "malformed")
     closers |= {move.trigger for row in failed for move in row if move.dest.is_text}
+    around = {row.trigger for row in spec.transitions if row.of_calls and states[row.source].meaning == "reasoning"}
     passed = _LEADS_OUT | closers | set(spec.stop or ())
     for state in states.values():
         for symbol in state.symbols if state.is_text else ():
-            if symbol.kind != TERMINAL:
+            if symbol.kind != TERMINAL or (symbol.trigger in around and state.meaning == "reasoning"):
                 symbol.opens = CALL
             elif symbol.trigger in (spec.stop or ()):
                 symbol.opens = STOP
@@ -31,10 +32,8 @@ def find_openers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
 
 
 def _opened(state: StateProgram, move: Move, passed: Container[str], spec: Spec) -> str:
-    if move.dest.is_text and move.dest.meaning == "reasoning":
-        return THOUGHT if state.meaning != "reasoning" else ""
     if move.dest.is_text:
-        return CALL if move.trigger in spec.closed_by else ""
+        return THOUGHT if move.dest.meaning == "reasoning" != state.meaning else ""
     found, seen = [move], {move.dest.name}
     while found:
         dest = found.pop().dest

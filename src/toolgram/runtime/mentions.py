@@ -22,10 +22,10 @@ from toolgram.runtime.stream import Stream
 from toolgram.runtime.withheld import NotACall, Withheld
 
 
-def may_be_mention(stream: Stream, symbol: Symbol, text: str) -> bool:
-    """Whether what opens after `text` may be a mention of it."""
+def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
+    """Whether what opens at `begin`, after `text`, may be a mention of it. What the prompt has written is none."""
     events, marks = stream.events, stream.events.marks
-    if stream.source.prefix_characters or not stream.program.mentions:
+    if begin < stream.source.prefix_characters or not stream.program.mentions:
         return False
     if symbol.opens == STOP or (events.withheld is not None and events.withheld.token):
         return True
@@ -38,7 +38,8 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     if symbol.opens == STOP:
         return _is_no_end(stream, symbol, text, begin)
     if events.withheld is not None and symbol.opens == HEADER:
-        events.send_withheld()  # the next message
+        if events.withheld.token:
+            events.send_withheld()  # the next message
         return False
     if events.withheld is not None and events.withheld.token and symbol.opens:
         raise NotACall

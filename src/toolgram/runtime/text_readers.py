@@ -55,9 +55,9 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
         if is_text == WAIT:
             return start, begin, end, None
         if not is_text and _counts(stream, symbol, text, begin, end):
-            if not may_be_mention(stream, symbol, text[start:begin]):
+            if not may_be_mention(stream, symbol, text[start:begin], begin):
                 return start, begin, end, symbol
-            stream.say(text[start:begin])
+            stream.say(text[stream.source.skip_prefix(start, begin) : begin])
             start = begin
             if not is_mention(stream, symbol, text, begin):
                 return start, begin, end, symbol
@@ -170,7 +170,7 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
         return _cut_off(stream, text, pos)
     if not _counts(stream, symbol, text, pos, end):
         return None
-    if symbol.opens and may_be_mention(stream, symbol, "") and is_mention(stream, symbol, text, pos):
+    if symbol.opens and may_be_mention(stream, symbol, "", pos) and is_mention(stream, symbol, text, pos):
         return None
     return _found(stream, symbol, text, pos, end)
 

@@ -67,6 +67,10 @@ class Withheld:
             if isinstance(event, ToolCallEnd):
                 event.status = "truncated"
 
+    def is_refuted_by(self, text: str) -> bool:
+        """Whether text follows: anything but blanks, and but the end of a fence if the turn has not ended."""
+        return bool(text.strip() if self.token else text.strip("` \t\r\n"))
+
     @property
     def has_call(self) -> bool:
         """Whether a call was certain, but for what follows it."""
