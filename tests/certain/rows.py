@@ -104,9 +104,15 @@ def _closed_at(name: str, prefix: str, text: str) -> tuple[list[int], Calls]:
             if isinstance(event, toolgram.ToolCallDelta):
                 arguments[event.index] = arguments.get(event.index, "") + event.arguments
                 if event.index not in ends and is_whole(arguments[event.index]):
-                    ends[event.index] = at
+                    ends[event.index] = _bracket_before(text, at) if event.arguments == "{}" else at
     calls = complete_calls(read(Sample(name, text, prefix=prefix, tools=TOOLS)))
     return [ends.get(number, len(text)) for number in range(len(calls))], calls
+
+
+def _bracket_before(text: str, at: int) -> int:
+    """Return where the parentheses of a call without arguments end, whose arguments came at `at`; `at` for others."""
+    closed = text.rfind("()", 0, at) + 2
+    return closed if closed > 1 and "(" not in text[closed:at] else at
 
 
 def thoughts(rng: random.Random, size: float) -> Iterator[Sample]:
@@ -133,7 +139,7 @@ def ids(rng: random.Random, size: float) -> Iterator[Sample]:
     """A call that is written out and a real one, in one delta and token by token: only the real one has the ids."""
     for name in toolgram.format_names():
         calls = shown(name).calls
-        if not any(token in calls for token in special_ids(name)):
+        if not any(token in calls for token in special_ids(name)) or "\n\n" in calls:  # an empty line ends a span
             continue
         mark = "`" if complete_calls(read(Sample(name, calls, tools=TOOLS, ids=(7,)))) else ""
         made = complete_calls(read(Sample(name, calls, tools=TOOLS)))
@@ -148,7 +154,8 @@ def spans(rng: random.Random, size: float) -> Iterator[Sample]:
     """A call in an inline code span, then prose, then perhaps a real one."""
     for name in toolgram.format_names():
         calls = shown(name).calls
-        yield from _and_then(name, f"Write `{quoted(calls)}` for that.\n")
+        if "\n\n" not in calls:  # an empty line ends a span
+            yield from _and_then(name, f"Write `{quoted(calls)}` for that.\n")
 
 
 def fences(rng: random.Random, size: float) -> Iterator[Sample]:

@@ -25,13 +25,16 @@ class CodeMarks:
     `is_blank` is true until the text has something but blanks.
     """
 
-    __slots__ = ("_fences", "_info", "_is_empty", "_is_odd", "_run", "_ticks", "is_blank", "length", "quote", "quoted")
+    __slots__ = (
+        "_fences", "_info", "_is_empty", "_is_odd", "_run", "_span", "_ticks", "is_blank", "length", "quote", "quoted",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.is_blank = True
         self.quoted = False  # a call was opened in the span: that goes on to a backtick or an empty line
         self.quote: list[str] = []  # the text from there on,
         self.length = 0  # and how many characters were read since
+        self._span = 0  # how many backticks opened that span
         self._fences: list[int] = []  # how many backticks opened each of them
         self._is_odd = False  # the number of backticks on the line
         self._ticks = False  # the last character is a backtick
@@ -48,19 +51,19 @@ class CodeMarks:
     def dump(self) -> list[Any]:
         """Return the marks as JSON-able data."""
         flags = [self.is_blank, self.quoted, self._is_odd, self._ticks, self._info, self._is_empty]
-        return ["".join(self.quote), *flags, self.length, self._run, *self._fences]
+        return ["".join(self.quote), *flags, self.length, self._span, self._run, *self._fences]
 
     def load(self, data: Sequence[Any]) -> None:
         """Take over what `dump` returned. Raises ValueError for anything else."""
         quote, flags, counts = data[:1], data[1:7], data[7:]
-        whole = len(counts) >= 2 and len(counts) <= MOST_FENCES + 2
+        whole = 3 <= len(counts) <= MOST_FENCES + 3
         if not whole or not all(type(each) is int and each >= 0 for each in counts):
             raise ValueError("no marks of code")
         if not all(type(each) is bool for each in flags) or type(quote[0]) is not str:
             raise ValueError("no marks of code")
         self.is_blank, self.quoted, self._is_odd, self._ticks, self._info, self._is_empty = flags
         self.quote = [*quote] if quote[0] else []
-        self.length, self._run, *self._fences = counts
+        self.length, self._span, self._run, *self._fences = counts
 
     @property
     def is_live(self) -> bool:
@@ -75,7 +78,7 @@ class CodeMarks:
     @property
     def place(self) -> str:
         """Return what the next character is in: SPAN, FENCE, or "" for neither."""
-        if self.quoted:
+        if self.quoted and not self._closes_span:
             return SPAN
         if self._fences:
             return FENCE if len(self._fences) > self._closes_fence else ""
@@ -84,12 +87,12 @@ class CodeMarks:
     def begin_quote(self) -> None:
         """A call opens in the span."""
         if not self.quoted:
-            self.quoted, self.length = True, 0
+            self.quoted, self.length, self._span, self._ticks = True, 0, self._run, False
 
     def take_quote(self) -> str:
         """Return the text of a quote, which is over."""
         text, self.quote = "".join(self.quote), []
-        return text
+        return text.rstrip("`")
 
     def read(self, text: str) -> None:
         """Read the next characters of the text."""
@@ -98,7 +101,9 @@ class CodeMarks:
             return
         self.length += len(text)
         for piece in _pieces(text):
-            if self.quoted and piece[0] != "`" and sum(map(len, self.quote)) < LONGEST_QUOTED_CALL:
+            if piece[0] != "`" and self._closes_span:
+                self.quoted = self._is_odd = False
+            if self.quoted and sum(map(len, self.quote)) < LONGEST_QUOTED_CALL:
                 self.quote.append(piece)
             if piece == "\n":
                 self._end_line()
@@ -113,8 +118,6 @@ class CodeMarks:
         self._run = self._run + count if self._ticks else count
         self._is_odd ^= bool(count % 2)
         self._ticks, self._info, self._is_empty = True, False, False
-        if self.quoted:
-            self.quoted = self._is_odd = False
 
     def _end_line(self) -> None:
         if self._run >= LEAST_FENCE:
@@ -125,6 +128,10 @@ class CodeMarks:
         self.quoted = self.quoted and not self._is_empty
         self._is_odd = self._ticks = self._info = False
         self._is_empty, self._run = True, 0
+
+    @property
+    def _closes_span(self) -> bool:
+        return self.quoted and self._ticks and self._run == self._span
 
     @property
     def _closes_fence(self) -> bool:

@@ -63,6 +63,7 @@ def _forget_sources(stream: Stream) -> None:
         if isinstance(event, Dropped):
             event.text = ""
     stream.events.forget_text()
+    stream.events.meaning = stream.state.meaning or stream.events.meaning
     stream.source.forget()
     if isinstance(stream.island, Envelope):
         stream.island.source = ""

@@ -1,12 +1,14 @@
 """Calls that the model only mentions: in inline code, in a code fence, in a thought (P3 of the design).
 
 A call that opens in an inline code span is text, and so is the rest of the span.  What closes something, and the header
-of a message, is text if the span begins with it: a backtick that was forgotten is to take no message into the one before.  A call in an open fence or thought
-counts if nothing but blanks, closing markers and other calls follows it, up to the end of the turn.  Until that is
-known its events are withheld.  If anything else follows, or the call fails, the events are given up and its text is
-read once more, from the position that the stream had before, with what opens a call as text.  No text is read more than
-twice, since what was withheld together is decided together.  A call with which a thought begins is none of this: the
-model has not thought, and calls.
+of a message, is text if the span begins with it: a backtick that was forgotten is to take no message into another one.
+
+A call in an open fence or thought counts if nothing but blanks, closing markers and other calls follows it, up to the
+end of the turn.  Until that is known its events are withheld.  If anything else follows, or the call fails, the events
+are given up and its text is read once more, from the position that the stream had before, with what opens a call as
+text.  No text is read more than twice, since what was withheld together is decided together.  A call with which a
+thought begins is none of this: the model has not thought, and calls.  What follows a token that ends the turn is
+withheld in the same way: it is the end if nothing follows, or a message of another role.
 """
 
 from __future__ import annotations
@@ -35,17 +37,16 @@ def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> boo
 def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Whether what opens at `begin` in `text` is only mentioned. If what follows decides, the events are withheld."""
     events, place = stream.events, stream.events.marks.place
+    if is_quoted(stream, symbol):
+        return True
     if symbol.opens == STOP:
         return _is_no_end(stream, symbol, text, begin)
     if events.withheld is not None and symbol.opens == HEADER:
-        if events.withheld.token:
-            events.send_withheld()  # the next message
-        return False
+        if not events.withheld.token:
+            return False
+        events.send_withheld()  # the next message
     if events.withheld is not None and events.withheld.token and symbol.opens:
         raise NotACall
-    if place == SPAN and (symbol.opens in (CALL, THOUGHT) or events.marks.quoted or events.marks.is_opened):
-        events.marks.begin_quote()
-        return True
     in_thought = stream.state.meaning == "reasoning" and not events.marks.is_blank and symbol.opens == CALL
     if not (in_thought or (place == FENCE and symbol.opens in (CALL, HEADER))):
         return False
@@ -55,6 +56,15 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
         _withhold(stream, begin)
         cast(Withheld, events.withheld).is_header = symbol.opens == HEADER
     return False
+
+
+def is_quoted(stream: Stream, symbol: Symbol) -> bool:
+    """Whether a symbol is in a code span, all of which is text."""
+    marks = stream.events.marks
+    if marks.place != SPAN or not (symbol.opens in (CALL, THOUGHT) or marks.quoted or marks.is_opened):
+        return False
+    marks.begin_quote()
+    return True
 
 
 def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
@@ -67,6 +77,7 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     if stream.events.withheld is None:
         _withhold(stream, begin)
     withheld = cast(Withheld, stream.events.withheld)
+    withheld.is_over = withheld.token not in ("", marker)
     withheld.token = marker
     withheld.is_certain |= is_certain
     return False
@@ -80,7 +91,7 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
         return None
     if not final and any(role.startswith(rest) and role != rest for role in roles):
         return stream.wait(text[pos:])
-    if not rest.startswith(roles) and not (withheld.is_certain and not _goes_on(stream, text, begin, final)):
+    if not rest.startswith(roles) and not (withheld.is_certain and not _goes_on(stream, withheld, text, begin, final)):
         return None
     stream.events.send_withheld()
     stream.events.drop(text[pos:begin], SYNTAX)
@@ -90,13 +101,14 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
     return begin
 
 
-def _goes_on(stream: Stream, text: str, begin: int, final: bool) -> bool:
+def _goes_on(stream: Stream, withheld: Withheld, text: str, begin: int, final: bool) -> bool:
     """Whether the turn goes on with another message, or ends once more."""
     state = stream.state
     if not final and state.may_become(text, begin):
         return True
     pairs = zip(state.symbols, state.literals, strict=False)
-    return any(symbol.opens in (STOP, HEADER) and text.startswith(marker, begin) for symbol, marker in pairs)
+    goes_on = (STOP,) if withheld.is_over else (STOP, HEADER)
+    return any(symbol.opens in goes_on and text.startswith(marker, begin) for symbol, marker in pairs)
 
 
 def drop_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int:

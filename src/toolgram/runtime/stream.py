@@ -73,6 +73,7 @@ class Stream(Position):
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
         super().__init__(program, call_ids, tools)
         self.reader = reader_of(program.initial)
+        self.events.meaning = program.initial.meaning or ""
         self.trace = trace
 
     # --- transitions ----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import INSIDE, SYNTAX
-from toolgram.runtime.mentions import is_mention, may_be_mention
+from toolgram.runtime.mentions import is_mention, is_quoted, may_be_mention
 from toolgram.runtime.position import WAIT
 from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
@@ -54,13 +54,13 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
         is_text = _closes_nothing(stream, symbol, text[start:begin], text, end, final)
         if is_text == WAIT:
             return start, begin, end, None
-        if not is_text and _counts(stream, symbol, text, begin, end):
-            if not may_be_mention(stream, symbol, text[start:begin], begin):
-                return start, begin, end, symbol
+        counts = not is_text and _counts(stream, symbol, text, begin, end)
+        if may_be_mention(stream, symbol, text[start:begin], begin):
             stream.say(text[stream.source.skip_prefix(start, begin) : begin])
             start = begin
-            if not is_mention(stream, symbol, text, begin):
-                return start, begin, end, symbol
+            counts = not (is_mention(stream, symbol, text, begin) if counts else is_quoted(stream, symbol)) and counts
+        if counts:
+            return start, begin, end, symbol
         pos = end
 
 

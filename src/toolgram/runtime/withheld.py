@@ -24,7 +24,19 @@ class Withheld:
     `closers` are the markers that close the thought in which the call is; a call that is open there is a part of it.
     """
 
-    __slots__ = ("begin", "closers", "events", "is_certain", "is_header", "length", "raw", "saved", "sent", "token")
+    __slots__ = (
+        "begin",
+        "closers",
+        "events",
+        "is_certain",
+        "is_header",
+        "is_over",
+        "length",
+        "raw",
+        "saved",
+        "sent",
+        "token",
+    )
 
     def __init__(self, saved: Any, sent: list[BufferedEvent], begin: int, closers: tuple[str, ...]) -> None:
         self.events: list[BufferedEvent] = []
@@ -36,6 +48,7 @@ class Withheld:
         self.closers = closers
         self.is_header = False  # it begins with the header of a message, which may be that of text
         self.token = ""  # with which the turn has ended
+        self.is_over = False  # that another such token has come: no message follows
         self.is_certain = False  # that it has, by the id of the token
 
     def keep(self, text: str, waiting: int) -> None:
