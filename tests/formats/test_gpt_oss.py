@@ -127,9 +127,8 @@ def test_an_empty_message_is_a_call_without_arguments() -> None:
     parses(f"{header}<|call|>", None, [CALL_G])
     parses(f"{header} <|call|>{PROMPT}{YES}", "Yes.", [CALL_G])
     by_reason = {reason: fmt().parse(header, finish_reason=reason) for reason in (None, "stop", "length")}
-    assert [(c.name, c.arguments, c.status) for c in by_reason[None].tool_calls] == [("g", "{}", "truncated")]
-    assert [(c.name, c.arguments, c.status) for c in by_reason["stop"].tool_calls] == [("g", "{}", "complete")]
-    assert by_reason["length"].tool_calls == []
+    for message in by_reason.values():  # a name, and then the end
+        assert [(c.name, c.arguments, c.status) for c in message.tool_calls] == [("g", "", "truncated")]
     for reason in by_reason:
         assert_same_however_split(fmt(), f"{HM}{header}", finish_reason=reason)
 

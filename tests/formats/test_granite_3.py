@@ -70,7 +70,6 @@ def test_text_around_the_list(before: str, after: str) -> None:
         "The <|tool_call|> marker",
         "<|tool_call|>",
         '<|tool_call|>[{"x": 1}]',
-        '<|tool_call|>[{"name": "f"',
         "<|tool_call|>[1, 2]",
         f"[{F}]",
         F,
@@ -104,7 +103,8 @@ def test_thinking_and_calls() -> None:
     parses(f"<think>Hm.</think> <|tool_call|>[{F}]", None, [CALL_F], reasoning="Hm.")
     parses(f"<think>Hm.</think><response>Yes.</response><|tool_call|>[{F}]", "Yes.", [CALL_F], reasoning="Hm.")
     parses(f"<think>Hm.</think><response>Yes. <|tool_call|>[{F}] x", "Yes. x", [CALL_F], reasoning="Hm.")
-    parses(f"<think>Hm. <|tool_call|>[{F}] x", "x", [CALL_F], reasoning="Hm.")
+    parses(f"<think>Hm. <|tool_call|>[{F}]", None, [CALL_F], reasoning="Hm.", finish_reason="stop")
+    parses(f"<think>Hm. <|tool_call|>[{F}] x", None, reasoning=f"Hm. <|tool_call|>[{F}] x")
     parses("<think>the <|tool_call|> marker</think>Yes.", "Yes.", reasoning="the <|tool_call|> marker")
 
 

@@ -80,7 +80,6 @@ def test_values(source: str, value: object) -> None:
         "<|tool_call_start|>[f(x)]",
         "<|tool_call_start|>[1]",
         "<|tool_call_start|>f is text",
-        '<|tool_call_start|>{"name": "f"}',
     ],
 )
 def test_what_is_no_call_stays_in_content(text: str) -> None:
@@ -92,7 +91,8 @@ def test_reasoning() -> None:
     parses("<think>Hm.</think>Yes.", "Yes.", reasoning="Hm.")
     parses(f"<think>\nHm [1].\n</think>\n\nYes. {F}", "Yes.", [CALL_F], reasoning="Hm [1].")
     parses("Hm.</think>Yes.", "Yes.", reasoning="Hm.", prefix="<|im_start|>assistant\n<think>")
-    parses(f"<think>I need it. {F} ok", "ok", [CALL_F], reasoning="I need it.")
+    parses(f"<think>I need it. {F}", None, [CALL_F], reasoning="I need it.", finish_reason="stop")
+    parses(f"<think>I need it. {F} ok", None, reasoning=f"I need it. {F} ok")
     parses("<think>the <|tool_call_start|> marker</think>Yes.", "Yes.", reasoning="the <|tool_call_start|> marker")
 
 

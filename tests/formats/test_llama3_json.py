@@ -350,13 +350,14 @@ def test_a_code_fence_without_a_call_is_text(text: str) -> None:
 def test_a_call_in_function_tags() -> None:
     parses('<function=f>{"a": 1}</function>', None, [CALL_F])
     parses('Hi <function=f>{"a": 1}</function> bye', "Hi bye", [CALL_F])
-    for text in ("use <function=name> tags", "<function=f>", "<function=f>{", "a </function> b", "<function"):
+    for text in ("use <function=name> tags", "a </function> b", "<function"):
         parses(text, text)
+    for text in ("<function=f>", "<function=f>{"):  # a name, and then the end
+        assert statuses(assert_same_however_split(fmt(), text)) == [("f", "truncated")]
 
 
 def test_inner_objects_of_a_failed_call_are_never_promoted() -> None:
     for text in (
-        '<|python_tag|>foo.call(payload={"name":"bar","parameters":{}}',
         '{"name": "outer", "parameters": {bad: {"name": "inner", "parameters": {}}}}',
         '{"name": "outer", "x": {"name": "inner", "parameters": {}}}',
         '{"name": "outer" "parameters": {"name": "inner", "parameters": {}}}',
@@ -368,6 +369,8 @@ def test_inner_objects_of_a_failed_call_are_never_promoted() -> None:
         message = assert_same_however_split(fmt(), text)
         assert message.tool_calls == [], text
         assert message.content == text
+    message = assert_same_however_split(fmt(), '<|python_tag|>foo.call(payload={"name":"bar","parameters":{}}')
+    assert statuses(message) == [("foo.call", "truncated")]
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -475,9 +478,7 @@ def test_truncated_at_every_character(finish_reason: str | None) -> None:
             assert (message.content, message.tool_calls) == (text[:at], []), text[:at]
         else:
             (call,) = message.tool_calls
-            # Only the brace of the envelope may be missing, and what was cut off might have said that this is prose.
-            whole = at == len(text) - 1 and finish_reason != "length"
-            status = "complete" if whole else "truncated"
+            status = "complete" if at == len(text) - 1 else "truncated"  # only the brace of the envelope is missing
             assert (call.name, call.status, message.content) == ("f", status, None), text[:at]
             complete(call.arguments)
             assert text[text.index('{"city') :].startswith(call.arguments)
@@ -513,11 +514,9 @@ def test_an_id_before_the_arguments_is_used_and_one_after_is_dropped() -> None:
     assert late.tool_calls[0].id != "call_x"
 
 
-def test_an_unknown_tool_is_forwarded_with_an_anomaly() -> None:
+def test_an_undeclared_function_is_text() -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
-    message = parses(f"{F}; {G}", None, [CALL_F, CALL_G], tools=tools)
-    assert [(a.kind) for a in message.anomalies] == ["unknown_tool"]
-    assert "g" in message.anomalies[0].text + message.anomalies[0].why
+    message = parses(f"{F}; {G}", f"; {G}", [CALL_F], tools=tools)
     assert parses(F, None, [CALL_F], tools=tools).anomalies == []
 
 

@@ -44,7 +44,7 @@ def test_a_message_without_a_recipient() -> None:
     "end", ["<|call|>", "<|end|>", "<|end|><|start|>", "<|end|><|start|>assistant", "", "<|return|>"]
 )
 def test_the_end_of_a_message_closes_the_call_of_beam(end: str) -> None:
-    message = assert_same_however_split(toolgram.get_format("beam"), BEAM + end)
+    message = assert_same_however_split(toolgram.get_format("beam"), BEAM + end, finish_reason="stop")
     assert (message.content, calls_of(message)) == (None, READ)
     assert [each.kind for each in message.anomalies] == ([] if end not in ("", "<|return|>") else ["unclosed_envelope"])
 
