@@ -88,7 +88,7 @@ def test_headers_of_one_call(prefix: str, recipient: str, hint: str) -> None:
 
 def test_several_messages() -> None:
     parses(f"{F}{PROMPT}{G}", None, [CALL_F, CALL_G])
-    parses(f"{F}{G}{F}", None, [CALL_F, CALL_G, CALL_F])
+    parses(f"{F}{PROMPT}{G}{PROMPT}{F}", None, [CALL_F, CALL_G, CALL_F])
     parses(
         f"{HM}{PROMPT}<|channel|>commentary<|message|>I look.<|end|>{PROMPT}{G}{PROMPT}{YES}",
         "I look. Yes.",
