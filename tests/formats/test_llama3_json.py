@@ -516,7 +516,7 @@ def test_an_id_before_the_arguments_is_used_and_one_after_is_dropped() -> None:
 
 def test_an_undeclared_function_is_text() -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
-    message = parses(f"{F}; {G}", f"; {G}", [CALL_F], tools=tools)
+    parses(f"{F}; {G}", f"; {G}", [CALL_F], tools=tools)
     assert parses(F, None, [CALL_F], tools=tools).anomalies == []
 
 

@@ -157,7 +157,7 @@ class EventBuffer:
     def say(self, meaning: str, text: str, why: str = "") -> None:
         """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule."""
         if self.withheld is not None and self.withheld.is_refuted_by(text):
-            raise NotACall(len(text))
+            raise NotACall(len(text), follows=len(text))
         if self.marks.is_blank or self.marks.is_live or "`" in text:
             self.marks.read(text)
         if text.isspace():

@@ -143,7 +143,7 @@ def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
     _restore(stream, withheld)
     stream.quoted_to = begin + max(read, 1)
     if named:
-        quoted = text[begin : stream.quoted_to].rstrip()
+        quoted = text[begin : stream.quoted_to - found.follows].rstrip()
         stream.events.note("quoted_call", quoted, sum(map(len, stream.events.blanks)))
     return text, begin
 

@@ -11,11 +11,14 @@ from toolgram.events import BufferedEvent, ToolCallEnd, ToolCallStart
 
 
 class NotACall(Exception):
-    """What is withheld is text: up to `at`, or to so many characters after those that events account for."""
+    """What is withheld is text: up to `at`, or to so many characters after those that events account for.
 
-    def __init__(self, more: int = 0, at: int | None = None) -> None:
+    `follows` is how many of these come after the call. It depends on the deltas.
+    """
+
+    def __init__(self, more: int = 0, at: int | None = None, follows: int = 0) -> None:
         super().__init__()
-        self.more, self.at = more, at
+        self.more, self.at, self.follows = more, at, follows
 
 
 class Withheld:
