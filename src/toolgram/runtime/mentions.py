@@ -25,7 +25,7 @@ from toolgram.runtime.withheld import NotACall, Withheld
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Whether what opens at `begin`, after `text`, may be a mention of it. What the prompt has written is none."""
     events, marks = stream.events, stream.events.marks
-    if begin < stream.source.prefix_characters or not stream.program.mentions:
+    if stream.in_prompt or begin < stream.source.prefix_characters or not stream.program.mentions:
         return False
     if symbol.opens == STOP or (events.withheld is not None and events.withheld.token):
         return True

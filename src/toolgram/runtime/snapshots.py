@@ -191,15 +191,14 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
     events.after_call = None if after is None else frozenset(checked(after, *[str] * len(after)))
     events.blanks = _pieces(blanks)
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
-    (unclosed,) = _fields(data, ("unclosed_call",), (_COUNT, None))
+    unclosed, announced = _fields(data, ("unclosed_call", "announced"), (_COUNT, None), bool)
     outer = load_island(data["outer"])
     if (held is None) != (origin is None) or (outer is not None and not isinstance(outer, ErrorRecovery)):
         raise ValueError("a held region and its origin go together")
     if held is not None:
-        events.held = HeldRegion(states[origin], outer)
+        events.held = HeldRegion(states[origin], outer, announced)
         events.held.events.extend(_loaded_event(event) for event in held)
         events.held.call = unclosed
-        (events.held.announced,) = _fields(data, ("announced",), bool)
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
