@@ -17,7 +17,6 @@ from typing import cast
 from toolgram.program.state import CALL, HEADER, STOP, THOUGHT, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.code_marks import FENCE, SPAN
-from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import Stream
 from toolgram.runtime.withheld import NotACall, Withheld
 
@@ -83,7 +82,7 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
     if not rest.startswith(roles) and not (withheld.is_certain and not _goes_on(stream, text, begin, final)):
         return None
     stream.events.send_withheld()
-    stream.events.drop(text[pos:begin], SYNTAX)
+    stream.events.put_blanks(text[pos:begin])
     stream.events.make_seam()
     stream.events.note("after_turn", withheld.token)
     stream.reader = "after_turn"

@@ -31,8 +31,8 @@ _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT,
 _STATUSES = ("complete", "truncated", "malformed")
 
 
-def dump_stream(stream: Stream) -> dict[str, Any]:
-    """Everything that a continuation of the stream depends on."""
+def dump_stream(stream: Stream, unread: int) -> dict[str, Any]:
+    """Everything that a continuation of the stream depends on. So many characters are to be read, or read again."""
     rejected = stream.rejected if stream.reader.startswith("rejected") else None
     return {
         "version": VERSION,
@@ -40,7 +40,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "reader": stream.reader,
         "buffer": stream.buffer,
         "assumed": stream.assumed,
-        "ids": _dumped_ids(stream.ids, len(stream.buffer)),
+        "ids": _dumped_ids(stream.ids, unread),
         "thoughtless": stream.thoughtless,
         "island": dump_island(stream.island),
         "rejected": [*rejected] if rejected else None,
@@ -265,6 +265,11 @@ def _fits_outside(stream: Stream) -> bool:
     return no_value and stream.reader == reader_of(stream.state)
 
 
+def _fits_after_turn(stream: Stream) -> bool:
+    no_value = stream.island is None and not stream.source.object_is_held
+    return no_value and stream.calls.index is None and stream.events.held is None
+
+
 def _fits_object(stream: Stream) -> bool:
     return stream.island is None and stream.source.object_is_held and "object_start" in stream.state.row
 
@@ -318,6 +323,7 @@ def _fits_malformed(stream: Stream) -> bool:
 
 
 _FITS: dict[str, Callable[[Stream], bool]] = {
+    "after_turn": _fits_after_turn,
     "text": _fits_outside,
     "token": _fits_outside,
     "object": _fits_object,
