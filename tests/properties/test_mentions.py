@@ -11,7 +11,7 @@ import json
 import pickle
 import sys
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import pytest
@@ -40,7 +40,7 @@ def declared(name: str) -> list[dict[str, object]]:
     return [{"type": "function", "function": {"name": call.name, "parameters": schema}}]
 
 
-@lru_cache(maxsize=None)
+@cache
 def thought_markers(name: str) -> tuple[str, str]:
     """What opens a thought and what closes it. Both are "" if the format has none."""
     fmt = toolgram.get_format(name)
@@ -141,7 +141,7 @@ def test_a_snapshot_at_any_character_goes_on(name: str, data: st.DataObject) -> 
 @every_format
 @given(data=st.data())
 def test_a_pickled_parser_goes_on_exactly(name: str, data: st.DataObject) -> None:
-    """With its message, its anomalies and its call ids."""
+    """With its message and its anomalies. A call that is withheld is read again, and may have another id."""
     fmt, text = toolgram.get_format(name), data.draw(mentions(name))
     reason, strict = data.draw(st.sampled_from(REASONS)), data.draw(st.booleans())
     events, message = _read(fmt, [text], None, strict, reason)
@@ -150,8 +150,10 @@ def test_a_pickled_parser_goes_on_exactly(name: str, data: st.DataObject) -> Non
         told += parser.feed(chunk)
         parser = pickle.loads(pickle.dumps(parser))
     told += parser.close(reason)
-    assert merged(told) == merged(events)
-    assert parser.message == message
+    assert without_ids(merged(told)) == without_ids(merged(events))
+    shown = parser.message
+    assert calls_of(shown) == calls_of(message)
+    assert (shown.content, shown.reasoning, shown.anomalies) == (message.content, message.reasoning, message.anomalies)
 
 
 @every_format
@@ -173,7 +175,7 @@ def test_special_tokens_by_id_while_a_call_is_withheld(name: str, data: st.DataO
         events += parser.feed([token])
         if is_pickled:
             parser = pickle.loads(pickle.dumps(parser))
-    assert merged(events + parser.close(reason)) == whole
+    assert without_ids(merged(events + parser.close(reason))) == without_ids(whole)
 
 
 def tokens_of(text: str, special: dict[str, int], data: st.DataObject) -> list[tuple[str, int]]:
@@ -188,7 +190,7 @@ def tokens_of(text: str, special: dict[str, int], data: st.DataObject) -> list[t
     return tokens
 
 
-# ----------------------------------------------------------------------------------------------------------- what counts
+# ---------------------------------------------------------------------------------------------------------- what counts
 
 
 @every_format
@@ -229,7 +231,7 @@ def calls_in_thoughts(name: str) -> bool:
     return len(fmt.parse(f"{opener}a{closer}{call}", prefix="", finish_reason="stop").tool_calls) == 1
 
 
-# ------------------------------------------------------------------------------------------------------------------ work
+# ----------------------------------------------------------------------------------------------------------------- work
 
 
 def hostile_texts(name: str, size: int) -> Iterable[str]:
