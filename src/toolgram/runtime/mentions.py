@@ -1,7 +1,8 @@
 """Calls that the model only mentions: in inline code, in a code fence, in a thought (P3 of the design).
 
 A call that opens in an inline code span is text, and so is the rest of the span.  What closes something, and the header
-of a message, is text if the span begins with it: a backtick that was forgotten is to take no message into the one before.  A call in an open fence or thought
+of a message, is text if the span begins with it: a backtick that was forgotten is to take no message into the one
+before.  A call in an open fence or thought
 counts if nothing but blanks, closing markers and other calls follows it, up to the end of the turn.  Until that is
 known its events are withheld.  If anything else follows, or the call fails, the events are given up and its text is
 read once more, from the position that the stream had before, with what opens a call as text.  No text is read more than
