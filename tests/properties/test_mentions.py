@@ -1,8 +1,8 @@
 """Calls that a model only mentions: in inline code, in a fence, in a thought, after the end of the turn.
 
-Strategy: texts are rows of what decides a mention: prose, backticks, fences, markers of thoughts, whole calls, calls
-that are cut anywhere, tokens that end the turn, and openers of other roles. While a call is withheld, the stream is copied
-and its text read again, so snapshots, pickles, strict parsers and the work are each tried there.
+Strategy: texts are rows of what decides a mention: prose, backticks, fences, markers of thoughts, whole calls, cut
+calls, tokens that end the turn, and openers of other roles. While a call is withheld, the stream is copied and its text
+read again, so snapshots, pickles, strict parsers and the work are each tried there.
 """
 
 from __future__ import annotations
