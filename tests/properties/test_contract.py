@@ -127,7 +127,7 @@ def test_well_formed_output_is_the_message_it_means(name: str, data: st.DataObje
         assume(len(output.text) < 200)
         parser = parser_of_symbols(toolgram.get_format(name))
         parser.feed(output.text)
-        parser.close()
+        parser.close("stop")
         assert gist(toolgram.get_format(name).reference_parse(output.text, prefix="")) == gist(parser.message)
         return
     assert message.content == output.content

@@ -29,7 +29,9 @@ def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
     calls, initial = stream.calls, stream.program.initial
     events: list[BufferedEvent] = []
     out, stream.events.out = stream.events.out, events
+    stream.in_prompt = True
     read(stream, prefix, 0, False)
+    stream.in_prompt = False
     if stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
         if stream.trace and stream.state is not initial:
             stream.trace(TraceStep(PROMPT, stream.state.name, initial.name))

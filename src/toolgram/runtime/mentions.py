@@ -19,7 +19,6 @@ from typing import cast
 from toolgram.program.state import CALL, HEADER, STOP, THOUGHT, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.code_marks import FENCE, SPAN
-from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.stream import Stream
 from toolgram.runtime.withheld import NotACall, Withheld
 
@@ -27,7 +26,7 @@ from toolgram.runtime.withheld import NotACall, Withheld
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Whether what opens at `begin`, after `text`, may be a mention of it. What the prompt has written is none."""
     events, marks = stream.events, stream.events.marks
-    if begin < stream.source.prefix_characters or not stream.program.mentions:
+    if stream.in_prompt or begin < stream.source.prefix_characters or not stream.program.mentions:
         return False
     if symbol.opens == STOP or (events.withheld is not None and events.withheld.token):
         return True
@@ -94,7 +93,7 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
     if not rest.startswith(roles) and not (withheld.is_certain and not _goes_on(stream, withheld, text, begin, final)):
         return None
     stream.events.send_withheld()
-    stream.events.drop(text[pos:begin], SYNTAX)
+    stream.events.put_blanks(text[pos:begin])
     stream.events.make_seam()
     stream.events.note("after_turn", withheld.token)
     stream.reader = "after_turn"

@@ -201,12 +201,12 @@ class Parser:
 
         stream = self._stream
         stream.buffer, _ = self._leave_path("")
-        withheld = stream.events.withheld
+        withheld, unread = stream.events.withheld, len(stream.buffer)
         if withheld is not None:  # it is read again
-            stream = withheld.saved
+            stream, unread = withheld.saved, withheld.length
         replayed = [event_to_dict(event) for event in self._replayed]
         return {
-            **dump_stream(stream),
+            **dump_stream(stream, unread),
             "withheld": "" if withheld is None else "".join(withheld.raw),
             "closed": stream.closing is not None,
             "replayed": replayed,

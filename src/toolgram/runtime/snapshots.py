@@ -31,8 +31,8 @@ _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT,
 _STATUSES = ("complete", "truncated", "malformed")
 
 
-def dump_stream(stream: Stream) -> dict[str, Any]:
-    """Everything that a continuation of the stream depends on."""
+def dump_stream(stream: Stream, unread: int) -> dict[str, Any]:
+    """Everything that a continuation of the stream depends on. So many characters are to be read, or read again."""
     rejected = stream.rejected if stream.reader.startswith("rejected") else None
     return {
         "version": VERSION,
@@ -40,7 +40,7 @@ def dump_stream(stream: Stream) -> dict[str, Any]:
         "reader": stream.reader,
         "buffer": stream.buffer,
         "assumed": stream.assumed,
-        "ids": _dumped_ids(stream.ids, len(stream.buffer)),
+        "ids": _dumped_ids(stream.ids, unread),
         "thoughtless": stream.thoughtless,
         "island": dump_island(stream.island),
         "rejected": [*rejected] if rejected else None,
@@ -191,15 +191,14 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
     events.after_call = None if after is None else frozenset(checked(after, *[str] * len(after)))
     events.blanks = _pieces(blanks)
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))
-    (unclosed,) = _fields(data, ("unclosed_call",), (_COUNT, None))
+    unclosed, announced = _fields(data, ("unclosed_call", "announced"), (_COUNT, None), bool)
     outer = load_island(data["outer"])
     if (held is None) != (origin is None) or (outer is not None and not isinstance(outer, ErrorRecovery)):
         raise ValueError("a held region and its origin go together")
     if held is not None:
-        events.held = HeldRegion(states[origin], outer)
+        events.held = HeldRegion(states[origin], outer, announced)
         events.held.events.extend(_loaded_event(event) for event in held)
         events.held.call = unclosed
-        (events.held.announced,) = _fields(data, ("announced",), bool)
 
 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
@@ -266,6 +265,11 @@ def _fits_outside(stream: Stream) -> bool:
     return no_value and stream.reader == reader_of(stream.state)
 
 
+def _fits_after_turn(stream: Stream) -> bool:
+    no_value = stream.island is None and not stream.source.object_is_held
+    return no_value and stream.calls.index is None and stream.events.held is None
+
+
 def _fits_object(stream: Stream) -> bool:
     return stream.island is None and stream.source.object_is_held and "object_start" in stream.state.row
 
@@ -319,6 +323,7 @@ def _fits_malformed(stream: Stream) -> bool:
 
 
 _FITS: dict[str, Callable[[Stream], bool]] = {
+    "after_turn": _fits_after_turn,
     "text": _fits_outside,
     "token": _fits_outside,
     "object": _fits_object,

@@ -51,7 +51,8 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
         begin, end, symbol = next_symbol(state, find, text, pos)
         if symbol is None:
             return start, begin, end, None
-        is_text = _closes_nothing(stream, symbol, text[start:begin], text, end, final)
+        before = text[start + stream.source.prefix_characters : begin]
+        is_text = _closes_nothing(stream, symbol, before, text, end, final)
         if is_text == WAIT:
             return start, begin, end, None
         counts = not is_text and _counts(stream, symbol, text, begin, end)
