@@ -73,7 +73,7 @@ def test_json_is_the_explanation_itself() -> None:
 
 def test_from_a_file_with_tools_and_a_finish_reason(tmp_path: Path) -> None:
     output, tools = tmp_path / "output.txt", tmp_path / "tools.json"
-    output.write_text("[TOOL_CALLS]add")
+    output.write_text("[TOOL_CALLS]add[ARGS]{}")
     tools.write_text('[{"type": "function", "function": {"name": "sub"}}]')
     result = run("-f", "mistral_v11", "--tools", str(tools), "--finish-reason", "stop", str(output))
     assert result.output.splitlines()[0] == "1 call was parsed (add). No tool was declared by the name of add."

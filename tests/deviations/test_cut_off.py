@@ -80,3 +80,15 @@ def test_a_closing_marker_that_is_cut_off_does_not_undo_the_closer_of_the_value(
         assert message.content is None
         if finish_reason == "stop":
             assert (call.arguments, call.status) == ('{"a": "."}', "complete")
+
+
+@pytest.mark.parametrize("reason", [None, "stop", "length"])
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_an_answer_of_one_word_is_text(name: str, reason: str | None) -> None:
+    fmt = toolgram.get_format(name)
+    assert fmt.parse("Paris.", prefix="", finish_reason=reason).content == "Paris."
+    parser = fmt.parser(prefix="")
+    for character in "Paris.":
+        parser.feed(character)
+    parser.close(reason)
+    assert parser.message.content == "Paris."

@@ -70,7 +70,11 @@ Prefix = Annotated[
 ]
 FinishReason = Annotated[
     str | None,
-    typer.Option(metavar="REASON", help="Why the server stopped the model. Example: --finish-reason length"),
+    typer.Option(
+        metavar="REASON",
+        help="Why the server stopped the model. Without one, a call that only the end of the output closes is "
+        "truncated; with stop or tool_calls it is complete. Example: --finish-reason stop",
+    ),
 ]
 Strict = Annotated[
     bool,

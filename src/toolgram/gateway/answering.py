@@ -144,7 +144,9 @@ class Turn:
         if not self._calls.over and (events := self._read(self._stops.end())):
             yield events
         if not self._calls.over:
-            yield self._calls.events(self._parser.close(self.reason))
+            # A stop string of the request is no word of the model: what it cuts off is not whole.
+            cut = self.stopped_by is not None and self.stopped_by not in self._gateway.model.stop
+            yield self._calls.events(self._parser.close(None if cut else self.reason))
         self._write_record()
 
     def _note(self, piece: Piece) -> None:

@@ -95,7 +95,7 @@ def _shown_around_a_thought(fmt: Format) -> tuple[str, str]:
     for prefix, output, tools in canonical_outputs(fmt):
         parser = fmt.parser(tools, "", keep_message=False)
         opening, closing, inside = "", "", False
-        for event in (*parser.feed(prefix + output), *parser.close()):
+        for event in (*parser.feed(prefix + output), *parser.close("stop")):
             if isinstance(event, Reasoning):
                 inside = True
             elif not inside:

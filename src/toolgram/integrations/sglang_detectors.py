@@ -34,7 +34,7 @@ from toolgram.integrations.served import AUTO, Served, Session, served
 from toolgram.integrations.start_line import say_start
 from toolgram.integrations.vllm_tags import structural_tag
 
-_ENDED = "length"  # see above: the more careful of the reasons
+_ENDED = None  # see above: SGLang gives no reason
 _ON, _OFF, _UNSET = "on", "off", "unset"
 
 
@@ -315,9 +315,9 @@ def _keeps_calls_as_text(found: Served) -> bool:
     if fmt is None:
         return True
     session = Session(found, calls=False)
-    events = [*session.feed(fmt.example, None), *session.close(_ENDED)]
+    events = [*session.feed(fmt.example, None), *session.close("stop")]
     text = "".join(event.text for event in events if isinstance(event, (Content, Malformed)))
-    whole, rest = fmt.parse(fmt.example, prefix="").tool_calls, fmt.parse(text, prefix="").tool_calls
+    whole, rest = (fmt.parse(each, prefix="", finish_reason="stop").tool_calls for each in (fmt.example, text))
     return [(call.name, call.arguments) for call in rest] == [(call.name, call.arguments) for call in whole]
 
 

@@ -165,13 +165,16 @@ def _passes(request: Any, tools: Any) -> bool:
 
 
 def _stopped(request: Any, session: Session) -> str | None:
-    """ "length" where the answer has used up what it was given, as vLLM does not say; None where it may have ended."""
+    """Return why the answer ended, which vLLM does not say: "stop" if its last token is the one that ends the text,
+    "length" if it has used up what it was given, and else None."""
+    if session.last == session.served.eos_id and session.seen:
+        return "stop"
     fields = getattr(request, "__dict__", {})  # past the descriptor that warns of `max_tokens`
     asked = (fields.get(name) for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"))
     limits = [limit for limit in (*asked, session.left) if isinstance(limit, int) and limit > 0]
     if not limits or session.seen < min(limits):
         return None
-    return None if session.last == session.served.eos_id else "length"
+    return "length"
 
 
 class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: ignore[misc]

@@ -213,7 +213,7 @@ class _Reader:
             pos = match.end()
         return True
 
-    def _place(self, step: _Seen, at_once: Iterable[_Seen]) -> tuple[int, int]:
+    def _place(self, step: _Seen, at_once: Sequence[_Seen]) -> tuple[int, int]:
         """Where the text of a step begins and ends; `at_once` are the steps after it that the same character showed."""
         shape = self.spec.terminals.get(step.trigger)
         if step.trigger == END:
@@ -222,7 +222,9 @@ class _Reader:
             return self._marker(step, shape.text, at_once)
         if shape is not None:
             return self._run(step, shape.pattern)
-        if is_json_trigger(step.trigger) and not self._closes_arguments(step):
+        if self._closes_arguments(step):
+            return self.pos, self._end_of_arguments(step, at_once)
+        if is_json_trigger(step.trigger):
             return self._json_token(step)
         return self._island(step)
 
@@ -246,15 +248,34 @@ class _Reader:
         return match.span() if match else (-1, -1)
 
     def _closes_arguments(self, step: _Seen) -> bool:
-        """Whether a step is the end of JSON arguments inside the JSON of a call."""
-        return step.trigger.startswith("end_map item.") and self.spec.states[step.source].meaning == "arguments"
+        """Whether a step is the end of arguments that a bracket closes."""
+        if step.trigger == "object_empty":
+            return True
+        ends = step.trigger == "object_end" or step.trigger.startswith("end_map item.")
+        return ends and self.spec.states[step.source].meaning == "arguments"
+
+    def _end_of_arguments(self, step: _Seen, at_once: Sequence[_Seen]) -> int:
+        """Return where arguments end: after their last bracket, which a later character may have shown to be the
+        last one, so that the steps after it fit."""
+        output, pos, over = self.output, self.pos, step.offset + 1
+        if step.trigger == "object_empty":
+            return next((at + 1 for at in range(pos, over) if output[at] in ")}"), over)
+        source = self.spec.states[step.source]
+        if source.encoded:
+            return over
+        bracket = ")" if source.python else "}"
+        closes_more = bool(at_once) and at_once[0].trigger.startswith("end_map")
+        at = output.rfind(bracket, pos, over)
+        while at >= 0:
+            rest = output[at + 1 :].lstrip(" \t\r\n")
+            if (rest[:1] == "}") if closes_more else self._fits(at_once, at + 1):
+                return at + 1
+            at = output.rfind(bracket, pos, at)
+        return over
 
     def _island(self, step: _Seen) -> tuple[int, int]:
         """Where a step of an embedded value is."""
         pos, source, dest = self.pos, self.spec.states[step.source], self.spec.states[step.dest]
-        ends = step.trigger == "object_end" and source.meaning == "arguments"
-        if ends or step.trigger == "object_empty" or self._closes_arguments(step):
-            return pos, step.offset + 1
         if step.trigger == "value_end":
             # nested elements end with the tag that closes them
             return (pos, step.offset + 1) if source.typed == "elements" else self._value(source.typed)

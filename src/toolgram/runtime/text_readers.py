@@ -254,8 +254,9 @@ def _is_open(stream: Stream) -> bool:
 
 
 def _is_named_by(state: StateProgram, symbol: Symbol) -> bool:
+    """Whether a symbol is the name of a call that a marker has announced; in text, it is a word."""
     move = state.row[symbol.trigger]
-    return "name" in move.actions and not move.dest.is_text
+    return "name" in move.actions and not state.is_text and not move.dest.is_text
 
 
 def _is_key(state: StateProgram, symbol: Symbol) -> bool:

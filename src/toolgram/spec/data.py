@@ -234,7 +234,8 @@ def text_only(spec: Spec) -> Spec:
         | {spec.final}
     )
     useful = _reached(useful, {(row.dest, row.source) for row in rows if row.trigger != END})
-    return replace(spec, transitions=tuple(row for row in rows if {row.source, row.dest} <= useful))
+    rows = [row for row in rows if {row.source, row.dest} <= useful]
+    return replace(spec, transitions=tuple(rows), line_calls="", bare_calls=())
 
 
 def _headers_of_calls(spec: Spec) -> set[str]:
