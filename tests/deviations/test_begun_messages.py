@@ -22,7 +22,7 @@ HEADERS = {
 def test_whole_arguments_before_a_message_that_has_only_begun(name: str, begun: str) -> None:
     fmt = toolgram.get_format(name)
     for size in CUT_SIZES:
-        _, message = run(fmt, cut(HEADERS[name] + begun, size))
+        _, message = run(fmt, cut(HEADERS[name] + begun, size), finish_reason="stop")
         assert [(call.name, call.arguments, call.status) for call in message.tool_calls] == [
             ("f", '{"a": 1}', "complete")
         ]
@@ -34,7 +34,7 @@ def test_whole_arguments_before_a_message_that_has_only_begun(name: str, begun: 
 def test_a_value_that_is_not_closed_before_it(begun: str) -> None:
     text = HEADERS["beam"].removesuffix("\n</rfl:parameter>")
     for size in CUT_SIZES:
-        _, message = run(toolgram.get_format("beam"), cut(text + begun, size))
+        _, message = run(toolgram.get_format("beam"), cut(text + begun, size), finish_reason="stop")
         assert [(call.arguments, call.status) for call in message.tool_calls] == [('{"a": 1}', "complete")]
         assert [anomaly.kind for anomaly in message.anomalies] == ["unclosed_value"]
 

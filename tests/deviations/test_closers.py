@@ -21,7 +21,7 @@ TG = "<tool_call>\n<function=g>\n<parameter=b>\n2\n</parameter>\n</function>\n</
 ONE, BOTH = [("f", {"a": 1})], [("f", {"a": 1}), ("g", {"b": 2})]
 NESTED = [("f", {"a": {"b": 1}})]
 ENVELOPE, ARGUMENTS, VALUE = "unclosed_envelope", "unclosed_arguments", "unclosed_value"
-SURPLUS, UNFINISHED = "surplus_closer", "unfinished_marker"
+SURPLUS, UNFINISHED, QUOTED = "surplus_closer", "unfinished_marker", "quoted_call"
 HF = TF.removeprefix("<tool_call>\n")
 TO_F = "<|channel|>commentary to=functions.f<|message|>"
 
@@ -65,7 +65,7 @@ ROWS: list[tuple[str, str, list[tuple[str, dict[str, Any]]], str | None, set[str
     ("gpt_oss", f'{TO_F}{{"a": 1}}}}<|call|>', ONE, None, {SURPLUS}),
     ("llama3_json", f"See ({P}}}) ok", ONE, "See ( ) ok", set()),
     ("llama3_json", f"See {P}}}) ok", ONE, "See ok", {SURPLUS}),
-    ("llama3_json", f"```\n{P}}}\n``` ok", ONE, "``` ``` ok", set()),
+    ("llama3_json", f"```\n{P}}}\n``` ok", [], f"```\n{P}}}\n``` ok", {QUOTED}),
     ("llama3_json", '<function=f>{"a": 1}</function></function> hi', ONE, "hi", {SURPLUS}),
     ("llama4_pythonic", "[f(a=1)]] hi", ONE, "hi", {SURPLUS}),
     ("lfm2", "<|tool_call_start|>[f(a=1)]]<|tool_call_end|> hi", ONE, "hi", {SURPLUS}),
@@ -121,7 +121,7 @@ def test_closers(
     name: str, text: str, calls: list[tuple[str, dict[str, Any]]], content: str | None, kinds: set[str]
 ) -> None:
     for size in (0, 1, 2, 3, 7):
-        events, message = run(toolgram.get_format(name), cut(text, size))
+        events, message = run(toolgram.get_format(name), cut(text, size), finish_reason="stop")
         check_events(events, text)
         assert [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls] == [
             (function, arguments, "complete") for function, arguments in calls
@@ -147,8 +147,9 @@ def test_a_lone_bracket_is_text_and_no_closing_marker() -> None:
 
 def test_a_cut_off_tagged_value_is_truncated() -> None:
     for text in (f"{TF}1", f"{TF}1\n</function>", f"{TF}1\n</function>\n</tool_call>"):
-        (call,) = toolgram.get_format("qwen3_coder").parse(text, finish_reason="length").tool_calls
-        assert call.status == "truncated"
+        for reason in ("length", None):
+            (call,) = toolgram.get_format("qwen3_coder").parse(text, finish_reason=reason).tool_calls
+            assert call.status == "truncated"
 
 
 def test_only_a_declared_call_closes_a_value() -> None:
@@ -177,17 +178,31 @@ def test_a_bare_call_that_text_follows_is_none(rest: str) -> None:
     assert message.content == f"Hi {P}{rest}"
 
 
-@pytest.mark.parametrize("before", ["[ [", "({ (", "[```", "[ ```\n", "{``` ```a", "[[```[```json\n"])
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [
-        ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'),
-        ("mistral_v11", '[TOOL_CALLS]f[ARGS]{"a": 1}'),
-        ("lfm2", "<|tool_call_start|>[f(a=1)]<|tool_call_end|>"),
-    ],
-)
+MANY = [
+    ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'),
+    ("mistral_v11", '[TOOL_CALLS]f[ARGS]{"a": 1}'),
+    ("lfm2", "<|tool_call_start|>[f(a=1)]<|tool_call_end|>"),
+]
+
+
+@pytest.mark.parametrize("before", ["[ [", "({ (", "{``` ```a"])
+@pytest.mark.parametrize(("name", "call"), MANY)
 def test_many_openers_before_a_call(name: str, call: str, before: str) -> None:
-    """Whatever brackets the text before a call ends in, what stands behind it is read."""
-    for behind in ("]", "```", ")]", "} ok"):
-        message = assert_same_however_split(toolgram.get_format(name), f"Look {before}{call}{behind}")
+    """Whatever brackets the text before a call ends in, what follows it is read."""
+    for after in ("]", "```", ")]", "} ok"):
+        message = assert_same_however_split(toolgram.get_format(name), f"Look {before}{call}{after}")
         assert [each.arguments for each in message.tool_calls] == ['{"a": 1}']
+
+
+@pytest.mark.parametrize("before", ["[```", "[ ```\n", "[[```[```json\n"])
+@pytest.mark.parametrize(("name", "call"), MANY)
+def test_code_that_is_open_before_a_call(name: str, call: str, before: str) -> None:
+    """In a fence, closers may follow; in a span, nothing may."""
+    for after in ("]", "```", ")]", "} ok"):
+        text = f"Look {before}{call}{after}"
+        message = assert_same_however_split(toolgram.get_format(name), text, finish_reason="stop")
+        if after in ("]", "```", ")]") and before.endswith("\n"):
+            assert [each.arguments for each in message.tool_calls] == ['{"a": 1}']
+        else:
+            assert (message.content, message.tool_calls) == (text, [])
+            assert [anomaly.kind for anomaly in message.anomalies] == [QUOTED]

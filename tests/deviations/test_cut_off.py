@@ -49,7 +49,10 @@ def test_the_rest_of_a_marker_that_begins_with_a_bracket(cut: str, content: str,
     assert [each.kind for each in message.anomalies] == [kind]
 
 
-@pytest.mark.parametrize(("reason", "status"), [(None, "complete"), ("stop", "complete"), ("length", "truncated")])
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [(None, "truncated"), ("stop", "complete"), ("tool_calls", "complete"), ("length", "truncated")],
+)
 @pytest.mark.parametrize("cut", ["", "]<]minimax[>[", "]<]minimax[>[</", "]<]minimax[>[</invoke"])
 def test_a_call_whose_closing_marker_is_cut_off_in_a_shorter_one(cut: str, reason: str | None, status: str) -> None:
     mark = "]<]minimax[>["

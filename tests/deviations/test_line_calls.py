@@ -41,7 +41,7 @@ def test_the_pythonic_formats() -> None:
 @pytest.mark.parametrize(("text", "content", "calls"), CALLS)
 def test_a_call(name: str, text: str, content: str | None, calls: list[tuple[str, str, str]]) -> None:
     fmt = toolgram.get_format(name)
-    message = assert_same_however_split(fmt, text, tools=TOOLS)
+    message = assert_same_however_split(fmt, text, tools=TOOLS, finish_reason="stop")
     assert message.content == content
     assert calls_of(message) == calls
     assert [each.kind for each in message.anomalies if each.kind != "repaired_python"] == ["unusual_form"] * len(calls)

@@ -115,6 +115,6 @@ def test_a_line_end_is_part_of_a_value_that_stands_right_at_its_markers(name: st
 def test_a_value_that_is_not_closed(cut_off: str) -> None:
     text = LINED["qwen3_coder"].replace("\n", "\r\n").replace("{}", "x").replace(f"{cut_off}\r\n", "", 1)
     for size in CUT_SIZES:
-        _, message = run(toolgram.get_format("qwen3_coder"), cut(text, size))
+        _, message = run(toolgram.get_format("qwen3_coder"), cut(text, size), finish_reason="stop")
         assert [(call.arguments, call.status) for call in message.tool_calls] == [('{"a": "x"}', "complete")]
         assert [anomaly.kind for anomaly in message.anomalies] == ["unclosed_value"]

@@ -85,7 +85,7 @@ def text_of(name: str, arguments: str, function: str = "f") -> str:
 
 
 def read(name: str, text: str) -> tuple[toolgram.Message, list[tuple[str, Any, str]]]:
-    message = assert_same_however_split(toolgram.get_format(name), text, tools=TOOLS)
+    message = assert_same_however_split(toolgram.get_format(name), text, tools=TOOLS, finish_reason="stop")
     return message, [(call, json.loads(arguments), status) for call, arguments, status in calls_of(message)]
 
 

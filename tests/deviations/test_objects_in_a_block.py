@@ -37,7 +37,9 @@ def test_objects_are_calls(text: str, calls: list[tuple[str, str, str]], kinds: 
         _, message = run(fmt, cut(f"<think>t</think>Hi\n{text}", size))
         assert [(each.name, each.arguments, each.status) for each in message.tool_calls] == calls
         assert (message.reasoning, message.content) == ("t", "Hi")
-        assert [each.kind for each in message.anomalies] == kinds
+        counted = [each.kind for each in message.anomalies if each.kind != "unusual_form"]
+        assert counted == kinds
+        assert any(each.kind == "unusual_form" for each in message.anomalies)  # the family writes tags
 
 
 def test_another_object_is_text() -> None:

@@ -123,7 +123,6 @@ PYTHON_DICTS = [
 ]
 IN_PYTHON = {
     **{row: (written, arguments) for row, (written, arguments, kinds) in REPAIRS.items() if kinds == {"repaired_json"}},
-    **CROSSED,
     "an apostrophe in a string": ('{"city": "it"s", "days": 2}', {"city": "it's", "days": 2}),
 }
 
@@ -141,6 +140,15 @@ def test_a_dict_that_is_wrong_in_one_place(name: str, row: str) -> None:
         assert json.loads(message.tool_calls[0].arguments) == arguments
         assert message.content == wanted.content
         assert "repaired_json" in {each.kind for each in message.anomalies}
+
+
+@pytest.mark.parametrize("written", CROSSED)
+@pytest.mark.parametrize("name", PYTHON_DICTS)
+def test_crossed_brackets_in_a_dict_have_no_reading(name: str, written: str) -> None:
+    for prefix, example in examples(name):
+        message = read(name, prefix, example.replace(ARGUMENTS, in_quotes_of_python(written), 1))
+        assert "get_weather" not in [call.name for call in message.tool_calls]
+        assert [call.name for call in message.malformed] == ["get_weather"]
 
 
 @pytest.mark.parametrize("name", PYTHON_DICTS)

@@ -33,13 +33,20 @@ def opened(name: str) -> toolgram.Format:
     return toolgram.Format(replace(toolgram.get_format(name).spec, generation_prompt=f"{MARKERS[name][0]}\n"))
 
 
-def read(fmt: toolgram.Format, text: str, *, prefix: str | None = "", strict: bool = False) -> toolgram.Message:
+def read(
+    fmt: toolgram.Format,
+    text: str,
+    *,
+    prefix: str | None = "",
+    strict: bool = False,
+    finish_reason: str | None = None,
+) -> toolgram.Message:
     """The message of an output, which is the same however the text is split into deltas."""
     seen: list[tuple[list[Event], toolgram.Message]] = []
     for size in CUT_SIZES:
         parser = fmt.parser(prefix=prefix, call_ids=str, strict=strict)
         events = [event for delta in cut(text, size) for event in parser.feed(delta)]
-        events += parser.close()
+        events += parser.close(finish_reason)
         check_events(events, text)
         seen.append((merged(events), parser.message))
     assert all(each == seen[0] for each in seen)
@@ -148,7 +155,7 @@ def test_an_assumed_thought_that_nothing_closes(name: str) -> None:
     fmt, call = opened(name), CALLS[name]
     stop = next(fmt.program.literals[trigger] for trigger in fmt.spec.stop or ())
     for text, calls in (("Yes.", 0), (f"Yes.{stop}", 0), (f"Yes.\n{call}", 1)):
-        message = read(fmt, text, prefix=None)
+        message = read(fmt, text, prefix=None, finish_reason="stop")
         assert (message.reasoning, message.content, len(message.tool_calls)) == ("Yes.", None, calls)
         assert kinds(message) == ["assumed_reasoning"], text
     assert kinds(read(fmt, "", prefix=None)) == []

@@ -25,7 +25,7 @@ EXPRESSION = "an expression where a literal belongs"
 _blanks = re.compile(r"[ \t\r\n\f]*+").match
 _blanks_of_line = re.compile(r"[ \t\f]*+").match
 # An operator, what makes an operand of a call, or a quote, which shows that a string before it has ended elsewhere.
-_goes_on = re.compile(r"""[.=+\-*/%>&|^@'"\[(]|<(?![/|])|(?:if|and|or|in|is|not|for)\b""").match
+_goes_on = re.compile(r"""[.=+\-*/%>&|^@'"\[(]|<(?![/|]|\Z)|(?:if|and|or|in|is|not|for)\b""").match
 _may_go_on = re.compile(r"(?:<|i[fns]?|an?d?|or?|no?t?|fo?r?)\Z").match
 
 

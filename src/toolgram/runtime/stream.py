@@ -130,7 +130,8 @@ class Stream(Position):
             perform(self, move, "", why, "")
             move = Move(move.trigger, move.dest, ())
         self.hold()
-        if self.program.literals.get(trigger) in self.program.markers:
+        marks = "name" not in move.actions  # a name at the beginning of a line is no marker
+        if marks and self.program.literals.get(trigger) in self.program.markers:
             cast(HeldRegion, self.events.held).announced = True
         return move
 
