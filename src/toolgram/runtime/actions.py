@@ -113,7 +113,7 @@ def _unclosed_arguments(at: Position, text: str, value: str, ended: bool) -> str
 
 def _unopened_reasoning(at: Position, text: str, value: str, ended: bool) -> str:
     at.events.note("unopened_reasoning", value)
-    at.assumed = False
+    at.prompt = ""
     return text
 
 

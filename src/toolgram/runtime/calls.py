@@ -146,7 +146,7 @@ class Calls:
         start = self.name
         if start is None:
             return
-        if self._events.withheld is not None and self.names and start.name not in self.names:
+        if self._events.mention.withheld is not None and self.names and start.name not in self.names:
             raise NotACall(len(start.source))
         start.id = (self.id and self.id.strip()) or self.ids()
         if self._events.held is not None:
@@ -159,7 +159,7 @@ class Calls:
     def end(self, status: Status) -> None:
         """The open call has ended, if one is open."""
         if self.index is not None:
-            if status == "malformed" and self._events.withheld is not None:
+            if status == "malformed" and self._events.mention.withheld is not None:
                 raise NotACall
             self._events.put(ToolCallEnd(self.index, status))
             self._events.after_call = NONE if status == "complete" else None

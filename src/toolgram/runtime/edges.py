@@ -15,6 +15,7 @@ from toolgram.runtime.argument_readers import end_arguments
 from toolgram.runtime.damaged_values import is_damaged
 from toolgram.runtime.event_buffer import REASONING, HeldRegion
 from toolgram.runtime.mentions import give_up
+from toolgram.runtime.position import ASSUMED
 from toolgram.runtime.python_readers import end_python
 from toolgram.runtime.readers import read
 from toolgram.runtime.stream import PROMPT, Stream, TraceStep, reader_of
@@ -29,9 +30,9 @@ def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
     calls, initial = stream.calls, stream.program.initial
     events: list[BufferedEvent] = []
     out, stream.events.out = stream.events.out, events
-    stream.in_prompt = True
+    stream.events.mention.in_prompt = True
     read(stream, prefix, 0, False)
-    stream.in_prompt = False
+    stream.events.mention.in_prompt = False
     if stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
         if stream.trace and stream.state is not initial:
             stream.trace(TraceStep(PROMPT, stream.state.name, initial.name))
@@ -65,7 +66,7 @@ def _forget_sources(stream: Stream) -> None:
         if isinstance(event, Dropped):
             event.text = ""
     stream.events.forget_text()
-    stream.events.meaning = stream.state.meaning or stream.events.meaning
+    stream.events.mention.meaning = stream.state.meaning or stream.events.mention.meaning
     stream.source.forget()
     if isinstance(stream.island, Envelope):
         stream.island.source = ""
@@ -98,7 +99,7 @@ def end_output(stream: Stream) -> None:
     if stream.events.held is not None:
         _end_held(stream)
     _end_open(stream)
-    if stream.assumed and stream.events.has & REASONING:
+    if stream.prompt == ASSUMED and stream.events.has & REASONING:
         stream.events.note("assumed_reasoning", "")
 
 
@@ -111,7 +112,7 @@ def finish(stream: Stream, text: str, pos: int) -> None:
             break
         except NotACall as found:
             read(stream, *give_up(stream, "", found), True)
-    withheld = stream.events.withheld
+    withheld = stream.events.mention.withheld
     if withheld is not None and not (stream.ended or withheld.token):
         withheld.cut_off()
     stream.events.send_withheld()

@@ -23,7 +23,7 @@ from toolgram.events import (
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.limits import MOST_TAIL
 from toolgram.runtime.code_marks import CodeMarks
-from toolgram.runtime.withheld import NotACall, Withheld
+from toolgram.runtime.withheld import Mention, NotACall
 
 if TYPE_CHECKING:
     from toolgram.islands.error_recovery import ErrorRecovery
@@ -109,7 +109,7 @@ class EventBuffer:
     """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
 
     __slots__ = (
-        "after_call", "blanks", "gap", "has", "held", "lead", "marks", "meaning", "out", "place", "tail", "withheld",
+        "after_call", "blanks", "gap", "has", "held", "lead", "mention", "out", "place",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -122,49 +122,46 @@ class EventBuffer:
         self.gap = 0  # some was sent, then a marker: a blank joins what follows
         # A complete call was last, and perhaps closers, of which these are the triggers, and blanks; None for no.
         self.after_call: frozenset[str] | None = None
-        self.tail = ""  # the end of the last content, where it may open what a call stands in
-        self.meaning = ""  # of the last text: "content" or "reasoning"
-        self.marks = CodeMarks()  # the code that is open in it
-        self.withheld: Withheld | None = None  # a call that counts only if nothing follows it
+        self.mention = Mention()
 
     def begin_delta(self, out: list[BufferedEvent]) -> None:
         """Put events into a new list, if none is withheld."""
-        if self.withheld is None:
+        if self.mention.withheld is None:
             self.out = out
         else:
-            self.withheld.sent = out
+            self.mention.withheld.sent = out
 
     def put_blanks(self, text: str) -> None:
         """Add blanks to the open run."""
-        self.marks.read(text)
+        self.mention.marks.read(text)
         add_piece(self.blanks, text)
 
     def enter(self, meaning: str) -> None:
         """Text of this meaning may follow: code that was open in text of another one is over."""
-        if self.withheld is not None and self.withheld.is_header and not self.withheld.has_call:
+        if self.mention.withheld is not None and self.mention.withheld.is_header and not self.mention.withheld.has_call:
             self.send_withheld()
-        if meaning != self.meaning:
-            self.meaning = meaning
-            self.marks = CodeMarks()
+        if meaning != self.mention.meaning:
+            self.mention.meaning = meaning
+            self.mention.marks = CodeMarks()
 
     def send_withheld(self) -> None:
         """What is withheld counts."""
-        withheld, self.withheld = self.withheld, None
+        withheld, self.mention.withheld = self.mention.withheld, None
         if withheld is not None:
             self.out = withheld.sent
             self.out += withheld.events
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
         """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule."""
-        if self.withheld is not None and self.withheld.is_refuted_by(text):
+        if self.mention.withheld is not None and self.mention.withheld.is_refuted_by(text):
             raise NotACall(len(text), follows=len(text))
-        if self.marks.is_blank or self.marks.is_live or "`" in text:
-            self.marks.read(text)
+        if self.mention.marks.is_blank or self.mention.marks.is_live or "`" in text:
+            self.mention.marks.read(text)
         if text.isspace():
             add_piece(self.blanks, text)
         elif text:
             self._say(meaning, text, why)
-        if self.marks.quote and not self.marks.quoted:
+        if self.mention.marks.quote and not self.mention.marks.quoted:
             self.note_quote()
 
     def _say(self, meaning: str, text: str, why: str) -> None:
@@ -197,8 +194,8 @@ class EventBuffer:
 
     def note_quote(self) -> None:
         """Note the call in a code span, which is over."""
-        blanks, length = sum(map(len, self.blanks)), self.marks.length
-        self.note("quoted_call", self.marks.take_quote(), blanks - length)
+        blanks, length = sum(map(len, self.blanks)), self.mention.marks.length
+        self.note("quoted_call", self.mention.marks.take_quote(), blanks - length)
 
     def _led(self, text: str) -> str:
         """The first text of a turn, without the blanks with which a turn begins."""
@@ -210,9 +207,9 @@ class EventBuffer:
 
     def remember(self, text: str) -> bool:
         """Text that was said: its end is kept while brackets or a fence may be what it ends in. Whether it is."""
-        tail = (self.tail + text)[-MOST_TAIL:]
-        self.tail = tail if may_open(tail) else ""
-        return self.tail != ""
+        tail = (self.mention.tail + text)[-MOST_TAIL:]
+        self.mention.tail = tail if may_open(tail) else ""
+        return self.mention.tail != ""
 
     def drop_blanks(self) -> None:
         """The open blank run touches a marker or a call, or nothing at all."""
@@ -250,7 +247,7 @@ class EventBuffer:
 
     def forget_text(self) -> None:
         """What was said is no text of this turn."""
-        self.marks = CodeMarks()
+        self.mention.marks = CodeMarks()
         self.blanks.clear()
         self.has = self.gap = 0
         self.begin_segment()
@@ -322,6 +319,6 @@ class EventBuffer:
             self.blanks.append(turn_end)
         else:
             self.keep_blanks(meaning)
-        if self.marks.quote:
+        if self.mention.marks.quote:
             self.note_quote()
         self.drop_blanks()

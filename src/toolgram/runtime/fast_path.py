@@ -59,8 +59,8 @@ class Run:
         self._blanks = blanks
         self._event: type[Content] | type[Reasoning] = stream.state.event
         self._index = stream.calls.index if stream.reader != "text" else None  # of the call, for arguments
-        self._marks = stream.events.marks if self._index is None else None  # of the code that is open in text
-        self._tailed = stream.events.tail != ""  # whether the end of the text may open what a call stands in
+        self._marks = stream.events.mention.marks if self._index is None else None  # of the code that is open in text
+        self._tailed = stream.events.mention.tail != ""  # whether the end of the text may open what a call stands in
         self._say: Callable[[str], None]  # keeps the text for the message
         if self._index is None:
             self._say = (builder.content if self._event is Content else builder.reasoning).append
@@ -230,7 +230,7 @@ class Python(Arguments):
 def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
     """The path that the next delta may take; None where the readers have to read it."""
     reader, index = stream.reader, stream.calls.index
-    if stream.source.prefix_characters or stream.events.withheld is not None:
+    if stream.source.prefix_characters or stream.events.mention.withheld is not None:
         return None
     if reader == "text":
         return _text(stream, builder)
@@ -248,7 +248,7 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
 def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
     """Content or reasoning that has begun."""
     blanks = stream.events.blanks
-    if stream.events.place != INSIDE or len(blanks) > 1 or stream.events.marks.quoted:
+    if stream.events.place != INSIDE or len(blanks) > 1 or stream.events.mention.marks.quoted:
         return None
     run = Run(stream, builder, stream.state.start, stream.state.find, None)
     run.held = blanks.pop() if blanks else ""

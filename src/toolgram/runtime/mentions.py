@@ -25,41 +25,41 @@ from toolgram.runtime.withheld import NotACall, Withheld
 
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Whether what opens at `begin`, after `text`, may be a mention of it. What the prompt has written is none."""
-    events, marks = stream.events, stream.events.marks
-    if stream.in_prompt or begin < stream.source.prefix_characters or not stream.program.mentions:
+    events, marks = stream.events, stream.events.mention.marks
+    if events.mention.in_prompt or begin < stream.source.prefix_characters or not stream.program.mentions:
         return False
-    if symbol.opens == STOP or (events.withheld is not None and events.withheld.token):
+    if symbol.opens == STOP or (events.mention.withheld is not None and events.mention.withheld.token):
         return True
     return "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning"
 
 
 def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Whether what opens at `begin` in `text` is only mentioned. If what follows decides, the events are withheld."""
-    events, place = stream.events, stream.events.marks.place
+    events, place = stream.events, stream.events.mention.marks.place
     if is_quoted(stream, symbol):
         return True
     if symbol.opens == STOP:
         return _is_no_end(stream, symbol, text, begin)
-    if events.withheld is not None and symbol.opens == HEADER:
-        if not events.withheld.token:
+    if events.mention.withheld is not None and symbol.opens == HEADER:
+        if not events.mention.withheld.token:
             return False
         events.send_withheld()  # the next message
-    if events.withheld is not None and events.withheld.token and symbol.opens:
+    if events.mention.withheld is not None and events.mention.withheld.token and symbol.opens:
         raise NotACall
-    in_thought = stream.state.meaning == "reasoning" and not events.marks.is_blank and symbol.opens == CALL
+    in_thought = stream.state.meaning == "reasoning" and not events.mention.marks.is_blank and symbol.opens == CALL
     if not (in_thought or (place == FENCE and symbol.opens in (CALL, HEADER))):
         return False
-    if begin < stream.quoted_to:
+    if begin < stream.events.mention.quoted_to:
         return True
-    if events.withheld is None:
+    if events.mention.withheld is None:
         _withhold(stream, begin)
-        cast(Withheld, events.withheld).is_header = symbol.opens == HEADER
+        cast(Withheld, events.mention.withheld).is_header = symbol.opens == HEADER
     return False
 
 
 def is_quoted(stream: Stream, symbol: Symbol) -> bool:
     """Whether a symbol is in a code span, all of which is text."""
-    marks = stream.events.marks
+    marks = stream.events.mention.marks
     if marks.place != SPAN or not (symbol.opens in (CALL, THOUGHT) or marks.quoted or marks.is_opened):
         return False
     marks.begin_quote()
@@ -71,11 +71,11 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     message of another role."""
     marker, ids = stream.program.literals[symbol.trigger], stream.ids
     is_certain = ids is not None and symbol.special and ids.is_certain(marker, text, begin)
-    if begin < stream.quoted_to and not is_certain:
+    if begin < stream.events.mention.quoted_to and not is_certain:
         return True
-    if stream.events.withheld is None:
+    if stream.events.mention.withheld is None:
         _withhold(stream, begin)
-    withheld = cast(Withheld, stream.events.withheld)
+    withheld = cast(Withheld, stream.events.mention.withheld)
     withheld.is_over = withheld.token not in ("", marker)
     withheld.token = marker
     withheld.is_certain |= is_certain
@@ -124,13 +124,13 @@ def _withhold(stream: Stream, begin: int) -> None:
         pairs = zip(state.symbols, state.literals, strict=False)
         closers = tuple(text for symbol, text in pairs if stream.closes_thought(symbol))
     events = stream.events
-    events.withheld = Withheld(_copied(stream), events.out, begin, closers)
-    events.out = events.withheld.events
+    events.mention.withheld = Withheld(_copied(stream), events.out, begin, closers)
+    events.out = events.mention.withheld.events
 
 
 def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
     """Return to the position before what is withheld: the text to be read from there, and from where on."""
-    events, withheld = stream.events, stream.events.withheld
+    events, withheld = stream.events, stream.events.mention.withheld
     assert withheld is not None
     read = sum(len(event.source) for event in withheld.events) + sum(map(len, events.blanks))
     read += found.more - sum(map(len, withheld.saved.events.blanks))
@@ -140,9 +140,9 @@ def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
         text, begin = "".join(withheld.raw) + text[begin:], 0
     named = withheld.has_call
     _restore(stream, withheld)
-    stream.quoted_to = begin + max(read, 1)
+    stream.events.mention.quoted_to = begin + max(read, 1)
     if named:
-        quoted = text[begin : stream.quoted_to - found.follows].rstrip()
+        quoted = text[begin : stream.events.mention.quoted_to - found.follows].rstrip()
         stream.events.note("quoted_call", quoted, sum(map(len, stream.events.blanks)))
     return text, begin
 
@@ -152,14 +152,14 @@ def _copied(stream: Stream) -> Stream:
     made = copy.copy(stream)
     made.source, made.buffer = type(stream.source)(), ""
     made.events = copy.copy(stream.events)
-    made.events.blanks, made.events.marks = [*stream.events.blanks], stream.events.marks.copy()
+    made.events.blanks, made.events.mention = [*stream.events.blanks], stream.events.mention.copy()
     made.calls = stream.calls.copy(made.events)
     return made
 
 
 def _restore(stream: Stream, withheld: Withheld) -> None:
     saved = withheld.saved
-    for name in ("state", "reader", "buffer", "assumed", "source", "events", "calls"):
+    for name in ("state", "reader", "buffer", "prompt", "source", "events", "calls"):
         setattr(stream, name, getattr(saved, name))
     stream.island = stream.rejected = None
     stream.unfinished = ""

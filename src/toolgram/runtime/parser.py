@@ -16,6 +16,7 @@ from toolgram.program.state import Program
 from toolgram.runtime.anomaly_log import AnomalyLog
 from toolgram.runtime.edges import finish, read_prompt
 from toolgram.runtime.fast_path import Path, fast_path
+from toolgram.runtime.position import ASSUMED, THOUGHTLESS
 from toolgram.runtime.readers import read
 from toolgram.runtime.special_tokens import EmittedIds, Piece, emitted_ids
 from toolgram.runtime.stream import Stream, Trace
@@ -51,11 +52,12 @@ class Parser:
         self._replayed: Sequence[BufferedEvent] = ()  # of the call that a prefix has begun, to be emitted first
         if prefix is None and program.generation_prompt:
             self._replayed = read_prompt(self._stream, program.generation_prompt)
-            self._stream.assumed = self._stream.state.meaning == "reasoning"
+            self._stream.prompt = ASSUMED if self._stream.state.meaning == "reasoning" else ""
         elif prefix or program.line_calls:
             self._replayed = read_prompt(self._stream, prefix or "\n")  # an output begins a line
         known = prefix is not None and program.mentions
-        self._stream.thoughtless = known and self._stream.state.meaning != "reasoning"
+        if known and self._stream.state.meaning != "reasoning":
+            self._stream.prompt = THOUGHTLESS
         self._stream.events.lead = program.turn_start
 
     @property
@@ -105,7 +107,7 @@ class Parser:
         """Return the text of a delta. Notes which of it are special tokens."""
         ids, path = self._stream.ids, self._path
         if ids is not None and len(ids.places) > 1:
-            withheld = self._stream.events.withheld
+            withheld = self._stream.events.mention.withheld
             unread = len(self._stream.buffer if path is None else path.rest)
             ids.forget(unread if withheld is None else withheld.length)
         if isinstance(delta, list | tuple):
@@ -201,7 +203,7 @@ class Parser:
 
         stream = self._stream
         stream.buffer, _ = self._leave_path("")
-        withheld, unread = stream.events.withheld, len(stream.buffer)
+        withheld, unread = stream.events.mention.withheld, len(stream.buffer)
         if withheld is not None:  # it is read again
             stream, unread = withheld.saved, withheld.length
         replayed = [event_to_dict(event) for event in self._replayed]

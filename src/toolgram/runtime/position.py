@@ -16,6 +16,9 @@ from toolgram.runtime.source import Source
 from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.tools.reading import Tools
 
+# What the prompt says: the thought is open by the format's own prompt alone, and no marker has closed it; or the prompt
+# is known, and opened no thought.
+ASSUMED, THOUGHTLESS = "assumed", "thoughtless"
 WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
 
 
@@ -31,8 +34,8 @@ class Position:
     """The state and the reader, the parts that hold what must be remembered, and what follows from them."""
 
     __slots__ = (
-        "assumed", "buffer", "calls", "closing", "events", "ids", "in_prompt", "island", "program", "quoted_to",
-        "reader", "rejected", "source", "state", "thoughtless", "unfinished",
+        "buffer", "calls", "closing", "events", "ids", "island", "program", "prompt",
+        "reader", "rejected", "source", "state", "unfinished",
     )  # fmt: skip
 
     def __init__(self, program: Program, call_ids: CallIds, tools: Tools) -> None:
@@ -40,10 +43,7 @@ class Position:
         self.state = program.initial
         self.reader = ""
         self.buffer = ""  # the prefix of a token that may still grow
-        self.in_prompt = False  # what is read is the prompt, which only says where the output begins
-        self.quoted_to = 0  # up to where, in the text that is read again, what opens a call is text
-        self.assumed = False  # the thought is open by the format's own prompt alone, and no marker has closed it
-        self.thoughtless = False  # the prompt is known, and opened no thought
+        self.prompt = ""  # ASSUMED, THOUGHTLESS, or neither
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
         self.calls = Calls(self.events, call_ids, tools)

@@ -43,7 +43,7 @@ READERS: dict[str, Reader] = {
 def read(stream: Stream, text: str, pos: int, final: bool) -> None:
     """Have the readers read the text from `pos` on, up to its end or to what has to wait for more."""
     while 0 <= pos < len(text):
-        withheld = stream.events.withheld
+        withheld = stream.events.mention.withheld
         try:
             if withheld is None:
                 pos = READERS[stream.reader](stream, text, pos, final)
@@ -51,9 +51,9 @@ def read(stream: Stream, text: str, pos: int, final: bool) -> None:
                 text, pos = _read_withheld(stream, withheld, text, pos, final)
         except NotACall as found:
             text, pos = give_up(stream, text, found)
-    if stream.events.withheld is not None:
-        stream.events.withheld.keep(text, len(stream.buffer))
-    stream.quoted_to = 0
+    if stream.events.mention.withheld is not None:
+        stream.events.mention.withheld.keep(text, len(stream.buffer))
+    stream.events.mention.quoted_to = 0
 
 
 def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> tuple[str, int]:
@@ -71,11 +71,11 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
     left = len(text) - len(part)
     stream.cut_output(left)
     try:
-        while 0 <= pos < len(part) and stream.events.withheld is withheld:
+        while 0 <= pos < len(part) and stream.events.mention.withheld is withheld:
             pos = READERS[stream.reader](stream, part, pos, final and cut is None)
     finally:
         stream.cut_output(-left)
-    if cut is None or stream.events.withheld is not withheld:
+    if cut is None or stream.events.mention.withheld is not withheld:
         return text, pos
     if stream.in_call:
         raise NotACall(at=withheld.length + cut - withheld.begin)

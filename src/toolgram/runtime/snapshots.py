@@ -18,14 +18,14 @@ from toolgram.islands.json_values import MEMBER_STRING, START, JsonScanner
 from toolgram.program.state import StateProgram
 from toolgram.runtime.calls import Argument, Calls, OpenMarkers
 from toolgram.runtime.event_buffer import EventBuffer, HeldRegion
-from toolgram.runtime.position import RejectedValue
+from toolgram.runtime.position import ASSUMED, THOUGHTLESS, RejectedValue
 from toolgram.runtime.readers import READERS
 from toolgram.runtime.source import Converted, Source, Transcoding
 from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
-VERSION = 16
+VERSION = 17
 _COUNT = range(2**31)
 _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT, "again": str}
 _STATUSES = ("complete", "truncated", "malformed")
@@ -39,9 +39,8 @@ def dump_stream(stream: Stream, unread: int) -> dict[str, Any]:
         "state": stream.state.name,
         "reader": stream.reader,
         "buffer": stream.buffer,
-        "assumed": stream.assumed,
         "ids": _dumped_ids(stream.ids, unread),
-        "thoughtless": stream.thoughtless,
+        "prompt": stream.prompt,
         "island": dump_island(stream.island),
         "rejected": [*rejected] if rejected else None,
         **_dumped_source(stream.source),
@@ -95,15 +94,15 @@ def _dumped_events(events: EventBuffer) -> dict[str, Any]:
         "outer": dump_island(held.outer) if held else None,
         "unclosed_call": held.call if held else None,
         "announced": held is not None and held.announced,
-        "meaning": events.meaning,
-        "code": events.marks.dump(),
+        "meaning": events.mention.meaning,
+        "code": events.mention.marks.dump(),
         "blanks": "".join(events.blanks),
         "place": events.place,
         "lead": events.lead,
         "has": events.has,
         "gap": events.gap,
         "after_call": None if events.after_call is None else sorted(events.after_call),
-        "tail": events.tail,
+        "tail": events.mention.tail,
     }
 
 
@@ -118,8 +117,8 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
 
     Raises ValueError or KeyError for what is no snapshot of this format.
     """
-    begun = _fields(data, ("buffer", "assumed", "thoughtless"), str, bool, bool)
-    stream.buffer, stream.assumed, stream.thoughtless = begun
+    begun = _fields(data, ("buffer", "prompt"), str, ("", ASSUMED, THOUGHTLESS))
+    stream.buffer, stream.prompt = begun
     stream.state = stream.program.states[_fields(data, ("state",), str)[0]]
     (stream.reader,) = _fields(data, ("reader",), tuple(READERS))
     _load_ids(stream, data["ids"])
@@ -186,8 +185,9 @@ def _pieces(text: str) -> list[str]:
 def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: Mapping[str, Any]) -> None:
     names = ("blanks", "place", "lead", "has", "gap", "after_call", "tail", "meaning", "code")
     values = _fields(data, names, str, range(3), str, range(4), range(4), (list, None), str, str, list)
-    blanks, events.place, events.lead, events.has, events.gap, after, events.tail, events.meaning, marks = values
-    events.marks.load(marks)
+    blanks, events.place, events.lead, events.has, events.gap, after, *rest, marks = values
+    events.mention.tail, events.mention.meaning = rest
+    events.mention.marks.load(marks)
     events.after_call = None if after is None else frozenset(checked(after, *[str] * len(after)))
     events.blanks = _pieces(blanks)
     held, origin = _fields(data, ("held", "origin"), (list, None), (str, None))

@@ -31,7 +31,7 @@ from toolgram.program.state import Move, Program, StateProgram, Symbol
 from toolgram.runtime.actions import function_called, perform
 from toolgram.runtime.calls import NO_MARKERS, NONE, Argument
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, HeldRegion
-from toolgram.runtime.position import WAIT, Position, RejectedValue
+from toolgram.runtime.position import ASSUMED, WAIT, Position, RejectedValue
 from toolgram.spec.data import TEXT, UNCLOSED
 from toolgram.tools.reading import NO_TOOLS, Tools
 
@@ -73,7 +73,7 @@ class Stream(Position):
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
         super().__init__(program, call_ids, tools)
         self.reader = reader_of(program.initial)
-        self.events.meaning = program.initial.meaning or ""
+        self.events.mention.meaning = program.initial.meaning or ""
         self.trace = trace
 
     # --- transitions ----------------------------------------------------------------------------------------------
@@ -140,8 +140,9 @@ class Stream(Position):
         calls, events, dest = self.calls, self.events, move.dest
         if calls.markers is not NO_MARKERS or move.opens or move.begins:
             calls.markers = calls.markers.followed(trigger, move, self.program.sections)
-        if self.assumed and dest.meaning == "content":  # not by the end of the turn, or by a call
-            self.assumed = trigger in self.program.stop or calls.count > 0
+        if self.prompt == ASSUMED and dest.meaning == "content":
+            closed = trigger not in self.program.stop and not calls.count  # not by the end of the turn, or by a call
+            self.prompt = "" if closed else ASSUMED
         self.state = dest
         if events.held is not None and not dest.held:
             if events.held.call is not None:

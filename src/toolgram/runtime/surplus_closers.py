@@ -213,7 +213,7 @@ def is_open_in_text(stream: Stream, closer: str) -> bool:
     what stands there is of the call."""
     if stream.calls.markers.overdue:
         return False
-    found = _OPEN_AT_END.search(stream.events.tail)
+    found = _OPEN_AT_END.search(stream.events.mention.tail)
     opened = found.group().rstrip() if found is not None else ""
     if closer == FENCE:
         return FENCE in opened and not opened.endswith(tuple(_OPENERS.values()))

@@ -15,7 +15,7 @@ from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import INSIDE, SYNTAX
 from toolgram.runtime.mentions import is_mention, is_quoted, may_be_mention
-from toolgram.runtime.position import WAIT
+from toolgram.runtime.position import THOUGHTLESS, WAIT
 from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
@@ -77,7 +77,7 @@ def _closes_nothing(stream: Stream, symbol: Symbol, before: str, text: str, end:
     """Whether a symbol, up to `end`, is the closing marker of a thought that is text: the prompt is known to have
     opened none, content has come `before` it, and goes on after it. 1, or 0, or WAIT where it may."""
     state = stream.state
-    if not stream.thoughtless or "unopened_reasoning" not in state.row[symbol.trigger].actions:
+    if stream.prompt != THOUGHTLESS or "unopened_reasoning" not in state.row[symbol.trigger].actions:
         return 0
     if stream.events.place != INSIDE and not before.strip():
         return 0

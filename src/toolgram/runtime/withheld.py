@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.events import BufferedEvent, ToolCallEnd, ToolCallStart
+from toolgram.runtime.code_marks import CodeMarks
 
 
 class NotACall(Exception):
@@ -19,6 +20,27 @@ class NotACall(Exception):
     def __init__(self, more: int = 0, at: int | None = None, follows: int = 0) -> None:
         super().__init__()
         self.more, self.at, self.follows = more, at, follows
+
+
+class Mention:
+    """What says whether a call in the text is only mentioned: the code that the text has opened and the meaning of that
+    text ("content" or "reasoning"), its end if that may open what a call is in, a call that counts only if nothing
+    follows it, and up to where, in text that is read again, what opens a call is text."""
+
+    __slots__ = ("in_prompt", "marks", "meaning", "quoted_to", "tail", "withheld")
+
+    def __init__(self) -> None:
+        self.marks = CodeMarks()
+        self.meaning = self.tail = ""
+        self.in_prompt = False  # what is read is the prompt, which only says where the output begins
+        self.quoted_to = 0
+        self.withheld: Withheld | None = None
+
+    def copy(self) -> Mention:
+        """Return the same, where nothing is withheld."""
+        made = Mention()
+        made.marks, made.meaning, made.tail = self.marks.copy(), self.meaning, self.tail
+        return made
 
 
 class Withheld:
