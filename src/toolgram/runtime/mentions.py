@@ -46,6 +46,8 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
         events.send_withheld()  # the next message
     if events.mention.withheld is not None and events.mention.withheld.token and symbol.opens:
         raise NotACall
+    if not symbol.opens and begin < events.mention.quoted_to:
+        return stream.state.meaning == "content" or not stream.closes_thought(symbol)
     in_thought = stream.state.meaning == "reasoning" and not events.mention.marks.is_blank and symbol.opens == CALL
     if not (in_thought or (place == FENCE and symbol.opens in (CALL, HEADER))):
         return False
