@@ -45,7 +45,7 @@ def quoted(text: str) -> list[Piece]:
     return [(text, NO_TOKEN)]
 
 
-def read(name: str, deltas: Iterable[Sequence[Piece]], prefix: str = "") -> tuple[list[Event], toolgram.Message]:
+def read(name: str, deltas: Iterable[str | Sequence[Piece]], prefix: str = "") -> tuple[list[Event], toolgram.Message]:
     parser = toolgram.get_format(name).parser(prefix=prefix, special_tokens=special(name))
     events = [event for delta in deltas for event in parser.feed(delta)]
     events += parser.close("stop")
