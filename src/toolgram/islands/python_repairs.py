@@ -175,13 +175,13 @@ class RepairingPythonScanner(PythonScanner):
         """A key without quotes, or a word of Python, which is a key or the first item of a set."""
         match = _word(text, pos)
         end, word = match.end(), match.group()
-        if end == len(text) and end - pos <= LONGEST_WORD and not self._final:
+        if end == len(text) and end - pos <= LONGEST_WORD:
             self.waits = True
             return pos
-        if word in WORDS or end == len(text):
+        if word in WORDS:
             return super()._item(text, pos)
         colon = COLON(text, end)
-        if colon.end() == len(text) and colon.lastgroup is None and not self._final:
+        if colon.end() == len(text) and colon.lastgroup is None:
             self.waits = colon.end() - pos <= MOST_BETWEEN
             self.broken = not self.waits
         elif colon.lastgroup is None:
@@ -252,7 +252,7 @@ class RepairingPythonScanner(PythonScanner):
             return super()._after(text, pos)
         at = _blanks(text, pos).end()
         match = _missing_comma(text, at)
-        if match.end() - pos > MOST_BETWEEN or self._final:
+        if match.end() - pos > MOST_BETWEEN or (self._final and match.end() == at):
             self._state = "far"
             return pos
         if match.end() == len(text) and not match["value"]:
