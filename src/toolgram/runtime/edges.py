@@ -109,6 +109,8 @@ def finish(stream: Stream, text: str, pos: int) -> None:
     while True:
         try:
             end_output(stream)
+            if stream.events.mention.withheld is not None and stream.events.mention.withheld.is_text:
+                raise NotACall
             break
         except NotACall as found:
             read(stream, *give_up(stream, "", found), True)

@@ -136,11 +136,12 @@ class EventBuffer:
         self.mention.marks.read(text)
         add_piece(self.blanks, text)
 
-    def enter(self, meaning: str) -> None:
-        """Text of this meaning may follow: code that was open in text of another one is over."""
+    def enter(self, meaning: str, begins: bool) -> None:
+        """Text of this meaning may follow, of a message that `begins` or not: code that was open in text of another
+        meaning, or in another message, is over."""
         if self.mention.withheld is not None and self.mention.withheld.is_header and not self.mention.withheld.has_call:
             self.send_withheld()
-        if meaning != self.mention.meaning:
+        if meaning != self.mention.meaning or begins:
             self.mention.meaning = meaning
             self.mention.marks = CodeMarks()
 

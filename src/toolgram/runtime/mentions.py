@@ -7,8 +7,9 @@ A call in an open fence or thought counts if nothing but blanks, closing markers
 end of the turn.  Until that is known its events are withheld.  If anything else follows, or the call fails, the events
 are given up and its text is read once more, from the position that the stream had before, with what opens a call as
 text.  No text is read more than twice, since what was withheld together is decided together.  A call with which a
-thought begins is none of this: the model has not thought, and calls.  What follows a token that ends the turn is
-withheld in the same way: it is the end if nothing follows, or a message of another role.
+thought begins is none of this: the model has not thought, and calls.  In a message to the user, a call counts if it is
+all of the message, and what comes up to the end of the turn is withheld in the same way.  What follows a token that
+ends the turn is withheld in the same way: it is the end if nothing follows, or a message of another role.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> boo
         return False
     if symbol.opens == STOP or (events.mention.withheld is not None and events.mention.withheld.token):
         return True
-    return "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning"
+    if "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning":
+        return True
+    return stream.state.to_user or _opens_fence(stream, symbol)
 
 
 def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Whether what opens at `begin` in `text` is only mentioned. If what follows decides, the events are withheld."""
-    events, place = stream.events, stream.events.mention.marks.place
+    events = stream.events
     if is_quoted(stream, symbol):
         return True
     if symbol.opens == STOP:
@@ -48,15 +51,28 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
         raise NotACall
     if not symbol.opens and begin < events.mention.quoted_to:
         return stream.state.meaning == "content" or not stream.closes_thought(symbol)
-    in_thought = stream.state.meaning == "reasoning" and not events.mention.marks.is_blank and symbol.opens == CALL
-    if not (in_thought or (place == FENCE and symbol.opens in (CALL, HEADER))):
+    if not _is_decided_later(stream, symbol):
         return False
     if begin < stream.events.mention.quoted_to:
         return True
     if events.mention.withheld is None:
         _withhold(stream, begin)
-        cast(Withheld, events.mention.withheld).is_header = symbol.opens == HEADER
+        withheld = cast(Withheld, events.mention.withheld)
+        withheld.is_header = symbol.opens == HEADER
+        withheld.is_text = stream.state.to_user and not events.mention.marks.is_blank
     return False
+
+
+def _is_decided_later(stream: Stream, symbol: Symbol) -> bool:
+    """Whether what follows decides if what a symbol opens is only mentioned."""
+    state, marks = stream.state, stream.events.mention.marks
+    if symbol.opens == HEADER:
+        return marks.place == FENCE
+    if symbol.opens != CALL:
+        return False
+    if state.to_user or marks.place == FENCE or _opens_fence(stream, symbol):
+        return True
+    return state.meaning == "reasoning" and not marks.is_blank
 
 
 def is_quoted(stream: Stream, symbol: Symbol) -> bool:
@@ -66,6 +82,11 @@ def is_quoted(stream: Stream, symbol: Symbol) -> bool:
         return False
     marks.begin_quote()
     return True
+
+
+def _opens_fence(stream: Stream, symbol: Symbol) -> bool:
+    """Whether a symbol is a fence with a call in it."""
+    return stream.program.literals.get(symbol.trigger, "").startswith("```")
 
 
 def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:

@@ -149,7 +149,7 @@ class Stream(Position):
                 calls.markers = calls.markers._replace(overdue=NONE)  # that it is unclosed is reported now
             events.commit()
         if dest.is_text:
-            events.enter(dest.meaning or "")
+            events.enter(dest.meaning or "", dest.to_user and trigger != TEXT)
         self._choose_reader(trigger, dest)
 
     def _choose_reader(self, trigger: str, dest: StateProgram) -> None:

@@ -79,7 +79,7 @@ class State:
 
     `held`: its text is not committed; `python`: arguments are Python's; `encoded`: they may be a JSON string; `typed`:
     values are always "text", "json", "xml", "notated" or "elements", "" where the parameter decides; `echo`: the marker
-    after a value repeats the key.
+    after a value repeats the key; `to_user`: a call in the message counts only if it is all of it.
     """
 
     name: str
@@ -92,6 +92,7 @@ class State:
     file: str = ""  # that `line` is of, where it is another than the machine file
     fragment: str = ""  # that the state came with
     encoded: bool = False
+    to_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +201,16 @@ def with_bare_calls(spec: Spec) -> Spec:
     reached = _reached({opened}, steps)
     over = {row.dest for name in reached for row in rows[name].values() if row.trigger == "end_map item"}
     added, terminals = [], dict(spec.terminals)
-    for name, state in spec.states.items():
-        if state.meaning == "content" and "start_map item" not in rows[name]:
-            added.append(Transition("start_map item", name, opened, ("unusual_form",), 0, repair=True))
-            added += [Transition(f"BARE {text}", name, begins, ("unusual_form",), 0, repair=True) for text in texts]
+    content = [name for name, each in spec.states.items() if each.meaning == "content"]
+    content = [name for name in content if "start_map item" not in rows[name]]
+    for name in content:
+        added.append(Transition("start_map item", name, opened, ("unusual_form",), 0, repair=True))
+        added += [Transition(f"BARE {text}", name, begins, ("unusual_form",), 0, repair=True) for text in texts]
+    after = spec.initial if spec.initial in content else content[0]
     for text in texts:
         closer = "```" if text.startswith("```") else text.replace("<", "</")
         terminals |= {name: Literal(name, each) for name, each in ((f"BARE {text}", text), (f"END {closer}", closer))}
-        added += [Transition(f"END {closer}", name, name, (), 0, repair=True) for name in sorted(over)]
+        added += [Transition(f"END {closer}", name, after, (), 0, repair=True) for name in sorted(over)]
     return replace(spec, transitions=(*spec.transitions, *dict.fromkeys(added)), terminals=terminals)
 
 
