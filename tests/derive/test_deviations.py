@@ -65,9 +65,14 @@ def test_a_thought_that_is_closed_or_opened_once_too_often(name: str) -> None:
     fmt = synthesised(name)
     markers = report_of(fmt).found.markers.stripped()
     opening, closing = markers.reasoning_start, markers.reasoning_end
+    message = fmt.parse(f"Hm. {closing} Yes.")  # the prompt is not known
+    if name == "prompt_opens_thought":
+        assert (message.content, message.reasoning, message.anomalies) == ("Yes.", "Hm.", [])
+    else:
+        assert (message.content, message.reasoning) == ("Hm. Yes.", None)
+        assert [each.kind for each in message.anomalies] == ["unopened_reasoning"]
     message = fmt.parse(f"Hm. {closing} Yes.", prefix="")
-    assert (message.content, message.reasoning) == ("Hm. Yes.", None)
-    assert [each.kind for each in message.anomalies] == ["unopened_reasoning"]
+    assert (message.content, message.reasoning, message.anomalies) == (f"Hm. {closing} Yes.", None, [])
     message = fmt.parse(f"{opening}One {opening} two.{closing}{closing}Yes.", prefix="")
     assert (message.content, message.reasoning, message.anomalies) == ("Yes.", "One two.", [])
 
