@@ -98,6 +98,13 @@ def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
         envelope.resume_list()
         stream.island = envelope
     stream.fire("recovered", "")
-    closed = next((each for each in ("end_array", UNCLOSED) if each in stream.state.row), "")
-    if closed and not recovery.in_list:
+    if not recovery.in_list and (closed := _closes_list(stream)):
         stream.fire(closed, "")
+
+
+def _closes_list(stream: Stream) -> str:
+    """The trigger that leaves a list without its bracket; "" if the next call may follow here without a list."""
+    row = stream.state.row
+    if "end_array" in row:
+        return "end_array"
+    return UNCLOSED if UNCLOSED in row and not any("name" in move.actions for move in row.values()) else ""
