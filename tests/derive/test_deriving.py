@@ -356,9 +356,7 @@ def test_deviations_of_arguments_are_tolerated_and_noted() -> None:
     assert _kinds(_call(("city", "a"), ("city", "b"))) == {"repeated_argument"}
     assert _kinds(_call(("city", "a"), ("days", "soon"))) == {"unexpected_type"}
     assert json.loads(_call(("city", "a"), ("days", "soon")).tool_calls[0].arguments)["days"] == "soon"
-    unknown = derived("sorted_arguments").parse(
-        "<f>elsewhere</f><k>n</k><v>1</v>", tools=TOOLS, finish_reason="stop"
-    )
+    unknown = derived("sorted_arguments").parse("<f>elsewhere</f><k>n</k><v>1</v>", tools=TOOLS, finish_reason="stop")
     assert _kinds(unknown) == {"unknown_tool"}
     assert json.loads(unknown.tool_calls[0].arguments) == {"n": "1"}
 

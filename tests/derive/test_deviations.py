@@ -70,7 +70,9 @@ def test_a_broken_call_without_a_list_misses_no_bracket(end: str) -> None:
 def test_there_are_formats_that_miss_a_marker() -> None:
     found = [name for name in NAMES if not report_of(derived(name)).shipped and missed(derived(name))]
     assert len(found) > 60
-    assert {"answer_lines", "single_tag_function", "python_raw_in_markers", "thought_blocks", "percent_markers"} <= set(found)
+    assert {"answer_lines", "single_tag_function", "python_raw_in_markers", "thought_blocks", "percent_markers"} <= set(
+        found
+    )
 
 
 # Thoughts between two markers that are no words, and content without any.
