@@ -77,8 +77,9 @@ def replay(fmt: Format, length: int = 6) -> Replay:
 
 
 def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """What of a snapshot decides the future, and whether there was a call, or more than one: not ids, nor places."""
-    counters = ("calls", "call", "has", "gap", "open_call", "call_id", "unclosed_call", "offset")
+    """What of a snapshot decides the future, and whether there was a call, or more than one: not ids, nor places, nor,
+    as every marker counts, the code that is open."""
+    counters = ("calls", "call", "has", "gap", "open_call", "call_id", "unclosed_call", "offset", "code")
     decides = {name: value for name, value in snapshot.items() if name not in counters}
     return {**decides, "calls": min(snapshot["calls"], 2)}
 
