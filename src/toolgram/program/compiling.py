@@ -38,7 +38,7 @@ from toolgram.program.look_ahead import (
     name_ahead,
     partial_pattern,
 )
-from toolgram.program.openers import find_openers
+from toolgram.program.openers import find_announced_names, find_openers
 from toolgram.program.state import (
     ENVELOPE,
     INNER,
@@ -92,6 +92,7 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     surplus = {} if strict else inner | closers
     endings = () if strict else tuple({*surplus, *marks.ends})
     markers = tuple(text for name, text in literals.items() if _is_marker(spec, name, text))
+    find_announced_names(states, {name for name, text in literals.items() if text in markers})
     in_no_name = tuple(marker.strip() for marker in markers if not _is_word(marker.strip()))
     return Program(
         initial=states[spec.initial],

@@ -1,7 +1,8 @@
 """What begins in text: which symbols open a call, and which open reasoning.
 
 Strategy: a symbol opens a call if no marker leads from it to text before a call has started, but for those that end a
-failed call.  The header of a message may lead to a call and to text as well, so it opens neither.
+failed call.  The header of a message may lead to a call and to text as well, so it opens neither.  A name is announced
+if a marker comes before it, or has to come after it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,25 @@ def find_openers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
                 symbol.opens = STOP
             elif symbol.trigger not in passed:
                 symbol.opens = _opened(state, state.row[symbol.trigger], passed, spec)
+
+
+def find_announced_names(states: Mapping[str, StateProgram], markers: Container[str]) -> None:
+    """Note the states in which a name is no call yet, and from which only a marker leads to one."""
+    bare: set[str] = set()
+    found = [name for name, state in states.items() if _leads_to_call(state, bare, markers)]
+    while found:
+        bare.update(found)
+        found = [name for name, state in states.items() if name not in bare and _leads_to_call(state, bare, markers)]
+    for state in states.values():
+        state.announced = state.held and state.name not in bare
+
+
+def _leads_to_call(state: StateProgram, bare: Container[str], markers: Container[str]) -> bool:
+    """Whether a call begins in a state, or in one of those in `bare` after it, without a marker."""
+    return any(
+        trigger not in markers and ("start_call" in move.actions or (move.dest.held and move.dest.name in bare))
+        for trigger, move in state.row.items()
+    )
 
 
 def _opened(state: StateProgram, move: Move, passed: Container[str], spec: Spec) -> str:

@@ -80,6 +80,7 @@ class StateProgram:
     key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
     key_prefixes: frozenset[str] = frozenset()  # ... and all beginnings of them
     bare: bool = False  # no marker has announced what begins here
+    announced: bool = False  # after a name: a marker has to come before the call is one
     any_key: bool = False
     named_key: bool = False  # a key that is a name
     values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes

@@ -64,8 +64,7 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
     """
     if withheld.token and not stream.in_call:
         after = read_after_turn(stream, withheld, text, pos, final)
-        if after is not None:
-            return text, after
+        return text, READERS[stream.reader](stream, text, pos, final) if after is None else after
     cut = withheld.find_closer(text, pos, stream.in_call)
     part = text if cut is None else text[: max(cut, 0)]
     left = len(text) - len(part)
@@ -73,9 +72,11 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
     try:
         while 0 <= pos < len(part) and stream.events.mention.withheld is withheld:
             pos = READERS[stream.reader](stream, part, pos, final and cut is None)
+            if withheld.token and not stream.in_call:
+                break
     finally:
         stream.cut_output(-left)
-    if cut is None or stream.events.mention.withheld is not withheld:
+    if cut is None or stream.events.mention.withheld is not withheld or 0 <= pos < len(part):
         return text, pos
     if stream.in_call:
         raise NotACall(at=withheld.length + cut - withheld.begin)

@@ -102,10 +102,11 @@ class Stream(Position):
         self._follow(trigger, move)
 
     def refuses(self, move: Move, name: str) -> bool:
-        """Whether a name begins no call: no marker announces one, and no such function is declared."""
+        """Whether a name begins no call: no marker comes before it or has to come after it, and no such function is
+        declared."""
         region, names = self.events.held, self.calls.names
         bare = self.state.is_text if region is None else not region.announced
-        if not bare or not names or "name" not in move.actions:
+        if not bare or not names or "name" not in move.actions or move.dest.announced:
             return False
         return function_called(self.program, names, name.strip()) not in names
 

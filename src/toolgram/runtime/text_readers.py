@@ -19,6 +19,7 @@ from toolgram.runtime.position import THOUGHTLESS, WAIT
 from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
+_ZERO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"
 _FENCES = ("```json", "```")
 _fence = re.compile(rf"```(?:json)?+{BLANKS}(?!j)").match
 
@@ -139,12 +140,23 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         pos = _hold_blanks(stream, text, pos, final)
         if pos == len(text):
             return pos
+    if text[pos] in _ZERO_WIDTH and _is_inside_markup(stream):
+        stream.events.drop_and_tell(stream.source.take(text, pos, pos + 1), SYNTAX, "unusual_form")
+        return pos + 1
     after = _read_symbol(stream, text, pos, final)
     if after is None and text[pos] == "`" and _may_be_fenced(stream):
         after = _read_fence(stream, text, pos, final)
     if after is None and stream.state.entered_by:
         after = _read_marker_again(stream, text, pos, final)
     return _refuse(stream, text, pos) if after is None else after
+
+
+def _is_inside_markup(stream: Stream) -> bool:
+    """Whether only markers, a function's name or JSON may follow. Characters of no width mean nothing there."""
+    state = stream.state
+    if stream.program.strict or stream.source.prefix_characters:
+        return False
+    return (state.held or not state.is_text) and state.meaning not in ("argument_key", "value")
 
 
 def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:

@@ -23,7 +23,8 @@ plain machine, which is what runs and is proved, drawn and exported.
    - At the end of the output, every state that is not held leads to the final state.
 
 `closed_by:` of the file and of its fragments are one mapping; the file's entry for an opening marker goes first.  So
-are `same_path:`; a fragment's other spelling is left out if the machine reads that path for something else.
+are `same_path:`; a fragment's other spelling is left out if the machine reads that path for something else.  The
+messages in `other_roles:` of the file and of its fragments are one list.
 
 A row of the file itself goes before a row of a fragment, and that before a row that follows from a state.  Each entry
 of the result keeps the file and the line from which it came.
@@ -103,6 +104,7 @@ class _Parts:
     exits: list[tuple[str, Place]] = field(default_factory=list)
     recovered: str = ""
     notes: list[str] = field(default_factory=list)
+    roles: list[str] = field(default_factory=list)
 
 
 def compose(machine: MachineFile, load: Load) -> MachineFile:
@@ -239,6 +241,7 @@ def _import(
         about = fragment.data["fragment"]
         parts.exits += [(_renamed(exit_, renames), machine.place(*where)) for exit_ in about.get("exits", ())]
         parts.notes += about.get("notes", ())
+        parts.roles += fragment.data.get("other_roles", ())
         if not parts.recovered and "recovered" in about:
             parts.recovered = _renamed(about["recovered"], renames)
         inner = fragment.data.get("import", ())
@@ -493,10 +496,9 @@ def _written(
     fragments = {state.name: state.fragment for state in states.values() if state.fragment}
     about = machine.data["format"]
     about = {**about, "notes": list(dict.fromkeys([*about.get("notes", ()), *parts.notes]))}
-    if closed_by:
-        about["closed_by"] = closed_by
-    if same_path:
-        about["same_path"] = same_path
+    roles = list(dict.fromkeys([*about.get("other_roles", ()), *parts.roles]))
+    merged = {"closed_by": closed_by, "same_path": same_path, "other_roles": roles}
+    about |= {key: value for key, value in merged.items() if value}
     return MachineFile(machine.path, {"format": about, "machine": composed}, places, fragments)
 
 

@@ -151,6 +151,7 @@ FRAGMENT_FILE_KEYS: Mapping[str, Key] = {
     "import": MACHINE_KEYS["import"],
     "closed_by": FORMAT_KEYS["closed_by"],
     "same_path": FORMAT_KEYS["same_path"],
+    "other_roles": FORMAT_KEYS["other_roles"],
     "states": Key("The states.", "entries", "states: [{name: REASONING, tags: [reasoning]}]"),
     "transitions": MACHINE_KEYS["transitions"],
 }

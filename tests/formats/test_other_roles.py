@@ -1,0 +1,94 @@
+"""A model that goes on as somebody else after the end of its turn says nothing more: what follows is dropped.
+
+Strategy: every format that declares messages of other roles, each of these after each token that ends a turn, with a
+call in it, which is quoted in no other way.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import toolgram
+from tests.generators.calls_in_halves import simple_call
+from tests.streams import calls_of, check_events, check_message, cut, merged, run
+
+NAMES = toolgram.format_names()
+
+# Their templates write no such message, or one that the model may write as well.
+NONE_DECLARED = {
+    "dots",
+    "ernie45",
+    "granite_20b_fc",
+    "hunyuan_a13b",
+    "hy_v3",
+    "hy_v4",
+    "inkling",
+    "iquest_q1",
+    "kimi_k3",
+    "muse",
+    "muse_glimmer",
+    "plamo3",
+    "poolside_v1",
+    "spark25",
+}
+DECLARED = [name for name in NAMES if name not in NONE_DECLARED]
+
+
+def after_turns(name: str) -> list[tuple[str, str]]:
+    """What ends a turn and begins a message of another role, and that message alone."""
+    program = toolgram.get_format(name).program
+    stops = sorted(program.literals[trigger] for trigger in program.stop)
+    roles = program.other_roles
+    return [(f"{stop}{blanks}", role) for stop in stops for role in roles for blanks in ("", "\n", " \n\n")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_other_roles_are_declared(name: str) -> None:
+    assert (toolgram.get_format(name).program.other_roles == ()) == (name in NONE_DECLARED)
+
+
+@pytest.mark.parametrize("name", DECLARED)
+@pytest.mark.parametrize("before", ["answer", "call", "fence", "thought"])
+def test_a_message_of_another_role_is_dropped(name: str, before: str) -> None:
+    fmt, call = toolgram.get_format(name), simple_call(name)[0]
+    first = {"answer": "Done.", "call": call, "fence": f"```\n{call}\n```", "thought": "<think>Hm.</think>Done."}[
+        before
+    ]
+    expected = fmt.parse(first, prefix="", finish_reason="stop")
+    for stop, role in after_turns(name):
+        text = f"{first}{stop}{role}\nSee {call}"
+        for reason in ("stop", "length", None):
+            events, message = run(fmt, [text], finish_reason=reason)
+            check_events(events, text)
+            check_message(message, events)
+            assert (message.content, message.reasoning) == (expected.content, expected.reasoning), text
+            assert calls_of(message) == calls_of(expected), text
+            assert "after_turn" in [each.kind for each in message.anomalies], text
+            assert events[-1].type == "dropped"
+            for size in (1, 2, 5):
+                streamed, told = run(fmt, cut(text, size), finish_reason=reason)
+                assert merged(streamed) == merged(events)
+                assert told == message
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_without_the_end_of_a_turn_it_is_text(name: str) -> None:
+    """And so is the end of a turn that anything else follows."""
+    fmt = toolgram.get_format(name)
+    for stop, role in after_turns(name):
+        for text in (f"I say {role} and go on.", f"I say {stop}and then {role} and go on."):
+            _, message = run(fmt, cut(text, 1), finish_reason="stop")
+            assert "go on." in (message.content or ""), text
+
+
+CHATML = [name for name in DECLARED if "<|im_start|>user" in toolgram.get_format(name).program.other_roles]
+
+
+@pytest.mark.parametrize("end", ["<|im_end|>\n<|endoftext|>", "<|im_end|>\n<|endoftext|>\n", "<|im_end|><|endoftext|>"])
+@pytest.mark.parametrize("name", CHATML)
+def test_two_tokens_that_end_a_chatml_turn_are_no_content(name: str, end: str) -> None:
+    for said, reason in (("", "stop"), ("Done.", "length"), ("Done.", None)):
+        for size in (0, 1, 4):
+            events, message = run(toolgram.get_format(name), cut(said + end, size), finish_reason=reason)
+            check_events(events, said + end)
+            assert (message.content or "", message.tool_calls, message.anomalies) == (said, [], [])
