@@ -152,16 +152,20 @@ class EventBuffer:
             self.out += withheld.events
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
-        """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule."""
+        """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule.
+
+        Malformed text is the rest of a call: a bracket or a fence in it opens nothing in the text around the call.
+        """
         if self.mention.withheld is not None and self.mention.withheld.is_refuted_by(text):
             raise NotACall(len(text), follows=len(text))
-        if self.mention.marks.is_blank or self.mention.marks.is_live or "`" in text:
-            self.mention.marks.read(text)
+        marks = self.mention.marks
+        if meaning != "malformed" and (marks.is_blank or marks.is_live or "`" in text):
+            marks.read(text)
         if text.isspace():
             add_piece(self.blanks, text)
         elif text:
             self._say(meaning, text, why)
-        if self.mention.marks.quote and not self.mention.marks.quoted:
+        if marks.quote and not marks.quoted:
             self.note_quote()
 
     def _say(self, meaning: str, text: str, why: str) -> None:
@@ -181,7 +185,7 @@ class EventBuffer:
         self.gap &= ~channel
         self.has |= channel
         self.after_call = None
-        self.remember(body)
+        self.remember("" if meaning == "malformed" else body)
         self.place = INSIDE
         if meaning == "content":
             self.out.append(Content(shown, body))

@@ -10,6 +10,8 @@ from typing import Any
 from toolgram.events import BufferedEvent, ToolCallEnd, ToolCallStart
 from toolgram.runtime.code_marks import CodeMarks
 
+NO_TEXT = "` \t\r\n"  # what may follow a call in a fence: its end
+
 
 class NotACall(Exception):
     """What is withheld is text: up to `at`, or to so many characters after those that events account for.
@@ -107,7 +109,7 @@ class Withheld:
 
     def is_refuted_by(self, text: str) -> bool:
         """Whether text follows: anything but blanks, and but the end of a fence if the turn has not ended."""
-        return bool(text.strip() if self.token else text.strip("` \t\r\n"))
+        return bool(text.strip() if self.token else text.strip(NO_TEXT))
 
     @property
     def has_call(self) -> bool:
