@@ -29,8 +29,9 @@ ONLY_BRACKETS = (
 )  # fmt: skip
 # Markers that are not missed, as they close no call:
 UNTOLD = {
-    "muse_glimmer": ["<|message|>"],  # the end of the next message's header, which is text without it
     "gigachat3": ["<|message_sep|>"],  # the end of a message; the bracket has closed the call
+    "muse": ["<|eom|>"],
+    "muse_glimmer": ["<|eom|>", "<|message|>"],  # the end of the next message's header, which is text without it
 }
 # Templates whose calls have arguments in tags, each with a closing marker.
 DERIVED = (
