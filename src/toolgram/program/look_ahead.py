@@ -3,7 +3,8 @@
 Strategy: text may contain any marker.  So a marker counts only where the way on from it is one that the machine has:
 behind a value's own marker another argument or the end of the call; behind another marker the other closing markers and
 then the end of the message or of the turn, or the opener of a call with its name; behind the opener of an argument its
-key and the markers up to its value.  Each way is followed through the rows, blanks bounded, and written as a regular expression.
+key and the markers up to its value.  Each way is followed through the rows, blanks bounded, and written as a regular
+expression.
 
 Ways multiply with the states.  A machine whose ways are too many is refused when it is loaded.
 """
@@ -253,7 +254,7 @@ class _Ways:
 
 
 def _ends_of_messages(spec: Spec) -> set[str]:
-    """Return the tokens that end the message that a call is in: they end a call, and in text lead to the next message."""
+    """Return the tokens that end the message that a call is in: they end a call, and between messages do nothing."""
     ends = {row.trigger for row in spec.transitions if row.dest == spec.initial and "end_call" in row.actions}
     in_text = {row.trigger for row in spec.transitions if row.source == row.dest == spec.initial and not row.repair}
     return ends & in_text & {*spec.special_tokens}

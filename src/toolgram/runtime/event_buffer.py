@@ -37,6 +37,7 @@ CONTENT, REASONING = 1, 2
 # Where the next text is: inside a segment, at the beginning of one, or after a marker or a call (blanks are dropped).
 INSIDE, SEGMENT, AFTER_MARKUP = range(3)
 may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
+_BETWEEN_CALLS = "[({`,; \t\r\n"
 _NOWHERE: list[BufferedEvent] = []  # until the first delta has a list of its own
 
 
@@ -185,7 +186,7 @@ class EventBuffer:
         self.gap &= ~channel
         self.has |= channel
         self.after_call = None
-        self.remember("" if meaning == "malformed" else body)
+        self.remember("" if meaning == "malformed" else body, why)
         self.place = INSIDE
         if meaning == "content":
             self.out.append(Content(shown, body))
@@ -209,11 +210,13 @@ class EventBuffer:
                 return text[len(lead) :]
         return text
 
-    def remember(self, text: str) -> bool:
-        """Text that was said: its end is kept while brackets or a fence may be what it ends in. Whether it is."""
+    def remember(self, text: str, why: str = "") -> bool:
+        """Text that was said, or, with a reason, that is no call: its end is kept while brackets or a fence may be what
+        it ends in. Whether that, or a marker before it, says anything of what follows."""
         tail = (self.mention.tail + text)[-MOST_TAIL:]
         self.mention.tail = tail if may_open(tail) else ""
-        return self.mention.tail != ""
+        self.mention.spelled = self.mention.spelled and (why != "" or not text.strip(_BETWEEN_CALLS))
+        return self.mention.tail != "" or self.mention.spelled
 
     def drop_blanks(self) -> None:
         """The open blank run touches a marker or a call, or nothing at all."""
@@ -267,6 +270,7 @@ class EventBuffer:
         self.place = AFTER_MARKUP
         self.lead = ""
         self.gap = self.has
+        self.mention.spelled = False
 
     def commit(self) -> None:
         """The held region is certain."""

@@ -102,12 +102,15 @@ class Stream(Position):
         self._follow(trigger, move)
 
     def refuses(self, move: Move, name: str) -> bool:
-        """Whether a name begins no call: no marker announces one, and no such function is declared."""
+        """Whether a name begins no call: no marker announces one, and no such function is declared, or a marker that is
+        only spelled is directly before it."""
         region, names = self.events.held, self.calls.names
         bare = self.state.is_text if region is None else not region.announced
-        if not bare or not names or "name" not in move.actions:
+        if not bare or "name" not in move.actions:
             return False
-        return function_called(self.program, names, name.strip()) not in names
+        if self.events.mention.spelled:
+            return True
+        return bool(names) and function_called(self.program, names, name.strip()) not in names
 
     def _may_follow(self, move: Move, value: str) -> bool:
         """Whether a transition may be followed, by the function that is called."""

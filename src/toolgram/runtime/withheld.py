@@ -29,19 +29,21 @@ class Mention:
     text ("content" or "reasoning"), its end if that may open what a call is in, a call that counts only if nothing
     follows it, and up to where, in text that is read again, what opens a call is text."""
 
-    __slots__ = ("in_prompt", "marks", "meaning", "quoted_to", "tail", "withheld")
+    __slots__ = ("in_prompt", "marks", "meaning", "quoted_to", "spelled", "tail", "withheld")
 
     def __init__(self) -> None:
         self.marks = CodeMarks()
         self.meaning = self.tail = ""
         self.in_prompt = False  # what is read is the prompt, which only says where the output begins
         self.quoted_to = 0
+        self.spelled = False  # the text ends in the marker of a call that is no token, and perhaps in such calls
         self.withheld: Withheld | None = None
 
     def copy(self) -> Mention:
         """Return the same, where nothing is withheld."""
         made = Mention()
         made.marks, made.meaning, made.tail = self.marks.copy(), self.meaning, self.tail
+        made.spelled = self.spelled
         return made
 
 
