@@ -25,12 +25,14 @@ from toolgram.formats import Format
 WITHOUT = ("glm4",)
 # Behind the calls of these nothing stands but brackets, fences and tokens that end a turn.
 ONLY_BRACKETS = (
-    "functionary_v3_2", "gigachat3", "glm4", "gpt_oss", "granite_20b_fc", "granite_3", "llama3_json", "mistral_v11",
+    "functionary_v3_2", "glm4", "gpt_oss", "granite_20b_fc", "granite_3", "llama3_json", "mistral_v11",
     "mistral_v3", "xlam",
 )  # fmt: skip
 # Markers that are not missed, as they close no call:
 UNTOLD = {
-    "muse_glimmer": ["<|message|>"],  # the end of the next message's header, which is text without it
+    "gigachat3": ["<|message_sep|>"],  # the end of a message; the bracket has closed the call
+    "muse": ["<|eom|>"],
+    "muse_glimmer": ["<|eom|>", "<|message|>"],  # the end of the next message's header, which is text without it
 }
 # Templates whose calls have arguments in tags, each with a closing marker.
 DERIVED = (
@@ -142,7 +144,7 @@ def check(fmt: Format, strong: bool = True) -> int:
         for begin, end in closers(fmt, prefix, text, tools):
             broken = text[:begin] + text[end:]
             for declared in (tools, None):
-                message = fmt.parse(broken, declared, prefix=prefix)
+                message = fmt.parse(broken, declared, prefix=prefix, finish_reason="stop")
                 found = called(message)
                 if broken[begin:].lstrip().startswith(next_arguments):
                     assert message.malformed and is_part(found, wanted), broken

@@ -21,7 +21,7 @@ from toolgram.program.state import CALL, HEADER, STOP, THOUGHT, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.code_marks import FENCE, SPAN
 from toolgram.runtime.stream import Stream
-from toolgram.runtime.withheld import NotACall, Withheld
+from toolgram.runtime.withheld import NO_TEXT, NotACall, Withheld
 
 
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
@@ -165,7 +165,7 @@ def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
     _restore(stream, withheld)
     stream.events.mention.quoted_to = begin + max(read, 1)
     if named:
-        quoted = text[begin : stream.events.mention.quoted_to - found.follows].rstrip()
+        quoted = text[begin : stream.events.mention.quoted_to - found.follows].rstrip(NO_TEXT)
         stream.events.note("quoted_call", quoted, sum(map(len, stream.events.blanks)))
     return text, begin
 

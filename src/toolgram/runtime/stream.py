@@ -103,12 +103,14 @@ class Stream(Position):
 
     def refuses(self, move: Move, name: str) -> bool:
         """Whether a name begins no call: no marker comes before it or has to come after it, and no such function is
-        declared."""
+        declared, or a marker that is only spelled is directly before it."""
         region, names = self.events.held, self.calls.names
         bare = self.state.is_text if region is None else not region.announced
-        if not bare or not names or "name" not in move.actions or move.dest.announced:
+        if not bare or "name" not in move.actions or move.dest.announced:
             return False
-        return function_called(self.program, names, name.strip()) not in names
+        if self.events.mention.spelled:
+            return True
+        return bool(names) and function_called(self.program, names, name.strip()) not in names
 
     def _may_follow(self, move: Move, value: str) -> bool:
         """Whether a transition may be followed, by the function that is called."""

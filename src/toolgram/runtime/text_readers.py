@@ -10,7 +10,7 @@ from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.python_repairs import Around
 from toolgram.limits import BLANKS, MOST_BLANKS
 from toolgram.program.closing_markers import FENCE
-from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
+from toolgram.program.state import CALL, ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import INSIDE, SYNTAX
@@ -63,6 +63,9 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
             counts = not (is_mention(stream, symbol, text, begin) if counts else is_quoted(stream, symbol)) and counts
         if counts:
             return start, begin, end, symbol
+        if symbol.opens == CALL and not stream.is_marker(symbol, text, begin, end):
+            stream.say(text[stream.source.skip_prefix(start, end) : end])
+            stream.events.mention.spelled, start = True, end
         pos = end
 
 

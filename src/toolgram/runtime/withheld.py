@@ -10,6 +10,8 @@ from typing import Any
 from toolgram.events import BufferedEvent, ToolCallEnd, ToolCallStart
 from toolgram.runtime.code_marks import CodeMarks
 
+NO_TEXT = "` \t\r\n"  # what may follow a call in a fence: its end
+
 
 class NotACall(Exception):
     """What is withheld is text: up to `at`, or to so many characters after those that events account for.
@@ -27,19 +29,21 @@ class Mention:
     text ("content" or "reasoning"), its end if that may open what a call is in, a call that counts only if nothing
     follows it, and up to where, in text that is read again, what opens a call is text."""
 
-    __slots__ = ("in_prompt", "marks", "meaning", "quoted_to", "tail", "withheld")
+    __slots__ = ("in_prompt", "marks", "meaning", "quoted_to", "spelled", "tail", "withheld")
 
     def __init__(self) -> None:
         self.marks = CodeMarks()
         self.meaning = self.tail = ""
         self.in_prompt = False  # what is read is the prompt, which only says where the output begins
         self.quoted_to = 0
+        self.spelled = False  # the text ends in the marker of a call that is no token, and perhaps in such calls
         self.withheld: Withheld | None = None
 
     def copy(self) -> Mention:
         """Return the same, where nothing is withheld."""
         made = Mention()
         made.marks, made.meaning, made.tail = self.marks.copy(), self.meaning, self.tail
+        made.spelled = self.spelled
         return made
 
 
@@ -109,7 +113,7 @@ class Withheld:
 
     def is_refuted_by(self, text: str) -> bool:
         """Whether text follows: anything but blanks, and but the end of a fence if the turn has not ended."""
-        return bool(text.strip() if self.token else text.strip("` \t\r\n"))
+        return bool(text.strip() if self.token else text.strip(NO_TEXT))
 
     @property
     def has_call(self) -> bool:
