@@ -147,7 +147,8 @@ def check(fmt: Format, strong: bool = True) -> int:
                 message = fmt.parse(broken, declared, prefix=prefix, finish_reason="stop")
                 found = called(message)
                 if broken[begin:].lstrip().startswith(next_arguments):
-                    assert message.malformed and is_part(found, wanted), broken
+                    assert message.malformed, broken
+                    assert is_part(found, wanted), broken
                     continue
                 assert found == wanted or (not strong and is_part(found, wanted)), broken
                 untold = strong and text[begin:end].strip() in UNTOLD.get(fmt.name, ())
