@@ -8,7 +8,7 @@ end of the turn.  Until that is known its events are withheld.  If anything else
 are given up and its text is read once more, from the position that the stream had before, with what opens a call as
 text.  No text is read more than twice, since what was withheld together is decided together.  A call with which a
 thought begins is none of this: the model has not thought, and calls.  In a message to the user, a call counts if it is
-all of the message, and what comes up to the end of the turn is withheld in the same way.  What follows a token that
+all of the message, and what comes up to the end of that is withheld in the same way.  What follows a token that
 ends the turn is withheld in the same way: it is the end if nothing follows, or a message of another role.
 """
 
@@ -29,7 +29,8 @@ def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> boo
     events, marks = stream.events, stream.events.mention.marks
     if events.mention.in_prompt or begin < stream.source.prefix_characters or not stream.program.mentions:
         return False
-    if symbol.opens == STOP or (events.mention.withheld is not None and events.mention.withheld.token):
+    withheld = events.mention.withheld
+    if symbol.opens == STOP or (withheld is not None and (withheld.token != "" or withheld.in_message)):
         return True
     if "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning":
         return True
@@ -39,16 +40,14 @@ def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> boo
 def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Whether what opens at `begin` in `text` is only mentioned. If what follows decides, the events are withheld."""
     events = stream.events
+    if ends_message(stream, symbol):
+        _end_message(stream, cast(Withheld, events.mention.withheld))
     if is_quoted(stream, symbol):
         return True
     if symbol.opens == STOP:
         return _is_no_end(stream, symbol, text, begin)
-    if events.mention.withheld is not None and symbol.opens == HEADER:
-        if not events.mention.withheld.token:
-            return False
-        events.send_withheld()  # the next message
-    if events.mention.withheld is not None and events.mention.withheld.token and symbol.opens:
-        raise NotACall
+    if events.mention.withheld is not None and symbol.opens and _is_withheld(stream, symbol):
+        return False
     if not symbol.opens and begin < events.mention.quoted_to:
         return stream.state.meaning == "content" or not stream.closes_thought(symbol)
     if not _is_decided_later(stream, symbol):
@@ -59,6 +58,7 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
         _withhold(stream, begin)
         withheld = cast(Withheld, events.mention.withheld)
         withheld.is_header = symbol.opens == HEADER
+        withheld.in_message = stream.state.to_user
         withheld.is_text = stream.state.to_user and not events.mention.marks.is_blank
     return False
 
@@ -73,6 +73,32 @@ def _is_decided_later(stream: Stream, symbol: Symbol) -> bool:
     if state.to_user or marks.place == FENCE or _opens_fence(stream, symbol):
         return True
     return state.meaning == "reasoning" and not marks.is_blank
+
+
+def _is_withheld(stream: Stream, symbol: Symbol) -> bool:
+    """Whether a symbol is a part of what is withheld, and does not decide about it. After the end of the turn, a header
+    begins the next message."""
+    withheld = cast(Withheld, stream.events.mention.withheld)
+    if withheld.token and symbol.opens != HEADER:
+        raise NotACall
+    if withheld.token:
+        stream.events.send_withheld()
+    return symbol.opens == HEADER and not withheld.token
+
+
+def ends_message(stream: Stream, symbol: Symbol) -> bool:
+    """Whether a symbol ends a message to the user in which a call is withheld, and not only the call."""
+    withheld = stream.events.mention.withheld
+    if withheld is None or not withheld.in_message or symbol.opens == CALL:
+        return False
+    return symbol.opens != "" or stream.state.row[symbol.trigger].dest.loops
+
+
+def _end_message(stream: Stream, withheld: Withheld) -> None:
+    """After a call in a message to the user, the message ends."""
+    if withheld.is_text:
+        raise NotACall
+    stream.events.send_withheld()
 
 
 def is_quoted(stream: Stream, symbol: Symbol) -> bool:

@@ -14,7 +14,7 @@ from toolgram.program.state import CALL, ENVELOPE, TERMINAL, StateProgram, Symbo
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import INSIDE, SYNTAX
-from toolgram.runtime.mentions import is_mention, is_quoted, may_be_mention
+from toolgram.runtime.mentions import ends_message, is_mention, is_quoted, may_be_mention
 from toolgram.runtime.position import THOUGHTLESS, WAIT
 from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
@@ -186,7 +186,8 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
         return _cut_off(stream, text, pos)
     if not _counts(stream, symbol, text, pos, end):
         return None
-    if symbol.opens and may_be_mention(stream, symbol, "", pos) and is_mention(stream, symbol, text, pos):
+    decides = symbol.opens != "" or ends_message(stream, symbol)
+    if decides and may_be_mention(stream, symbol, "", pos) and is_mention(stream, symbol, text, pos):
         return None
     return _found(stream, symbol, text, pos, end)
 

@@ -57,6 +57,7 @@ class Withheld:
         "begin",
         "closers",
         "events",
+        "in_message",
         "is_certain",
         "is_header",
         "is_over",
@@ -77,7 +78,8 @@ class Withheld:
         self.length = 0  # of `raw`, in characters
         self.closers = closers
         self.is_header = False  # it begins with the header of a message, which may be that of text
-        self.is_text = False  # the message that it is in has other text
+        self.in_message = False  # it is in a message to the user,
+        self.is_text = False  # which has other text
         self.token = ""  # with which the turn has ended
         self.is_over = False  # that another such token has come: no message follows
         self.is_certain = False  # that it has, by the id of the token
