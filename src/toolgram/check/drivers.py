@@ -129,11 +129,8 @@ def _follow(
         return  # what ends a value comes behind one
     if symbol == TEXT and begins_a_run(fmt, rows[place.state], text):
         return  # it begins like a name that may stand there, and is text only when it turns out to be none
-    last = fmt.spec.terminals.get(place.symbols[-1]) if place.symbols else None
-    if isinstance(last, Run) and re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]):
-        return  # the text would go on with the run before it
-    if isinstance(last, Literal) and _merges(fmt, last, text):
-        return  # together they are a longer marker
+    if _goes_on(fmt, place, text):
+        return
     taken = steps(fmt, machine, place.state, symbol, text)
     if taken is None:
         return
@@ -154,6 +151,18 @@ def _follow(
         result.problem = _disagreement(symbols, place.text + text, expected, fired)
         return
     yield _Place(state, tuple(expected[len(fired) :]), parser.snapshot(), place.text + text, symbols)
+
+
+def _goes_on(fmt: Format, place: _Place, text: str) -> bool:
+    """Whether a text goes on with the symbol before it, so that it is not a symbol of its own: with a run, with a
+    shorter marker, or with a Python call, with which an expression begins."""
+    before = place.symbols[-1] if place.symbols else ""
+    last = fmt.spec.terminals.get(before)
+    if isinstance(last, Run):
+        return re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]) is not None
+    if isinstance(last, Literal):
+        return _merges(fmt, last, text)
+    return before == ARGUMENTS and place.text.endswith(")") and text.startswith(("(", "["))
 
 
 def _merges(fmt: Format, last: Literal, text: str) -> bool:
