@@ -158,7 +158,10 @@ class EventBuffer:
 
         Malformed text is the rest of a call: a bracket or a fence in it opens nothing in the text around the call.
         """
-        if self.mention.withheld is not None and self.mention.withheld.is_refuted_by(text):
+        withheld = self.mention.withheld
+        if withheld is not None and withheld.is_fence and not withheld.has_call:
+            self.send_withheld()
+        elif withheld is not None and withheld.is_refuted_by(text):
             raise NotACall(len(text), follows=len(text))
         marks = self.mention.marks
         if meaning != "malformed" and (marks.is_blank or marks.is_live or "`" in text):

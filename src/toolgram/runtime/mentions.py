@@ -42,7 +42,7 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     events = stream.events
     if ends_message(stream, symbol):
         _end_message(stream, cast(Withheld, events.mention.withheld))
-    if is_quoted(stream, symbol):
+    if is_quoted(stream, symbol) or (events.mention.marks.place == FENCE and _opens_fence(stream, symbol)):
         return True
     if symbol.opens == STOP:
         return _is_no_end(stream, symbol, text, begin)
@@ -58,6 +58,7 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
         _withhold(stream, begin)
         withheld = cast(Withheld, events.mention.withheld)
         withheld.is_header = symbol.opens == HEADER
+        withheld.is_fence = _opens_fence(stream, symbol)
         withheld.in_message = stream.state.to_user
         withheld.is_text = stream.state.to_user and not events.mention.marks.is_blank
     return False

@@ -117,7 +117,7 @@ _LEAST_OF_STOP = 4  # characters: less of a token that ends the turn may be pros
 
 def _half_a_closer(stream: Stream, text: str) -> int:
     """How much of the end of `text` is a marker that is cut off: one that closes the reasoning, or what was opened in
-    the content, or the turn. Never a single character."""
+    the content, or the turn. Never a single character, and never the end of a whole marker."""
     state, program, sections = stream.state, stream.program, stream.calls.markers.in_text
     if program.strict and state.meaning != "reasoning":
         return 0
@@ -128,7 +128,8 @@ def _half_a_closer(stream: Stream, text: str) -> int:
             closes = state.row[symbol.trigger].dest.meaning == "content"
         elif symbol.trigger in program.stop:
             least = _LEAST_OF_STOP
-        sizes += (size for size in range(2 if closes else least, len(literal)) if text.endswith(literal[:size]))
+        if not text.endswith(literal):
+            sizes += (size for size in range(2 if closes else least, len(literal)) if text.endswith(literal[:size]))
     return max(sizes)
 
 

@@ -59,6 +59,7 @@ class Withheld:
         "events",
         "in_message",
         "is_certain",
+        "is_fence",
         "is_header",
         "is_over",
         "is_text",
@@ -78,6 +79,7 @@ class Withheld:
         self.length = 0  # of `raw`, in characters
         self.closers = closers
         self.is_header = False  # it begins with the header of a message, which may be that of text
+        self.is_fence = False  # it begins with a fence, which may have no call in it
         self.in_message = False  # it is in a message to the user,
         self.is_text = False  # which has other text
         self.token = ""  # with which the turn has ended
