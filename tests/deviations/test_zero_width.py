@@ -48,7 +48,9 @@ def test_a_strict_parser_drops_none(name: str) -> None:
     opener, rest = after_first_marker(name)
     parser = toolgram.get_format(name).parser(prefix="", strict=True)
     events = merged(parser.feed(f"{opener}\u200b{rest}") + parser.close("stop"))
-    assert not [event for event in events if event.type == "dropped" and event.why == "syntax" and "\u200b" in event.text]
+    assert not [
+        event for event in events if event.type == "dropped" and event.why == "syntax" and "\u200b" in event.text
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)

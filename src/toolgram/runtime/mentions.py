@@ -3,12 +3,13 @@
 A call that opens in an inline code span is text, and so is the rest of the span.  What closes something, and the header
 of a message, is text if the span begins with it: a backtick that was forgotten is to take no message into another one.
 
-A call in an open fence or thought counts if nothing but blanks, closing markers and other calls follows it, up to the
-end of the turn.  Until that is known its events are withheld.  If anything else follows, or the call fails, the events
-are given up and its text is read once more, from the position that the stream had before, with what opens a call as
-text.  No text is read more than twice, since what was withheld together is decided together.  A call with which a
-thought begins is none of this: the model has not thought, and calls.  What follows a token that ends the turn is
-withheld in the same way: it is the end if nothing follows, or a message of another role.
+A call in an open fence, or with a fence that it opens itself, or in an open thought counts if nothing but blanks,
+closing markers and other calls follows it, up to the end of the turn.  Until that is known its events are withheld.  If
+anything else follows, or the call fails, the events are given up and its text is read once more, from the position that
+the stream had before, with what opens a call as text.  No text is read more than twice, since what was withheld
+together is decided together.  A call with which a thought begins is none of this: the model has not thought, and calls.
+What follows a token that ends the turn is withheld in the same way: it is the end if nothing follows, or a message of
+another role.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> boo
         return False
     if symbol.opens == STOP or (events.mention.withheld is not None and events.mention.withheld.token):
         return True
+    if _opens_fence(stream, symbol):
+        return True
     return "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning"
 
 
@@ -49,7 +52,8 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     if not symbol.opens and begin < events.mention.quoted_to:
         return stream.state.meaning == "content" or not stream.closes_thought(symbol)
     in_thought = stream.state.meaning == "reasoning" and not events.mention.marks.is_blank and symbol.opens == CALL
-    if not (in_thought or (place == FENCE and symbol.opens in (CALL, HEADER))):
+    in_fence = _opens_fence(stream, symbol) or (place == FENCE and symbol.opens in (CALL, HEADER))
+    if not (in_thought or in_fence):
         return False
     if begin < stream.events.mention.quoted_to:
         return True
@@ -57,6 +61,11 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
         _withhold(stream, begin)
         cast(Withheld, events.mention.withheld).is_header = symbol.opens == HEADER
     return False
+
+
+def _opens_fence(stream: Stream, symbol: Symbol) -> bool:
+    """Whether a symbol opens a call and the fence in which it is."""
+    return symbol.opens == CALL and stream.program.literals.get(symbol.trigger, "").startswith("```")
 
 
 def is_quoted(stream: Stream, symbol: Symbol) -> bool:

@@ -201,9 +201,14 @@ def with_bare_calls(spec: Spec) -> Spec:
     over = {row.dest for name in reached for row in rows[name].values() if row.trigger == "end_map item"}
     added, terminals = [], dict(spec.terminals)
     for name, state in spec.states.items():
-        if state.meaning == "content" and "start_map item" not in rows[name]:
+        if state.meaning != "content":
+            continue
+        if "start_map item" not in rows[name]:
             added.append(Transition("start_map item", name, opened, ("unusual_form",), 0, repair=True))
-            added += [Transition(f"BARE {text}", name, begins, ("unusual_form",), 0, repair=True) for text in texts]
+        elif name not in over:
+            continue
+        begun = [text for text in texts if name not in over or text != "```"]  # after a call that one closes
+        added += [Transition(f"BARE {text}", name, begins, ("unusual_form",), 0, repair=True) for text in begun]
     for text in texts:
         closer = "```" if text.startswith("```") else text.replace("<", "</")
         terminals |= {name: Literal(name, each) for name, each in ((f"BARE {text}", text), (f"END {closer}", closer))}
