@@ -106,7 +106,7 @@ MODELS = {
     "deepseek_v41": ["deepseek-ai/DeepSeek-V4.1"],
     "dots": ["rednote-hilab/dots.llm1.inst"],
     "ernie45": ["baidu/ERNIE-4.5-21B-A3B-Thinking", "unsloth/ERNIE-4.5-21B-A3B-Thinking-GGUF"],
-    "functionary_v3_2": ["meetkai/functionary-small-v3.2"],
+    "functionary_v3_2": ["meetkai/functionary-small-v3.2", "meetkai/functionary-medium-v3.2"],
     "functiongemma": ["google/functiongemma-270m-it"],
     "gemma4": ["google/gemma-4-31B-it", "unsloth/gemma-4-26b-a4b-it-GGUF"],
     "gigachat3": ["ai-sage/GigaChat3-10B-A1.8B", "ai-sage/GigaChat3.1-10B-A1.8B-GGUF"],
@@ -204,6 +204,8 @@ MODELS = {
         "bartowski/Llama-3.3-70B-Instruct-GGUF",
         "llama3.1:8b",
         "llama3.3",
+        "meetkai/functionary-small-v3.1",
+        "bartowski/functionary-v3.1-GGUF",
     ],
     "llama4_pythonic": [
         "meta-llama/Llama-4-Scout-17B-16E-Instruct",

@@ -27,6 +27,8 @@ HERMES = toolgram.get_format("hermes")
         (f"{F}<|im_end|>", None, [CALL]),
         (f"Sure.\n```json\n{F}\n```", "Sure.", [CALL]),
         (f"```\n{F}\n```", None, [CALL]),
+        (f"```json\n{F}\n```\n```json\n{F}\n```", None, [CALL, CALL]),
+        (f"```json\n{F}\n```\nSo.\n```json\n{F}\n```", f"```json\n{F}\n```\nSo.", [CALL]),
         (f"<tools>\n{F}\n</tools>", None, [CALL]),
         (f"<tools>\n{F}\n{F}\n</tools>", None, [CALL, CALL]),
         (f"<function_call>{F}</function_call>", None, [CALL]),

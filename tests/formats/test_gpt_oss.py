@@ -122,6 +122,17 @@ def test_code_for_a_tool_is_content() -> None:
     parses(f"{HM}{PROMPT}{code}<|call|>{PROMPT}{YES}", "print({1}) Yes.", reasoning="Hm.")
 
 
+@pytest.mark.parametrize(
+    "header", [" to=python code<|channel|>commentary", " to=python<|channel|>final code", " to=python"]
+)
+def test_code_for_a_tool_that_is_not_declared(header: str) -> None:
+    """The header is none of the content. A recipient in prose is."""
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    parses(f"{header}<|message|>print(1)<|call|>", "print(1)", tools=tools, prefix=PROMPT)
+    parses(f"{header}<|message|>{{}}<|call|>", None, [("python", {})], tools=tools, prefix=PROMPT)
+    parses("Go to=python code, then.", "Go to=python code, then.", tools=tools)
+
+
 def test_an_empty_message_is_a_call_without_arguments() -> None:
     header = "<|channel|>commentary to=functions.g json<|message|>"
     parses(f"{header}<|call|>", None, [CALL_G])

@@ -326,8 +326,9 @@ def test_a_python_tag_without_a_call_shows_in_content(text: str) -> None:
 
 
 def test_a_call_in_a_code_fence() -> None:
-    parses(f"```json\n{F}\n```", None, [CALL_F])
-    parses(f"Look:\n```json\n{F}\n```\nDone.", "Look: Done.", [CALL_F])
+    parses(f"```json\n{F}\n```", None, [CALL_F], finish_reason="stop")
+    parses(f"Look:\n```json\n{F}\n```\n", "Look:", [CALL_F], finish_reason="stop")
+    parses(f"Look:\n```json\n{F}\n```\nDone.", f"Look:\n```json\n{F}\n```\nDone.", finish_reason="stop")
     parses(f"{F}\n```python\nx = 1\n```", "```python\nx = 1\n```", [CALL_F])
 
 

@@ -256,7 +256,8 @@ class TaggedValue:
     def _begin(self, first: str) -> None:
         """The first character that is no blank has come."""
         types = self._types
-        kinds = {_KINDS.get(first, "number" if first in "-+.0123456789" else "string")}
+        digits = "-0123456789" if types is None else "-+.0123456789"  # JSON, or what Python writes as well
+        kinds = {_KINDS.get(first, "number" if first in digits else "string")}
         if "number" in kinds:
             kinds |= {"integer", "boolean"} if first in "01" else {"integer"}
         literal = kinds != {"string"} or (self._quoted and first in "\"'")
