@@ -21,7 +21,8 @@ from typing import Any
 import ijson
 
 from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE, WS, may_end, samples
-from toolgram.check.reference import ReferenceMachine, gist, may_end_here, parser_of_symbols
+from toolgram.check.reference import ReferenceMachine, gist, may_end_here
+from toolgram.check.symbols import parser_of_symbols
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
 from toolgram.spec.data import END, TEXT, Literal, Run, Transition, rows_of

@@ -33,9 +33,7 @@ from toolgram.spec.data import ACTIONS, Spec, Transition
 from toolgram.spec.vocabulary import value_type
 
 if TYPE_CHECKING:
-    from toolgram.formats import Format
     from toolgram.islands import MarkedValue
-    from toolgram.runtime.parser import Parser
 
 _CALLS = {
     "call",
@@ -93,11 +91,6 @@ class ReferenceMachine:
 
 
 del ReferenceMachine.trigger
-
-
-def parser_of_symbols(fmt: Format, **options: Any) -> Parser:
-    """A parser for which every marker counts, after a prompt that opened no thought."""
-    return fmt.with_all_markers().parser(prefix="", call_ids=str, **options)
 
 
 def reference_grammar(spec: Spec) -> Lark:

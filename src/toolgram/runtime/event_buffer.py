@@ -161,7 +161,7 @@ class EventBuffer:
         withheld = self.mention.withheld
         if withheld is not None and withheld.is_fence and not withheld.has_call:
             self.send_withheld()
-        elif withheld is not None and withheld.is_refuted_by(text):
+        elif withheld is not None and withheld.is_text_with(text):
             raise NotACall(len(text), follows=len(text))
         marks = self.mention.marks
         if meaning != "malformed" and (marks.is_blank or marks.is_live or "`" in text):

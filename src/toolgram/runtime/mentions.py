@@ -20,14 +20,14 @@ from typing import cast
 from toolgram.program.state import CALL, HEADER, STOP, THOUGHT, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.code_marks import FENCE, SPAN
-from toolgram.runtime.stream import Stream
+from toolgram.runtime.stream import READ_AGAIN, Stream
 from toolgram.runtime.withheld import NO_TEXT, NotACall, Withheld
 
 
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Whether what opens at `begin`, after `text`, may be a mention of it. What the prompt has written is none."""
     events, marks = stream.events, stream.events.mention.marks
-    if events.mention.in_prompt or begin < stream.source.prefix_characters or not stream.program.mentions:
+    if events.mention.quoted_to < 0 or begin < stream.source.prefix_characters or not stream.program.mentions:
         return False
     withheld = events.mention.withheld
     if symbol.opens == STOP or (withheld is not None and (withheld.token != "" or withheld.in_message)):
@@ -189,6 +189,8 @@ def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
     if withheld.raw:
         text, begin = "".join(withheld.raw) + text[begin:], 0
     named = withheld.has_call
+    if stream.trace is not None:
+        stream.tell(READ_AGAIN, withheld.saved.state)
     _restore(stream, withheld)
     stream.events.mention.quoted_to = begin + max(read, 1)
     if named:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from toolgram.program.expressions import FindMatch
 
 PROMPT: Final = "prompt"  # what a trace gives where a prompt ends whose text is none of the turn's
+READ_AGAIN: Final = "read again"  # the trigger that a trace gives where calls turn out to be only mentioned
 REJECTED: Final = "rejected"  # the trigger that a trace gives where a held region turns out to be text
 _READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # what has a reader of its own
 LATE_CALL: Final = "a call behind the end of what calls stand in"  # why one is malformed
@@ -92,7 +93,7 @@ class Stream(Position):
         if move.dest.held and events.held is None:
             move = self._begin_holding(trigger, move, why)
         if self.trace:
-            self._tell(trigger, move.dest)
+            self.tell(trigger, move.dest)
         if move.actions:
             perform(self, move, text, why, written if value is None else value)
         elif text:
@@ -164,7 +165,8 @@ class Stream(Position):
         else:
             self.reader = reader_of(dest)
 
-    def _tell(self, trigger: str, dest: StateProgram, why: str = "", rest: str = "") -> None:
+    def tell(self, trigger: str, dest: StateProgram, why: str = "", rest: str = "") -> None:
+        """Report a transition to the trace, which there is."""
         events = self.events
         before = sum(len(event.source) for event in events.out) + sum(map(len, events.blanks))
         cast(Trace, self.trace)(
@@ -209,7 +211,7 @@ class Stream(Position):
             self.note_unclosed()
         if move.dest is not self.state:
             if self.trace:
-                self._tell(TEXT, move.dest)
+                self.tell(TEXT, move.dest)
             if move.actions:
                 perform(self, move, "", SYNTAX, "")
             self.state = move.dest
@@ -265,7 +267,7 @@ class Stream(Position):
     def _drop_held(self, move: Move) -> None:
         """What is held is no call, and its markers are known to be some: text follows them."""
         if self.trace:
-            self._tell(TEXT, move.dest)
+            self.tell(TEXT, move.dest)
         self.events.drop_held()
         self.calls.forget_held()
         text = self.leftover()
@@ -280,7 +282,7 @@ class Stream(Position):
         dest = self._goes_on_in(origin)
         rest, rest_reader = self._rest_of_held(json)
         if self.trace:
-            self._tell(
+            self.tell(
                 REJECTED, dest, why or self._expected(), "malformed" if origin.meaning == "malformed" else rest_reader
             )
         text, marked = self.events.release()

@@ -29,13 +29,12 @@ class Mention:
     text ("content" or "reasoning"), its end if that may open what a call is in, a call that counts only if nothing
     follows it, and up to where, in text that is read again, what opens a call is text."""
 
-    __slots__ = ("in_prompt", "marks", "meaning", "quoted_to", "spelled", "tail", "withheld")
+    __slots__ = ("marks", "meaning", "quoted_to", "spelled", "tail", "withheld")
 
     def __init__(self) -> None:
         self.marks = CodeMarks()
         self.meaning = self.tail = ""
-        self.in_prompt = False  # what is read is the prompt, which only says where the output begins
-        self.quoted_to = 0
+        self.quoted_to = 0  # negative in the prompt, which mentions nothing
         self.spelled = False  # the text ends in the marker of a call that is no token, and perhaps in such calls
         self.withheld: Withheld | None = None
 
@@ -115,7 +114,7 @@ class Withheld:
             if isinstance(event, ToolCallEnd):
                 event.status = "truncated"
 
-    def is_refuted_by(self, text: str) -> bool:
+    def is_text_with(self, text: str) -> bool:
         """Whether text follows: anything but blanks, and but the end of a fence if the turn has not ended."""
         return bool(text.strip() if self.token else text.strip(NO_TEXT))
 
