@@ -18,8 +18,6 @@ from toolgram.spec.files import spec_from_texts
 
 END = "<|my/end|>"
 BEHIND = Behind("X: ", "\n", " ", (END,))
-# With one more token there are too many ways through the machine to look ahead.
-CANNOT = {"beam"}
 
 
 def adapted_to(name: str, behind: Behind = BEHIND) -> Format:
@@ -34,7 +32,7 @@ def gist(spec: Spec) -> tuple[object, ...]:
     return rows, said, dict(spec.terminals), set(spec.states)
 
 
-@pytest.mark.parametrize("name", [name for name in toolgram.format_names() if name not in CANNOT])
+@pytest.mark.parametrize("name", toolgram.format_names())
 def test_reading_the_two_files_gives_the_same(name: str) -> None:
     fmt = named(adapted_to(name), f"mine-1.0_{name}")
     spec = fmt.spec
@@ -46,13 +44,11 @@ def test_reading_the_two_files_gives_the_same(name: str) -> None:
 
 @every_format
 def test_grammar_and_machine_are_proved_the_same(name: str) -> None:
-    if name in CANNOT:
-        return
     found = check_format(adapted_to(name), length=2)
     assert found.ok, [finding.detail for finding in found.findings if not finding.ok]
 
 
-@pytest.mark.parametrize("name", [name for name in toolgram.format_names() if name not in CANNOT])
+@pytest.mark.parametrize("name", toolgram.format_names())
 def test_what_was_added_is_dropped_behind_an_answer(name: str) -> None:
     fmt, shipped = adapted_to(name), toolgram.get_format(name)
     for text in ("Good morning.", shipped.example):
@@ -63,7 +59,6 @@ def test_what_was_added_is_dropped_behind_an_answer(name: str) -> None:
 
 def test_a_token_that_begins_as_a_marker_cannot_be_added() -> None:
     assert adapted("llama4_pythonic", Behind(ends=("[end]",))) is None
-    assert all(adapted(name, BEHIND) is None for name in CANNOT)
 
 
 def test_nothing_is_changed_where_all_is_known() -> None:
