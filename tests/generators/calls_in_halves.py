@@ -13,16 +13,15 @@ from functools import lru_cache
 import toolgram
 from tests.generators.grammar_walks import OneValue, covering_words, walks
 from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE
+from toolgram.program.state import THOUGHT
 
 IN_STRING = "qqq"
 IN_VALUE = 777
-from toolgram.program.state import THOUGHT
 
 
 @lru_cache(maxsize=256)
 def call_around(name: str, value: str | int) -> tuple[str, str]:
-    """What a format's shortest complete call has before an argument's value and behind it, outside of a thought if there
-    is such a call."""
+    """What a format's shortest complete call has before an argument's value and behind it, outside of a thought."""
     found, fmt = walks(name), toolgram.get_format(name)
     program = fmt.program
     thoughts = [program.literals[each.trigger] for each in program.initial.symbols if each.opens == THOUGHT]
@@ -32,9 +31,11 @@ def call_around(name: str, value: str | int) -> tuple[str, str]:
         if {ARGUMENTS, OBJECT, LIST, VALUE} & {*word}:
             for seed in range(4):
                 before, between, after = found.write(word, random.Random(seed), OneValue(value)).partition(written)
+                for thought in thoughts:
+                    before = before.removeprefix(thought)
                 if between and written not in after and _is_complete(fmt, before + between, after):
                     halves.append((before, after))
-    return min(halves, key=lambda half: (any(each in half[0] for each in thoughts), len("".join(half)), half))
+    return min(halves, key=lambda half: (len("".join(half)), half))
 
 
 def _is_complete(fmt: toolgram.Format, before: str, after: str) -> bool:
