@@ -395,15 +395,16 @@ def test_a_cut_off_argument_never_looks_complete() -> None:
         assert all(call.status == "truncated" for call in message.tool_calls)
 
 
-def test_an_argument_that_was_never_closed() -> None:
+def test_an_argument_that_opens_while_one_is_open_makes_the_call_malformed() -> None:
     fmt = derived("typed_attribute")
     text = (
         '<invoke name="book">\n<parameter name="city" type="string">Dallas\n'
         '<parameter name="days" type="number">2</parameter>\n</invoke>'
     )
     message = fmt.parse(text, tools=TOOLS)
-    assert json.loads(message.tool_calls[0].arguments) == {"city": "Dallas", "days": 2}
-    assert _kinds(message) == {"unclosed_value"}
+    assert (message.content, message.tool_calls) == (text, [])
+    assert [call.name for call in message.malformed] == ["book"]
+    assert _kinds(message) == {"malformed"}
 
 
 def test_other_parameters_are_what_the_schema_says_of_them() -> None:
