@@ -153,7 +153,7 @@ def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
     _restore(stream, withheld)
     stream.events.mention.quoted_to = begin + max(read, 1)
     if named:
-        quoted = text[begin : stream.events.mention.quoted_to - found.follows].rstrip()
+        quoted = text[begin : stream.events.mention.quoted_to - found.follows].rstrip("` \t\r\n")
         stream.events.note("quoted_call", quoted, sum(map(len, stream.events.blanks)))
     return text, begin
 
