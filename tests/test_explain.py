@@ -195,9 +195,14 @@ def test_a_marker_tells_the_other_format() -> None:
             "[TOOL_CALLS]f",
             {"finish_reason": "length"},
             "No call was found. What begins at offset 0 ('[TOOL_CALLS]f') could have been one, but the output ended: "
-            "expected a blank, '[CALL_ID]', '[ARGS]' or arguments.",
+            "expected a name, a blank, '[TOOL_CALLS]', a list or an object.",
         ),
-        ("mistral_v11", "[TOOL_CALLS]f", {}, "1 call (f) is truncated: the output ended right after its name."),
+        (
+            "mistral_v11",
+            "[TOOL_CALLS]f[ARGS]",
+            {},
+            "1 call (f) is truncated: the output ended before the call was closed.",
+        ),
         (
             "mistral_v11",
             '[TOOL_CALLS]f[ARGS]{}[TOOL_CALLS]g[ARGS]{"a',
@@ -218,7 +223,7 @@ def test_a_marker_tells_the_other_format() -> None:
         ),
         (
             "llama3_json",
-            '{"name": "f\\n", "parameters": {}}',
+            '<|python_tag|>{"name": "f\\n", "parameters": {}}',
             {"tools": [{"type": "function", "function": {"name": "g"}}]},
             "1 call was parsed ('f\\n'). No tool was declared by the name of 'f\\n'.",
         ),
@@ -231,7 +236,7 @@ def test_verdicts(name: str, text: str, options: dict[str, Any], verdict: str) -
 def test_a_key_that_no_call_has_is_named_by_those_it_has() -> None:
     (region,) = told("llama3_json", '{"tool": {"name": "f", "parameters": {}}}').held
     _, _, keys = region.why.partition("a call has only these keys here: ")
-    known = {"name", "function", "arguments", "id", "type", "parameters", "tool_calls"}
+    known = {"name", "function", "args", "arguments", "id", "type", "parameters", "tool_calls"}
     assert set(keys.partition(".")[0].split(", ")) == known
     assert "nothing inside it is taken for a call" in region.why
 

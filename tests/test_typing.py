@@ -126,6 +126,7 @@ def read(name: str, written: str, properties: Any) -> str:
     fmt = toolgram.get_format(name)
     text = (DOTS if name == "dots" else FRAMES[name]).replace("{}", written, 1)
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"properties": properties}}}]
+    tools = tools if properties is not None else []
     whole = fmt.parse(text, tools=tools, prefix="")
     parser = fmt.parser(tools=tools, prefix="")
     for character in text:
@@ -150,9 +151,25 @@ def test_a_parameter_that_is_not_declared_is_text(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FRAMES)
-@pytest.mark.parametrize(("written", "value"), [("3", "3"), ("[1, True]", "[1, true]"), ("x", '"x"'), ("null", "null")])
-def test_where_nothing_is_declared_a_literal_is_one(name: str, written: str, value: str) -> None:
-    assert read(name, written, {}) == value
+@pytest.mark.parametrize("written", ["3", "[1, True]", "x", "null"])
+def test_a_function_without_properties_takes_text(name: str, written: str) -> None:
+    assert read(name, written, {}) == json.dumps(written)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("3", "3"),
+        ("3.10", '"3.10"'),
+        ("[1, true]", "[1, true]"),
+        ("[1, True]", '"[1, True]"'),
+        ("x", '"x"'),
+        ("null", "null"),
+    ],
+)
+def test_without_tools_json_that_is_written_the_same_is_json(name: str, written: str, value: str) -> None:
+    assert read(name, written, None) == value
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,9 @@ def test_the_machine_is_made_of_fragments_and_says_nothing_that_follows(name: st
         {"id": "name", "name": "tool"},
         {"arguments": "name", "name": "arguments"},
         {"arguments": "parameters", "name": "tool_name"},
+        {"arguments": "parameters", "name": "arguments"},
+        {"arguments": "parameters", "name": "arguments", "id": "args"},
+        {"arguments": "args", "name": "arguments"},
     ],
 )
 def test_keys_that_mean_something_else_in_other_formats(keys: dict[str, str]) -> None:
@@ -353,9 +356,15 @@ def test_deviations_of_arguments_are_tolerated_and_noted() -> None:
     assert _kinds(_call(("city", "a"), ("city", "b"))) == {"repeated_argument"}
     assert _kinds(_call(("city", "a"), ("days", "soon"))) == {"unexpected_type"}
     assert json.loads(_call(("city", "a"), ("days", "soon")).tool_calls[0].arguments)["days"] == "soon"
-    unknown = _call(("n", "1"), name="elsewhere")
+    unknown = derived("sorted_arguments").parse("<f>elsewhere</f><k>n</k><v>1</v>", tools=TOOLS, finish_reason="stop")
     assert _kinds(unknown) == {"unknown_tool"}
-    assert json.loads(unknown.tool_calls[0].arguments) == {"n": 1}
+    assert json.loads(unknown.tool_calls[0].arguments) == {"n": "1"}
+
+
+def test_an_undeclared_function_after_a_marker_that_prose_may_have_is_text() -> None:
+    """`<f=` is too short for a marker, and no special token."""
+    message = _call(("n", "1"), name="elsewhere")
+    assert (message.content, message.tool_calls, message.anomalies) == ("<f=elsewhere><a=n>1</a></f>", [], [])
 
 
 def test_text_may_contain_the_marker_that_ends_it() -> None:
@@ -406,10 +415,11 @@ def test_other_parameters_are_what_the_schema_says_of_them() -> None:
     some = {"type": "object", "properties": {"y": {"type": "string"}}}
     assert read(some, "1") == ("1", {"undeclared_argument"})
     assert read({**some, "additionalProperties": False}, "1") == ("1", {"undeclared_argument"})
-    assert read({**some, "additionalProperties": True}, "1") == (1, set())
+    assert read({**some, "additionalProperties": True}, "1") == ("1", set())
     assert read({**some, "additionalProperties": {"type": "string"}}, "1") == ("1", set())
-    assert read({"type": "object"}, "1") == (1, set())
-    assert read(None, "1") == (1, set())
+    assert read({**some, "additionalProperties": {"type": "integer"}}, "1") == (1, set())
+    assert read({"type": "object"}, "1") == ("1", set())
+    assert read(None, "1") == ("1", set())
     with pytest.raises(toolgram.ToolgramError, match="not a JSON Schema"):
         read("nonsense", "[1")
 

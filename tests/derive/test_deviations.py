@@ -10,6 +10,7 @@ import toolgram
 from tests.derive.test_deriving import NAMES
 from tests.derive.test_shapes import calls_of, derived, report_of
 from tests.deviations.test_missing_closing_markers import kinds, missed
+from tests.streams import assert_same_however_split
 from toolgram.observing.probes import TOOLS as DECLARED
 from toolgram.runtime.whole_recording import examples
 
@@ -48,10 +49,30 @@ def test_a_missing_marker_is_told(name: str) -> None:
                 assert [each.kind for each in message.anomalies].count("unclosed_envelope") == 1, (end, reason)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_format_shows_is_read(name: str) -> None:
+    """The outputs in its file, by which an export writes: they are what models write, not what a template lost."""
+    fmt = synthesised(name)
+    messages = [fmt.parse(text, finish_reason="stop") for text in examples(fmt.program)]
+    assert not any(message.malformed for message in messages)
+    assert all(call.status == "complete" for message in messages for call in message.tool_calls)
+    assert any(call.arguments != "{}" for message in messages for call in message.tool_calls) or not messages
+
+
+@pytest.mark.parametrize("end", ["", "</call>", "</call> Yes.", "</call><call>g(b=2)</call>", "<stop>"])
+def test_a_broken_call_without_a_list_misses_no_bracket(end: str) -> None:
+    message = assert_same_however_split(derived("python_raw_in_markers"), f"<call>f(a=Oslo){end}", finish_reason="stop")
+    assert [call.name for call in message.malformed] == ["f"]
+    assert [(call.name, call.status) for call in message.tool_calls] == [("g", "complete")] * ("g(" in end)
+    assert [each.kind for each in message.anomalies] == ["malformed"]
+
+
 def test_there_are_formats_that_miss_a_marker() -> None:
     found = [name for name in NAMES if not report_of(derived(name)).shipped and missed(derived(name))]
     assert len(found) > 60
-    assert {"answer_lines", "single_tag_function", "python_tokens", "thought_blocks", "percent_markers"} <= set(found)
+    assert {"answer_lines", "single_tag_function", "python_raw_in_markers", "thought_blocks", "percent_markers"} <= set(
+        found
+    )
 
 
 # Thoughts between two markers that are no words, and content without any.
@@ -65,9 +86,14 @@ def test_a_thought_that_is_closed_or_opened_once_too_often(name: str) -> None:
     fmt = synthesised(name)
     markers = report_of(fmt).found.markers.stripped()
     opening, closing = markers.reasoning_start, markers.reasoning_end
+    message = fmt.parse(f"Hm. {closing} Yes.")  # the prompt is not known
+    if name == "prompt_opens_thought":
+        assert (message.content, message.reasoning, message.anomalies) == ("Yes.", "Hm.", [])
+    else:
+        assert (message.content, message.reasoning) == ("Hm. Yes.", None)
+        assert [each.kind for each in message.anomalies] == ["unopened_reasoning"]
     message = fmt.parse(f"Hm. {closing} Yes.", prefix="")
-    assert (message.content, message.reasoning) == ("Hm. Yes.", None)
-    assert [each.kind for each in message.anomalies] == ["unopened_reasoning"]
+    assert (message.content, message.reasoning, message.anomalies) == (f"Hm. {closing} Yes.", None, [])
     message = fmt.parse(f"{opening}One {opening} two.{closing}{closing}Yes.", prefix="")
     assert (message.content, message.reasoning, message.anomalies) == ("Yes.", "One two.", [])
 

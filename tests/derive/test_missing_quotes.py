@@ -28,10 +28,13 @@ def written(name: str, arguments: str, function: str = "f") -> str:
 def test_the_end_of_the_call_ends_the_text(name: str, arguments: str, meant: dict[str, object]) -> None:
     fmt, text, other = derived(name), written(name, arguments), written(name, "city:\1z\1", "g")
     for whole, calls in ((text, [("f", meant)]), (text + other, [("f", meant), ("g", {"city": "z"})])):
-        message = assert_same_however_split(fmt, whole)
+        message = assert_same_however_split(fmt, whole, finish_reason="stop")
         assert (calls_of(message), message.content) == (calls, None)
         assert [each.kind for each in message.anomalies] == ["unclosed_value"]
-        assert "complete" not in [call.status for call in fmt.parse(text, strict=True).tool_calls]
+        strict = fmt.parse(text, strict=True, finish_reason="stop")
+        assert "complete" not in [call.status for call in strict.tool_calls]
+    cut_off = assert_same_however_split(fmt, text)
+    assert [call.status for call in cut_off.tool_calls] == ["truncated"]
 
 
 @pytest.mark.parametrize("name", MARKERS)
@@ -39,5 +42,5 @@ def test_the_end_of_the_call_ends_the_text(name: str, arguments: str, meant: dic
 def test_a_quote_that_is_missing_before_the_next_argument_makes_no_other_key(name: str, arguments: str) -> None:
     fmt: toolgram.Format = derived(name)
     for behind in ("", written(name, "city:\1z\1", "g")):
-        message = assert_same_however_split(fmt, written(name, arguments) + behind)
+        message = assert_same_however_split(fmt, written(name, arguments) + behind, finish_reason="stop")
         assert not any(call.name == "f" and call.status == "complete" for call in message.tool_calls)

@@ -222,3 +222,25 @@ def test_text_behind_the_closing_marker_of_a_call_is_no_member_of_it(text: str) 
         message = assert_same_however_split(toolgram.get_format(name), call + text + call)
         assert (message.content, [call.status for call in message.tool_calls]) == (text, ["complete"] * 2)
         assert not message.anomalies
+
+
+def test_the_fence_of_a_call_that_failed_opens_none_around_the_next_call() -> None:
+    """It is the rest of that call, whose opening fence was read with it."""
+    begin, end = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", "\n```<｜tool▁call▁end｜>"
+    first = f'{begin}get_weather\n```json\n{{"city": "Paris"]{end}'
+    text = f"<｜tool▁calls▁begin｜>{first}\n{begin}get_time\n```json\n{{}}{end}<｜tool▁calls▁end｜>"
+    fmt = toolgram.get_format("deepseek_v3")
+    for reason in ("stop", None, "length"):
+        message = assert_same_however_split(fmt, text, prefix="<think>\n</think>", tools=TOOLS, finish_reason=reason)
+        assert [call.name for call in message.malformed] == ["get_weather"]
+        assert [(call.name, call.status) for call in message.tool_calls] == [("get_time", "complete")]
+        assert [each.kind for each in message.anomalies] == ["malformed"]
+
+
+@pytest.mark.parametrize("fence", ["```", "\n```\n", "`` `"])
+def test_what_is_quoted_ends_with_the_call_however_the_text_is_split(fence: str) -> None:
+    call = '<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>'
+    text = f"See:\n```\n{call}{fence}and more"
+    message = assert_same_however_split(toolgram.get_format("hermes"), text, tools=TOOLS, finish_reason="stop")
+    assert (message.tool_calls, message.content) == ([], text)
+    assert [(each.kind, each.text) for each in message.anomalies] == [("quoted_call", call)]

@@ -153,7 +153,7 @@ def test_a_snapshot_keeps_what_counts_when_the_call_is_certain(
 ) -> None:
     fmt = toolgram.get_format(name)
     for at in range(len(text)):
-        first = fmt.parser()
+        first = fmt.parser(prefix="")
         first.feed(text[:at])
         noted = [each for each in first.take_anomalies() if each.kind == "unusual_form"]
         parser = fmt.restore(first.snapshot())

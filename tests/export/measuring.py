@@ -110,8 +110,17 @@ def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]],
             return str(error).splitlines()[0]
         except RecursionError:
             continue  # a sampler nests deeper than the judge can follow
-    odd = [each for each in message.anomalies if each.kind not in TOLERATED and each.why != LATE_CALL]
+    odd = [
+        each
+        for each in message.anomalies
+        if each.kind not in TOLERATED and each.why != LATE_CALL and not _is_in_code(text, each)
+    ]
     return odd[0].why if odd else ""
+
+
+def _is_in_code(text: str, anomaly: toolgram.Anomaly) -> bool:
+    """Whether a call is quoted in code: a grammar does not know what text before it means, and the parser does."""
+    return anomaly.kind == "quoted_call" and "`" in text[: anomaly.start]
 
 
 def measure(

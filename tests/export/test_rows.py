@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,8 @@ def probes_refused(template: str, source: str, target: str, engines: Engines) ->
     for probe in fmt.report.probes:
         if probe.problem or MISMATCHED.get(template) == probe.prompt:
             continue  # the format does not read it either, and says so
+        if any(each.kind == "repaired_python" for each in fmt.parse(probe.output, finish_reason="stop").anomalies):
+            continue  # it is no Python: a repair reads it
         if probe.prompt not in made:
             prompt = prompts.get(probe.prompt)
             export = fmt.export(target, probe_tools(), prefix=prompt.text if prompt is not None else None)
@@ -106,7 +109,6 @@ def probes_refused(template: str, source: str, target: str, engines: Engines) ->
 
 OTHERWISE = (
     "writes arguments as a JSON string",
-    "writes arguments that Python does not read",
     "writes a call as a Python dict",
     "exported with one argument at most",
 )
@@ -131,17 +133,13 @@ def test_real_templates_export(template: str) -> None:
 # What an export writes differently from the template: template -> words of the note that says so.
 WRITTEN_OTHERWISE = {
     "arguments_as_string": OTHERWISE[0],
-    "open_values": OTHERWISE[3],
+    "open_values": OTHERWISE[2],
     "openai_objects": OTHERWISE[0],
-    "python_all_quoted": OTHERWISE[1],
-    "python_bare_words": OTHERWISE[1],
-    "python_no_commas": OTHERWISE[1],
-    "python_raw_in_markers": OTHERWISE[1],
-    "python_single_quoted": OTHERWISE[1],
-    "python_tokens": OTHERWISE[1],
-    "python_whole_dict": OTHERWISE[2],
+    "python_whole_dict": OTHERWISE[1],
     "string_behind_name": OTHERWISE[0],
 }
+# Templates that print text between quotes as it is, so that a string goes over a line end; an export escapes it.
+UNESCAPED = {"python_all_quoted", "python_tokens"}
 FIXTURES = sorted(path for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY)
 
 
@@ -157,6 +155,9 @@ def test_templates_of_our_own_export(path: Path) -> None:
             notes = fmt.export(target, probe_tools()).notes
             assert any(WRITTEN_OTHERWISE[path.stem] in note for note in notes)
             assert len(refused) < count
+        elif path.stem in UNESCAPED:
+            assert len(refused) < count
+            assert all(re.search(r'"[^"]*\n', each) for each in refused)
         else:
             assert not refused, (target, refused[0])
 

@@ -61,3 +61,44 @@ def test_what_is_no_argument_is_content_with_its_header() -> None:
     message = assert_same_however_split(toolgram.get_format("beam"), text)
     assert message.content == text.removesuffix("<|end|>")
     assert not message.tool_calls
+
+
+CALL = (
+    '<atem:function_calls>\n<atem:invoke name="get_weather">\n<atem:parameter name="city">Rome</atem:parameter>\n'
+    "</atem:invoke>\n</atem:function_calls>"
+)
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        },
+    }
+]
+MADE = [("get_weather", '{"city": "Rome"}', "complete")]
+TO_USER, TO_TOOL, NEXT = " to=user<|message|>", " to=get_weather<|message|>", "<|eom|><|start|>assistant"
+
+
+@pytest.mark.parametrize("name", ["muse", "muse_glimmer"])
+@pytest.mark.parametrize(
+    ("text", "content", "made"),
+    [
+        (f"{TO_USER}{CALL}<|eot|>", None, MADE),
+        (f"{TO_USER}{CALL}{NEXT}{TO_USER}Done.<|eot|>", "Done.", MADE),
+        (f"{TO_USER}{CALL}{NEXT}{TO_TOOL}{CALL}<|eot|>", None, [*MADE, *MADE]),
+        (f"{TO_USER}So:{NEXT}{TO_TOOL}{CALL}<|eot|>", "So:", MADE),
+        (f"{TO_USER}One writes {CALL} for that.<|eot|>", f"One writes {CALL} for that.", []),
+        (f"{TO_USER}{CALL} does it.<|eot|>", f"{CALL} does it.", []),
+        (f"{TO_USER}So: {CALL}<|eot|>", f"So: {CALL}", []),
+        (f"{TO_USER}A {CALL}{NEXT}{TO_TOOL}{CALL}<|eot|>", f"A {CALL}", MADE),
+        (f"{TO_USER}A {CALL[:70]}", f"A {CALL[:70]}", []),
+    ],
+)
+def test_a_call_in_a_message_to_the_user_is_one_if_it_is_the_whole_message(
+    name: str, text: str, content: str | None, made: list[tuple[str, str, str]]
+) -> None:
+    fmt = toolgram.get_format(name)
+    message = assert_same_however_split(fmt, text, tools=TOOLS, prefix="", finish_reason="stop")
+    assert message.content == content
+    assert [(call.name, call.arguments, call.status) for call in message.tool_calls] == made

@@ -61,7 +61,8 @@ import toolgram
         ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\nx\n", "\n"),
         ("lfm2", "see [f(a=", ""),
         ("lfm2", "<|tool_call_start|>[f", "<|tool_call_start|>[f"),
-        ("lfm2", "<|tool_call_start|>[f()", ""),
+        ("lfm2", "<|tool_call_start|>[f()", "<|tool_call_start|>[f()"),  # an expression may go on after the bracket
+        ("lfm2", "<|tool_call_start|>[f(), ", " "),
     ],
 )
 def test_what_is_held(name: str, text: str, held: str) -> None:

@@ -23,7 +23,7 @@ print([call.name for call in fmt.parse(sys.argv[1]).tool_calls])
     ("output", "names"),
     [
         ('<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>', ["f"]),
-        ('<tool_call>\n{"name": "f", "argum', []),
+        ('<tool_call>\n{"name": "f", "argum', ["f"]),
         ('<tool_call>\n{"x": [1, {"b": 2}], "name": "f"}\n</tool_call>', []),
     ],
 )

@@ -32,7 +32,8 @@ from tests.streams import (
     sources,
     without_ids,
 )
-from toolgram.check.reference import gist, parser_of_symbols
+from toolgram.check.reference import gist
+from toolgram.check.symbols import parser_of_symbols
 from toolgram.events import Dropped, Event, ToolCallDelta, ToolCallStart
 from toolgram.spec.data import TEXT
 

@@ -22,11 +22,11 @@ from tests.properties.selection import every_format
 from tests.strategies import chunkings, fragments, mutated, well_formed
 from tests.streams import calls_of, check_events, check_message, merged, sources
 from toolgram.events import Event
-from toolgram.runtime.stream import PROMPT, REJECTED, TraceStep
+from toolgram.runtime.stream import PROMPT, READ_AGAIN, REJECTED, TraceStep
 
-# A held region that turned out to be prose goes back to where it began; no declared transition stands for that. Where
-# a prefix ends in text of its own, the turn begins in the first state again.
-MOVES_BACK = (REJECTED, PROMPT)
+# A held region that is prose goes back to where it began, and so do calls that are only mentioned; no declared
+# transition is that. If a prefix ends in text of its own, the turn begins in the first state again.
+MOVES_BACK = (READ_AGAIN, REJECTED, PROMPT)
 NO_TOKEN = st.sampled_from((None, 1))  # the id of a piece: unknown, or of no special token
 REASONS = (None, "stop", "length", "tool_calls", "content_filter", "")
 

@@ -163,14 +163,12 @@ def test_special_tokens_by_id_while_a_call_is_withheld(name: str, data: st.DataO
     fmt, text = toolgram.get_format(name), data.draw(mentions(name))
     special = {marker: 1_000 + at for at, marker in enumerate(sorted({*fmt.program.special.values()}))}
     tokens = tokens_of(text, special, data)
-    options = {"prefix": "", "special_tokens": special, "call_ids": random_call_ids(seed=7)}
     reason = data.draw(st.sampled_from(REASONS))
-    parser = fmt.parser(**options)
+    parser = fmt.parser(prefix="", special_tokens=special, call_ids=random_call_ids(seed=7))
     whole = merged(parser.feed(tokens) + parser.close(reason))
     assert sources(whole) == text
     is_pickled = data.draw(st.booleans())
-    options["call_ids"] = random_call_ids(seed=7)
-    parser, events = fmt.parser(**options), []
+    parser, events = fmt.parser(prefix="", special_tokens=special, call_ids=random_call_ids(seed=7)), []
     for token in tokens:
         events += parser.feed([token])
         if is_pickled:

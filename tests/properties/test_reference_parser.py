@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import toolgram
 from tests.properties.selection import every_format
 from tests.strategies import well_formed
-from toolgram.check.reference import gist, parser_of_symbols
+from toolgram.check.reference import gist
+from toolgram.check.symbols import parser_of_symbols
 from toolgram.spec.data import Literal, Spec
 
 

@@ -45,7 +45,7 @@ def quoted(text: str) -> list[Piece]:
     return [(text, NO_TOKEN)]
 
 
-def read(name: str, deltas: Iterable[Sequence[Piece]], prefix: str = "") -> tuple[list[Event], toolgram.Message]:
+def read(name: str, deltas: Iterable[str | Sequence[Piece]], prefix: str = "") -> tuple[list[Event], toolgram.Message]:
     parser = toolgram.get_format(name).parser(prefix=prefix, special_tokens=special(name))
     events = [event for delta in deltas for event in parser.feed(delta)]
     events += parser.close("stop")
@@ -78,6 +78,30 @@ def test_exactly_what_is_meant_is_called(name: str) -> None:
 def test_a_quoted_call_is_no_call() -> None:
     """In these formats no call is without a special token, so that the whole example may be quoted."""
     assert len([name for name in CALLED if quotation(name) == toolgram.get_format(name).example]) >= 30
+
+
+BARE = '{"name": "f", "arguments": {}}'
+
+
+@pytest.mark.parametrize("calls", [BARE, f"[{BARE}]", f"[{BARE}, {BARE}]", f"{BARE}\n{BARE}", f"({BARE})"])
+@pytest.mark.parametrize("between", ["", "\n ", " shows "])
+def test_a_call_without_a_marker_is_text_directly_after_a_marker_that_is_only_spelled(between: str, calls: str) -> None:
+    fmt = toolgram.get_format("hermes")
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    text = f"<tool_call>{between}{calls}\n</tool_call> so {BARE}"
+    count = 1 if not between.strip() else text.count(BARE)
+    first: list[Event] = []
+    for size in CUT_SIZES:
+        parser = fmt.parser(tools, prefix="", special_tokens=special("hermes"))
+        events: list[Event] = []
+        for piece in cut(text, size):
+            events += parser.feed([(piece, NO_TOKEN)])
+            parser = pickle.loads(pickle.dumps(parser))
+        events = without_ids(merged(events + parser.close("stop")))
+        first = first or events
+        assert events == first
+        assert [each.name for each in parser.message.tool_calls] == ["f"] * count
+        assert count > 1 or parser.message.content == text.removesuffix(BARE).rstrip()
 
 
 @st.composite

@@ -16,7 +16,8 @@ import toolgram
 from tests.properties.selection import every_format
 from toolgram.check.drivers import Step, begins_a_run, steps
 from toolgram.check.languages import WS, may_end, samples
-from toolgram.check.reference import gist, parser_of_symbols
+from toolgram.check.reference import gist
+from toolgram.check.symbols import parser_of_symbols
 from toolgram.spec.data import TEXT, Literal, Run, Spec, Transition, rows_of
 
 

@@ -21,7 +21,8 @@ from typing import Any
 import ijson
 
 from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, VALUE, WS, may_end, samples
-from toolgram.check.reference import ReferenceMachine, gist, may_end_here, parser_of_symbols
+from toolgram.check.reference import ReferenceMachine, gist, may_end_here
+from toolgram.check.symbols import parser_of_symbols
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
 from toolgram.spec.data import END, TEXT, Literal, Run, Transition, rows_of
@@ -77,8 +78,9 @@ def replay(fmt: Format, length: int = 6) -> Replay:
 
 
 def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """What of a snapshot decides the future, and whether there was a call, or more than one: not ids, nor places."""
-    counters = ("calls", "call", "has", "gap", "open_call", "call_id", "unclosed_call", "offset")
+    """What of a snapshot decides the future, and whether there was a call, or more than one: not ids, nor places, nor,
+    as every marker counts, the code that is open."""
+    counters = ("calls", "call", "has", "gap", "open_call", "call_id", "unclosed_call", "offset", "code")
     decides = {name: value for name, value in snapshot.items() if name not in counters}
     return {**decides, "calls": min(snapshot["calls"], 2)}
 
@@ -128,11 +130,8 @@ def _follow(
         return  # what ends a value comes behind one
     if symbol == TEXT and begins_a_run(fmt, rows[place.state], text):
         return  # it begins like a name that may stand there, and is text only when it turns out to be none
-    last = fmt.spec.terminals.get(place.symbols[-1]) if place.symbols else None
-    if isinstance(last, Run) and re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]):
-        return  # the text would go on with the run before it
-    if isinstance(last, Literal) and _merges(fmt, last, text):
-        return  # together they are a longer marker
+    if _goes_on(fmt, place, text):
+        return
     taken = steps(fmt, machine, place.state, symbol, text)
     if taken is None:
         return
@@ -153,6 +152,18 @@ def _follow(
         result.problem = _disagreement(symbols, place.text + text, expected, fired)
         return
     yield _Place(state, tuple(expected[len(fired) :]), parser.snapshot(), place.text + text, symbols)
+
+
+def _goes_on(fmt: Format, place: _Place, text: str) -> bool:
+    """Whether a text goes on with the symbol before it, so that it is not a symbol of its own: with a run, with a
+    shorter marker, or with a Python call, with which an expression begins."""
+    before = place.symbols[-1] if place.symbols else ""
+    last = fmt.spec.terminals.get(before)
+    if isinstance(last, Run):
+        return re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]) is not None
+    if isinstance(last, Literal):
+        return _merges(fmt, last, text)
+    return before == ARGUMENTS and place.text.endswith(")") and text.startswith(("(", "["))
 
 
 def _merges(fmt: Format, last: Literal, text: str) -> bool:

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from lark.lexer import TerminalDef
 
 from toolgram.check.languages import READ, edges_of, may_end, sample
-from toolgram.check.reference import gist, parser_of_symbols
+from toolgram.check.reference import gist
+from toolgram.check.symbols import parser_of_symbols
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
 from toolgram.program.free_text import free_text

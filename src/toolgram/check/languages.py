@@ -15,6 +15,7 @@ inside a value is truncation.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -233,6 +234,8 @@ def _edges(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Ite
     row, state = rows[name], spec.states[name]
     for trigger, transition in row.items():
         dest = transition.dest
+        if "unclosed_argument" in transition.actions:
+            continue  # the call is malformed, so it is no part of the language
         if trigger in spec.terminals:
             yield trigger, dest
         elif trigger == TEXT:
@@ -323,11 +326,24 @@ def _difference(spec: Spec, grammar: Automaton, machine: Automaton) -> Differenc
     unlike = one.symmetric_difference(other)
     if unlike.isempty():
         return None
-    coded = next(iter(unlike.words_of_length(unlike.minimum_word_length())))
+    coded = _shortest_word(unlike)
     names = {code: symbol for symbol, code in alphabet.items()}
     word = [names[code] for code in coded]
     side = "grammar" if one.accepts_input(coded) else "machine"
     return Difference(side, word, "".join(sample(spec, symbol) for symbol in word))
+
+
+def _shortest_word(automaton: DFA) -> str:
+    """Return a shortest word of a language that has one. Visits each state once."""
+    words = {automaton.initial_state: ""}
+    states = deque(words)
+    while states[0] not in automaton.final_states:
+        state = states.popleft()
+        for symbol, dest in automaton.transitions[state].items():
+            if dest not in words:
+                words[dest] = words[state] + symbol
+                states.append(dest)
+    return words[states[0]]
 
 
 def _deterministic(automaton: Automaton, alphabet: dict[str, str]) -> DFA:

@@ -33,9 +33,7 @@ from toolgram.spec.data import ACTIONS, Spec, Transition
 from toolgram.spec.vocabulary import value_type
 
 if TYPE_CHECKING:
-    from toolgram.formats import Format
     from toolgram.islands import MarkedValue
-    from toolgram.runtime.parser import Parser
 
 _CALLS = {
     "call",
@@ -93,11 +91,6 @@ class ReferenceMachine:
 
 
 del ReferenceMachine.trigger
-
-
-def parser_of_symbols(fmt: Format, **options: Any) -> Parser:
-    """A parser for which every marker counts, after a prompt that opened no thought."""
-    return fmt.with_all_markers().parser(prefix="", call_ids=str, **options)
 
 
 def reference_grammar(spec: Spec) -> Lark:
@@ -202,10 +195,8 @@ def _short(name: str) -> str:
 
 def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
     name = _short(tree.data)
-    # a call without a closer is complete only where something follows it
-    cut = name == "bare_call" or (name == "open_call" and tree.meta.end_pos == len(text))
+    cut = name == "bare_call"  # the end of a whole output closes any other
     call = ToolCall("", "", "{}", "truncated" if cut else "complete")
-    opening = {each.trigger for each in spec.transitions if cut and "open_arguments" in each.actions}
     pending: list[Node] = list(reversed(tree.children))
     members: list[str] = []
     while pending:
@@ -214,8 +205,6 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
         if isinstance(node, Token):
             if name in ("NAME", "ID"):
                 setattr(call, name.lower(), str(node))
-            elif name in opening and not members:
-                call.arguments = "{"
         elif name in ("argument", "open_argument"):
             members += _members(spec, node, text)
             call.arguments = f"{{{', '.join(members)}{'' if cut else '}'}"

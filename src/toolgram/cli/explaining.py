@@ -18,7 +18,7 @@ from toolgram.cli.parsing import Reading, Verdict
 from toolgram.cli.source import Unreadable, pieces
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, indent_for_terminal, spelled_out, write_json
 from toolgram.explain import Alternative, Explanation, Held, Step
-from toolgram.runtime.stream import REJECTED
+from toolgram.runtime.stream import READ_AGAIN, REJECTED
 
 LONGEST_QUOTE = 60
 OUTCOME_STYLES = {"committed": "green", REJECTED: "red", "ended": "yellow"}
@@ -86,7 +86,7 @@ def _path(path: list[Step]) -> Iterator[Text]:
         first = steps[0]
         trigger = first.trigger if len(steps) == 1 else f"{first.trigger} x{len(steps)}"
         offset = "prompt" if first.offset is None else first.offset
-        style = "red" if first.trigger in (REJECTED, "malformed") else ""
+        style = "red" if first.trigger in (READ_AGAIN, REJECTED, "malformed") else ""
         yield Text.assemble(f"{offset:>8}  ", (f"{trigger:<{width}}", style), "  ", (first.dest, "cyan"))
 
 

@@ -21,7 +21,8 @@ LIST, DONE = "WAITING_FOR_TOOL", "CALLS_COMPLETE"
 _MEMBERS = ("WAITING_FOR_TOOL_KEY", "PARSING_NAME_COMPLETED", "WAITING_FOR_NAME", "PARSING_ARGUMENTS_COMPLETED")
 _KEY = re.compile(r"\w+\Z")
 _USUAL = {"name": ("name",), "arguments": ("arguments", "parameters"), "id": ("id",)}  # as the shared grammar has them
-_VALUES = {"name": "STRING", "arguments": "(arguments | STRING | NULL)", "id": "STRING"}
+_VALUES = {"name": "STRING", "arguments": "(arguments | STRING | NULL)", "id": "(STRING | _repair_id)"}
+_HABIT = "args"  # a key that models write for the arguments; the shared grammar has a rule for it
 
 
 def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[str]:
@@ -204,8 +205,12 @@ class _Keys:
             own = spellings if {*usual} - {*spellings} else [each for each in spellings if each not in usual]
             if own:
                 how = "%override" if own == spellings else "%extend"
+                keys = _literals(own)
                 names += [f"{role}_field", *re.findall(r"\w+", _VALUES[role])]
-                rules.append(f"{how} {role}_field: {_literals(own)} _colon {_VALUES[role]}")
+                if how == "%override" and role == "arguments" and self._free(_HABIT, ""):
+                    keys = f"({keys} | _repair_{_HABIT})"
+                    names.append(f"_repair_{_HABIT}")
+                rules.append(f"{how} {role}_field: {keys} _colon {_VALUES[role]}")
         if self.wrapper not in ("", "function"):
             names += ["function_field", "inner_envelope"]
             rules.append(f"%override function_field: {_literals([self.wrapper])} _colon inner_envelope")

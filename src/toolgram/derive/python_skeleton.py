@@ -8,10 +8,12 @@ same, and that is left unexplained.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
 from toolgram.derive.paths import Path, add_closers, pieces
 from toolgram.derive.rebuilding import NotExpressible
-from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, Slot, ValueEncoding
+from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, Slot, ValueEncoding, ValueStyle
 
 _PYTHON = {ValueEncoding.JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR, ValueEncoding.JSON_ESCAPED}
 
@@ -46,6 +48,15 @@ def is_lossy(calls: CallsFormat) -> bool:
     bare = any(style.before.strip() == "=" and style.encoding not in _PYTHON for style in form.values.values())
     raw = any(style.before.strip() != "=" and style.encoding is ValueEncoding.RAW for style in form.values.values())
     return bare or raw or bool(quotes and kinds)
+
+
+def as_models_write(calls: CallsFormat) -> CallsFormat:
+    """The calls with arguments that are Python, if the template prints none."""
+    if not is_python(calls) or not is_lossy(calls):
+        return calls
+    style = ValueStyle(ValueEncoding.PYTHON_REPR, "=", "")
+    form = replace(calls.arguments, separator=", ", values=dict.fromkeys(calls.arguments.values, style))
+    return replace(calls, arguments=form)
 
 
 def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 from toolgram.derive.closers import wrong_closers
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.json_skeleton import add_json_calls
-from toolgram.derive.python_skeleton import add_python_calls, is_python
+from toolgram.derive.python_skeleton import add_python_calls, as_models_write, is_python
 from toolgram.derive.result import (
     CallsFormat,
     ContentMode,
@@ -103,7 +103,9 @@ def _describe(
     opened = result.header if thinks_first(result) else result.prompts["unset"].opened
     if opened:
         builder.about["generation_prompt"] = opened
-    shown = shown_outputs(result) if result.calls is not None and calls else []
+    shown = []
+    if result.calls is not None and calls:
+        shown = shown_outputs(replace(result, calls=as_models_write(result.calls)))
     if shown:
         builder.about["canonical"] = [{"prefix": opened, "output": text} if opened else text for text in shown]
 

@@ -69,7 +69,6 @@ class Arguments:
         if marked and len(afters) == 1 and not any(frame.after.strip() or frame.alone for frame in self.frames):
             self.blanks = afters.pop() + self.blanks  # the next marker ends it
             self.frames = [replace(frame, after="") for frame in self.frames]
-        last = [frame.after for frame in self.frames]
         self.key = ""
         self.names: dict[str, str] = {}  # markers of the shared fragments: those of the first frame
         self.rules: list[str] = []
@@ -78,7 +77,6 @@ class Arguments:
         self.open = self.several = ""  # rules of an argument without its closing marker, and of closed ones
         self.text_alone = False  # only text, in the first state of values, has a closing marker
         self.unclosed = ""  # the rule of arguments of which the last has no closing marker; "" where it always has one
-        self.on_lines = "\n" in form.separator or any(after[len(after.rstrip()) :].count("\n") for after in last)
 
     def first_text(self) -> str:
         """The text with which an argument begins; "" where that is its key."""
@@ -203,8 +201,6 @@ class Arguments:
         branches: dict[tuple[str, ...], str] = {(): key_done}
         closed: list[str] = []
         opened_values: list[str] = []
-        unclosed: list[str] = []  # arguments without their closing marker, and with what begins the next one
-        between = " ".join(symbols[1:])
         for frame in self.frames:
             lead, state = self._lead(frame, branches)
             value = builder.state("PARSING_ARGUMENT_VALUE", "value", *frame.traits)
@@ -216,29 +212,20 @@ class Arguments:
                 closed.append(body)
                 continue
             closed.append(f"{body} {self._ending(frame, value, waiting, key)}")
-            if frame.raw and self.on_lines and self.prefix and not frame.echo and not unclosed:
-                following = builder.literal("NEXT_ARGUMENT", f"\n{self.prefix[0]}")
-                builder.to(following, value, opened, "unclosed_value")
-                self.names["NEXT_ARGUMENT"] = following
-                unclosed.append(f"{key}{spaces} {body} {following} {between}")
         closable = not any(frame.alone or frame.open or frame.echo is not None for frame in self.frames)
         self.text_alone = (
             not closable and self.frames[0].raw and not any(frame.open or frame.echo for frame in self.frames)
         )
         opened_values = opened_values[:1] if self.text_alone else opened_values
         opened_value = f"{key}{spaces} ({' | '.join(opened_values)})"
-        repairs = []
         if closable and self.prefix and _is_marker(self.prefix[0]):
             begins = builder.literals("NEXT_ARGUMENT", self._beginnings())
             for name in begins:
                 builder.use("unclosed_argument", {"ARGUMENT": name, "PARSING_ARGUMENT_KEY": opened})
-            unclosed.append("_repair_pair")
-            repairs = [f"_repair_pair: {opened_value} ({' | '.join(begins)}) {between}"]
-        before = f"({' | '.join(unclosed)})* " if unclosed else ""
         frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
-        self.rules = [f"argument: {' '.join(symbols)} {before}{key}{spaces} {frames}", *repairs]
+        self.rules = [f"argument: {' '.join(symbols)} {key}{spaces} {frames}"]
         if closable or self.text_alone:
-            self.open = f"{' '.join(symbols)} {before}{opened_value}"
+            self.open = f"{' '.join(symbols)} {opened_value}"
         rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule not in _SHARED_RULES)
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
         notated = notation_of(self.form)

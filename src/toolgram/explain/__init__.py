@@ -20,7 +20,7 @@ from toolgram.explain.verdict import name_in_words, quote, verdict
 from toolgram.formats import Format, format_names, get_format
 from toolgram.message import Message
 from toolgram.program.state import Move
-from toolgram.runtime.stream import PROMPT, REJECTED, TraceStep
+from toolgram.runtime.stream import PROMPT, READ_AGAIN, REJECTED, TraceStep
 from toolgram.spec.data import END
 
 
@@ -75,7 +75,9 @@ class _Reading:
 
     def _saw(self, step: TraceStep) -> None:
         self.path.append(Step(self.offset, *step[:3]))
-        if step.trigger == REJECTED:
+        if step.trigger == READ_AGAIN:
+            self.named = False
+        elif step.trigger == REJECTED:
             rest = _REST.get(step.rest, "")
             if self.character:
                 at = f"{self.character!r} at offset {self.offset} does not fit"

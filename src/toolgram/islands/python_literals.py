@@ -185,7 +185,7 @@ class PythonScanner:
         """All that the reading of a delta depends on, names and beginnings aside."""
         return self._state, self._stack, self._lead, self._then, self._quote, self._held, self._flags
 
-    def read(self, text: str, pos: int, final: bool = False) -> int:
+    def read(self, text: str, pos: int, final: bool = False, ended: bool = False) -> int:
         """Consume `text` from `pos` on; return the position after what was consumed, and leave the JSON in `out`."""
         parts = self._parts
         parts.clear()

@@ -83,7 +83,9 @@ class RepairingPythonScanner(PythonScanner):
     """
 
     _whole = staticmethod(CERTAIN_ARGUMENT)
-    __slots__ = ("_around", "_candidates", "_final", "_first", "_passed", "_probed", "back", "notes", "stop", "why")
+    __slots__ = (
+        "_around", "_candidates", "_ended", "_final", "_first", "_passed", "_probed", "back", "notes", "stop", "why",
+    )  # fmt: skip
 
     def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH, around: Around | None = None) -> None:
         super().__init__(keywords, max_depth)
@@ -95,7 +97,7 @@ class RepairingPythonScanner(PythonScanner):
         self.why = ""
         self._readers = _READERS
         self._cache = _CACHES.setdefault(self._around, {})
-        self._final = False
+        self._final = self._ended = False
         self._first: list[str] | None = None  # JSON of the first item after a brace, of a dict or of a set
         self._candidates: list[StrictRest] = []
         self._probed = 0  # how much of what is not consumed the candidates have read
@@ -116,12 +118,15 @@ class RepairingPythonScanner(PythonScanner):
         """Whether `text` lies wholly inside a string, and is the same in JSON."""
         return self._first is None and PythonScanner.passes(self, text)
 
-    def read(self, text: str, pos: int, final: bool = False) -> int:
-        """Consume `text` from `pos` on, up to the first repair; what a brace begins is held until it is known."""
+    def read(self, text: str, pos: int, final: bool = False, ended: bool = False) -> int:
+        """Consume `text` from `pos` on, up to the first repair; what a brace begins is held until it is known.
+
+        `final`: nothing follows the text; `ended`: that is the end of the turn.
+        """
         parts, readers, size = self._parts, self._readers, len(text)
         parts.clear()
         self.mark = pos
-        self.waits, self._final = False, final
+        self.waits, self._final, self._ended = False, final, ended
         written = 0
         while pos < size and not (self.broken or self.done or self.notes or self.waits):
             first = self._first
@@ -175,13 +180,13 @@ class RepairingPythonScanner(PythonScanner):
         """A key without quotes, or a word of Python, which is a key or the first item of a set."""
         match = _word(text, pos)
         end, word = match.end(), match.group()
-        if end == len(text) and end - pos <= LONGEST_WORD and not self._final:
+        if end == len(text) and end - pos <= LONGEST_WORD:
             self.waits = True
             return pos
-        if word in WORDS or end == len(text):
+        if word in WORDS:
             return super()._item(text, pos)
         colon = COLON(text, end)
-        if colon.end() == len(text) and colon.lastgroup is None and not self._final:
+        if colon.end() == len(text) and colon.lastgroup is None:
             self.waits = colon.end() - pos <= MOST_BETWEEN
             self.broken = not self.waits
         elif colon.lastgroup is None:
@@ -252,7 +257,7 @@ class RepairingPythonScanner(PythonScanner):
             return super()._after(text, pos)
         at = _blanks(text, pos).end()
         match = _missing_comma(text, at)
-        if match.end() - pos > MOST_BETWEEN or self._final:
+        if match.end() - pos > MOST_BETWEEN or (self._final and match.end() == at):
             self._state = "far"
             return pos
         if match.end() == len(text) and not match["value"]:
@@ -347,7 +352,7 @@ class RepairingPythonScanner(PythonScanner):
         if char in ")]}":
             if char != {"k": ")", "(": ")", "[": "]"}.get(frame, "}"):
                 return SEVERAL
-            return _after_call(text, at + 1, self._around, self._final) if frame == "k" else FITS
+            return _after_call(text, at + 1, self._around, self._final, self._ended) if frame == "k" else FITS
         if char in OPERATORS or char in "\"'" or (char == ":" and frame != "k"):
             return SEVERAL
         return self._after_word(text, at) if at > pos and (char.isalpha() or char == "_") else DAMAGED
@@ -533,7 +538,7 @@ class StrictRest:
         return True
 
 
-def _after_call(text: str, pos: int, around: Around, final: bool) -> str:
+def _after_call(text: str, pos: int, around: Around, final: bool, ended: bool) -> str:
     """What the text after the parenthesis of a call says about a quote before it."""
     at = _blanks(text, pos).end()
     if at == len(text) and final:
@@ -549,7 +554,7 @@ def _after_call(text: str, pos: int, around: Around, final: bool) -> str:
         if match["open"] or (match["close"] and around.listed):
             return FITS
         grows = match.end() == len(text) and match.end() - at <= MOST_BETWEEN
-        return (FITS if final else OPEN) if grows else DAMAGED
+        return (FITS if ended else OPEN) if grows else DAMAGED
     return SEVERAL if char in OPERATORS else DAMAGED
 
 

@@ -35,7 +35,7 @@ from toolgram.islands import checked, dump_types, load_types
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.literal_repairs import FENCE, LiteralScanner, RepairedLiteral
 from toolgram.islands.python_literals import PythonScanner
-from toolgram.limits import BLANKS
+from toolgram.limits import BLANKS, MAX_DIGITS
 from toolgram.tools.parameters import TEXT_ONLY, Types
 
 BEGIN, TEXT, HELD, STREAMED, BROKEN = _MODES = "begin", "text", "held", "streamed", "broken"
@@ -47,7 +47,6 @@ _WHOLE = re.compile(r"-?[0-9]+(?:\.0+)?").fullmatch
 _SHORT_NUMBER = re.compile(r"(?:0|-?[1-9][0-9]{0,14}|(-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,15}))").fullmatch
 _PLAIN_WORDS = frozenset({"true", "false", "null"})
 _BEGINS_TEXT = re.compile(r"[a-eg-mo-su-zA-EG-MO-SU-Z]").match  # and no word of JSON or Python
-_MOST_DIGITS = 4300  # of an integer that `json.loads` reads
 _ESCAPE = re.compile(r"\\(.)|[^\\]+", re.DOTALL).finditer
 _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _BEFORE_TOKEN = "[{ \t\r\n"
@@ -68,7 +67,7 @@ def _is_written_so(text: str) -> bool:
 
 
 def _exact_integer(text: str) -> None:
-    if text == "-0" or len(text) > _MOST_DIGITS:
+    if text == "-0" or len(text) > MAX_DIGITS:
         raise ValueError(text)
 
 

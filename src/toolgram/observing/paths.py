@@ -267,7 +267,7 @@ class _Reader:
         closes_more = bool(at_once) and at_once[0].trigger.startswith("end_map")
         at = output.rfind(bracket, pos, over)
         while at >= 0:
-            rest = output[at + 1 :].lstrip(" \t\r\n")
+            rest = output[at + 1 : over].lstrip(" \t\r\n")  # the bracket around it has come as well
             if (rest[:1] == "}") if closes_more else self._fits(at_once, at + 1):
                 return at + 1
             at = output.rfind(bracket, pos, at)

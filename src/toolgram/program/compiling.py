@@ -134,10 +134,8 @@ DECLARED_NAME, CALLED_NAME = "declared_name", "called_name"
 
 def _states(spec: Spec) -> dict[str, StateProgram]:
     """Make the states with their rows, and with the markers that come before them."""
-    states = {
-        name: StateProgram(name, state.meaning, state.held, state.python, state.typed, state.echo, state.encoded)
-        for name, state in spec.states.items()
-    }
+    traits = ("name", "meaning", "held", "python", "typed", "echo", "encoded", "to_user")
+    states = {name: StateProgram(*(getattr(state, trait) for trait in traits)) for name, state in spec.states.items()}
     for transition in spec.transitions:
         actions = tuple(action for action in transition.actions if action not in (DECLARED_NAME, CALLED_NAME))
         only_declared = DECLARED_NAME in transition.actions

@@ -2,8 +2,9 @@
 
 Strategy: text may contain any marker.  So a marker counts only where the way on from it is one that the machine has:
 behind a value's own marker another argument or the end of the call; behind another marker the other closing markers and
-then the end of the turn, or the opener of a call with its name; behind the opener of an argument its key and the
-markers up to its value.  Each way is followed through the rows, blanks bounded, and written as a regular expression.
+then the end of the message or of the turn, or the opener of a call with its name; behind the opener of an argument its
+key and the markers up to its value.  Each way is followed through the rows, blanks bounded, and written as a regular
+expression.
 
 Ways multiply with the states.  A machine whose ways are too many is refused when it is loaded.
 """
@@ -156,6 +157,7 @@ class _Ways:
         self._name = name  # what is put around the expression of a name or a key
         self.named = False  # whether there was one
         self._left = MOST_STEPS_AHEAD
+        self._ends = _ends_of_messages(spec).union(spec.stop or ())
 
     def _rows(self, state: StateProgram) -> Iterator[tuple[Any, Move]]:
         """The rows of a state that are left by a terminal, with the shape of that."""
@@ -230,9 +232,10 @@ class _Ways:
         return self._name.format(shape.pattern)
 
     def _behind(self, state: StateProgram, move: Move, seen: tuple[str, ...]) -> Way | None:
-        """What follows a marker: nothing need follow one that ends the turn; None where it leads nowhere."""
+        """What follows a marker: nothing need follow one that ends the message or the turn; None where it leads
+        nowhere."""
         dest = move.dest
-        if move.trigger in (self._spec.stop or ()):
+        if move.trigger in self._ends:
             return _NOTHING
         if dest.held:
             found = self.opening(dest, ())
@@ -248,6 +251,13 @@ class _Ways:
         rows = [(shape, move) for shape, move in self._rows(state) if move.dest.meaning == "content"]
         begun = "|".join(re.escape(shape.text) for shape, _ in rows if isinstance(shape, Literal))
         return way._replace(final=rf"(?:{way.final}|{BLANKS}(?:(?:{begun or _NEVER}){BLANKS})?+\Z)")
+
+
+def _ends_of_messages(spec: Spec) -> set[str]:
+    """Return the tokens that end the message that a call is in: they end a call, and between messages do nothing."""
+    ends = {row.trigger for row in spec.transitions if row.dest == spec.initial and "end_call" in row.actions}
+    in_text = {row.trigger for row in spec.transitions if row.source == row.dest == spec.initial and not row.repair}
+    return ends & in_text & {*spec.special_tokens}
 
 
 def _is_header(state: StateProgram) -> bool:

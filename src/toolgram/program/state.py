@@ -62,6 +62,7 @@ class StateProgram:
     typed: str = ""
     echo: bool = False
     encoded: bool = False
+    to_user: bool = False
     row: dict[str, Move] = field(default_factory=dict)
     is_text: bool = False
     loops: bool = False  # text keeps the machine here

@@ -159,7 +159,7 @@ def _add_end(
     marker, text = written
     move = state.row[symbol.trigger]
     after = move.dest
-    next_argument = after.meaning == "argument_key" and "unclosed_value" in move.actions
+    next_argument = after.meaning == "argument_key" and bool({"unclosed_value", "unclosed_argument"} & {*move.actions})
     if next_argument or (move.repair and "end_call" in move.actions):
         ahead = look_ahead_for_value(spec, after) if next_argument else look_ahead(spec, after)
         ends.passed.append((End(marker, "", marker), Symbol(symbol.trigger, PASSED, symbol.special)))

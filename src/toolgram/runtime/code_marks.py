@@ -16,6 +16,7 @@ from typing import Any
 from toolgram.limits import LEAST_FENCE, LONGEST_QUOTED_CALL, MOST_FENCES
 
 SPAN, FENCE = "span", "fence"
+_NONE: list[str] = []  # of no quote
 _pieces = re.compile(r"`+|\n|[^`\n]+").findall
 
 
@@ -26,21 +27,20 @@ class CodeMarks:
     """
 
     __slots__ = (
-        "_fences", "_info", "_is_empty", "_is_odd", "_run", "_span", "_ticks", "is_blank", "length", "quote", "quoted",
+        "_fences", "_info", "_is_odd", "_run", "_span", "_ticks", "is_blank", "length", "quote", "quoted",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.is_blank = True
         self.quoted = False  # a call was opened in the span: that goes on to a backtick or an empty line
-        self.quote: list[str] = []  # the text from there on,
+        self.quote = _NONE  # the text from there on,
         self.length = 0  # and how many characters were read since
         self._span = 0  # how many backticks opened that span
-        self._fences: list[int] = []  # how many backticks opened each of them
+        self._fences: tuple[int, ...] = ()  # how many backticks opened each of them
         self._is_odd = False  # the number of backticks on the line
         self._ticks = False  # the last character is a backtick
         self._run = 0  # how many backticks the last run on the line has
-        self._info = False  # something but blanks follows that run
-        self._is_empty = True  # the line has nothing but blanks
+        self._info = False  # something but blanks follows that run, or is on the line
 
     def copy(self) -> CodeMarks:
         """Return the same marks, to go on from here twice."""
@@ -50,20 +50,21 @@ class CodeMarks:
 
     def dump(self) -> list[Any]:
         """Return the marks as JSON-able data."""
-        flags = [self.is_blank, self.quoted, self._is_odd, self._ticks, self._info, self._is_empty]
+        flags = [self.is_blank, self.quoted, self._is_odd, self._ticks, self._info]
         return ["".join(self.quote), *flags, self.length, self._span, self._run, *self._fences]
 
     def load(self, data: Sequence[Any]) -> None:
         """Take over what `dump` returned. Raises ValueError for anything else."""
-        quote, flags, counts = data[:1], data[1:7], data[7:]
+        quote, flags, counts = data[:1], data[1:6], data[6:]
         whole = 3 <= len(counts) <= MOST_FENCES + 3
         if not whole or not all(type(each) is int and each >= 0 for each in counts):
             raise ValueError("no marks of code")
         if not all(type(each) is bool for each in flags) or type(quote[0]) is not str:
             raise ValueError("no marks of code")
-        self.is_blank, self.quoted, self._is_odd, self._ticks, self._info, self._is_empty = flags
-        self.quote = [*quote] if quote[0] else []
-        self.length, self._span, self._run, *self._fences = counts
+        self.is_blank, self.quoted, self._is_odd, self._ticks, self._info = flags
+        self.quote = [*quote] if quote[0] or self.quoted else _NONE
+        self.length, self._span, self._run, *fences = counts
+        self._fences = (*fences,)
 
     @property
     def is_live(self) -> bool:
@@ -87,11 +88,12 @@ class CodeMarks:
     def begin_quote(self) -> None:
         """A call opens in the span."""
         if not self.quoted:
+            self.quote = []
             self.quoted, self.length, self._span, self._ticks = True, 0, self._run, False
 
     def take_quote(self) -> str:
         """Return the text of a quote, which is over."""
-        text, self.quote = "".join(self.quote), []
+        text, self.quote = "".join(self.quote), _NONE
         return text.rstrip("`")
 
     def read(self, text: str) -> None:
@@ -112,22 +114,21 @@ class CodeMarks:
             else:
                 self._ticks = False
                 self._info |= not piece.isspace()
-                self._is_empty &= piece.isspace()
 
     def _add_ticks(self, count: int) -> None:
         self._run = self._run + count if self._ticks else count
         self._is_odd ^= bool(count % 2)
-        self._ticks, self._info, self._is_empty = True, False, False
+        self._ticks, self._info = True, False
 
     def _end_line(self) -> None:
         if self._run >= LEAST_FENCE:
             if not self._fences or self._info:
-                self._fences = [*self._fences, self._run][:MOST_FENCES]
+                self._fences = (*self._fences, self._run)[:MOST_FENCES]
             elif self._closes_fence:
-                self._fences.pop()
-        self.quoted = self.quoted and not self._is_empty
+                self._fences = self._fences[:-1]
+        self.quoted = self.quoted and (self._info or self._run > 0)
         self._is_odd = self._ticks = self._info = False
-        self._is_empty, self._run = True, 0
+        self._run = 0
 
     @property
     def _closes_span(self) -> bool:

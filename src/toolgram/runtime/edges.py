@@ -30,9 +30,8 @@ def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
     calls, initial = stream.calls, stream.program.initial
     events: list[BufferedEvent] = []
     out, stream.events.out = stream.events.out, events
-    stream.events.mention.in_prompt = True
+    stream.events.mention.quoted_to = -1
     read(stream, prefix, 0, False)
-    stream.events.mention.in_prompt = False
     if stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
         if stream.trace and stream.state is not initial:
             stream.trace(TraceStep(PROMPT, stream.state.name, initial.name))
@@ -109,6 +108,8 @@ def finish(stream: Stream, text: str, pos: int) -> None:
     while True:
         try:
             end_output(stream)
+            if stream.events.mention.withheld is not None and stream.events.mention.withheld.is_text:
+                raise NotACall
             break
         except NotACall as found:
             read(stream, *give_up(stream, "", found), True)

@@ -37,6 +37,7 @@ CONTENT, REASONING = 1, 2
 # Where the next text is: inside a segment, at the beginning of one, or after a marker or a call (blanks are dropped).
 INSIDE, SEGMENT, AFTER_MARKUP = range(3)
 may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
+_BETWEEN_CALLS = "[({`,; \t\r\n"
 _NOWHERE: list[BufferedEvent] = []  # until the first delta has a list of its own
 
 
@@ -136,11 +137,12 @@ class EventBuffer:
         self.mention.marks.read(text)
         add_piece(self.blanks, text)
 
-    def enter(self, meaning: str) -> None:
-        """Text of this meaning may follow: code that was open in text of another one is over."""
+    def enter(self, meaning: str, begins: bool) -> None:
+        """Text of this meaning may follow, of a message that `begins` or not: code that was open in text of another
+        meaning, or in another message, is over."""
         if self.mention.withheld is not None and self.mention.withheld.is_header and not self.mention.withheld.has_call:
             self.send_withheld()
-        if meaning != self.mention.meaning:
+        if meaning != self.mention.meaning or begins:
             self.mention.meaning = meaning
             self.mention.marks = CodeMarks()
 
@@ -152,16 +154,23 @@ class EventBuffer:
             self.out += withheld.events
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
-        """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule."""
-        if self.mention.withheld is not None and self.mention.withheld.is_refuted_by(text):
+        """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule.
+
+        Malformed text is the rest of a call: a bracket or a fence in it opens nothing in the text around the call.
+        """
+        withheld = self.mention.withheld
+        if withheld is not None and withheld.is_fence and not withheld.has_call:
+            self.send_withheld()
+        elif withheld is not None and withheld.is_text_with(text):
             raise NotACall(len(text), follows=len(text))
-        if self.mention.marks.is_blank or self.mention.marks.is_live or "`" in text:
-            self.mention.marks.read(text)
+        marks = self.mention.marks
+        if meaning != "malformed" and (marks.is_blank or marks.is_live or "`" in text):
+            marks.read(text)
         if text.isspace():
             add_piece(self.blanks, text)
         elif text:
             self._say(meaning, text, why)
-        if self.mention.marks.quote and not self.mention.marks.quoted:
+        if marks.quote and not marks.quoted:
             self.note_quote()
 
     def _say(self, meaning: str, text: str, why: str) -> None:
@@ -181,7 +190,7 @@ class EventBuffer:
         self.gap &= ~channel
         self.has |= channel
         self.after_call = None
-        self.remember(body)
+        self.remember("" if meaning == "malformed" else body, why)
         self.place = INSIDE
         if meaning == "content":
             self.out.append(Content(shown, body))
@@ -205,11 +214,13 @@ class EventBuffer:
                 return text[len(lead) :]
         return text
 
-    def remember(self, text: str) -> bool:
-        """Text that was said: its end is kept while brackets or a fence may be what it ends in. Whether it is."""
+    def remember(self, text: str, why: str = "") -> bool:
+        """Text that was said, or, with a reason, that is no call: its end is kept while brackets or a fence may be what
+        it ends in. Whether that, or a marker before it, says anything of what follows."""
         tail = (self.mention.tail + text)[-MOST_TAIL:]
         self.mention.tail = tail if may_open(tail) else ""
-        return self.mention.tail != ""
+        self.mention.spelled = self.mention.spelled and (why != "" or not text.strip(_BETWEEN_CALLS))
+        return self.mention.tail != "" or self.mention.spelled
 
     def drop_blanks(self) -> None:
         """The open blank run touches a marker or a call, or nothing at all."""
@@ -263,6 +274,7 @@ class EventBuffer:
         self.place = AFTER_MARKUP
         self.lead = ""
         self.gap = self.has
+        self.mention.spelled = False
 
     def commit(self) -> None:
         """The held region is certain."""

@@ -60,7 +60,7 @@ class Run:
         self._event: type[Content] | type[Reasoning] = stream.state.event
         self._index = stream.calls.index if stream.reader != "text" else None  # of the call, for arguments
         self._marks = stream.events.mention.marks if self._index is None else None  # of the code that is open in text
-        self._tailed = stream.events.mention.tail != ""  # whether the end of the text may open what a call stands in
+        self._tailed = stream.events.remember("")  # whether the end of the text says anything of what follows
         self._say: Callable[[str], None]  # keeps the text for the message
         if self._index is None:
             self._say = (builder.content if self._event is Content else builder.reasoning).append

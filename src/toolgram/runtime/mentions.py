@@ -3,13 +3,13 @@
 A call that opens in an inline code span is text, and so is the rest of the span.  What closes something, and the header
 of a message, is text if the span begins with it: a backtick that was forgotten is to take no message into another one.
 
-A call in an open fence, or with a fence that it opens itself, or in an open thought counts if nothing but blanks,
-closing markers and other calls follows it, up to the end of the turn.  Until that is known its events are withheld.  If
-anything else follows, or the call fails, the events are given up and its text is read once more, from the position that
-the stream had before, with what opens a call as text.  No text is read more than twice, since what was withheld
-together is decided together.  A call with which a thought begins is none of this: the model has not thought, and calls.
-What follows a token that ends the turn is withheld in the same way: it is the end if nothing follows, or a message of
-another role.
+A call in an open fence or thought counts if nothing but blanks, closing markers and other calls follows it, up to the
+end of the turn.  Until that is known its events are withheld.  If anything else follows, or the call fails, the events
+are given up and its text is read once more, from the position that the stream had before, with what opens a call as
+text.  No text is read more than twice, since what was withheld together is decided together.  A call with which a
+thought begins is none of this: the model has not thought, and calls.  In a message to the user, a call counts if it is
+all of the message, and what comes up to the end of that is withheld in the same way.  What follows a token that
+ends the turn is withheld in the same way: it is the end if nothing follows, or a message of another role.
 """
 
 from __future__ import annotations
@@ -20,52 +20,86 @@ from typing import cast
 from toolgram.program.state import CALL, HEADER, STOP, THOUGHT, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.code_marks import FENCE, SPAN
-from toolgram.runtime.stream import Stream
-from toolgram.runtime.withheld import NotACall, Withheld
+from toolgram.runtime.stream import READ_AGAIN, Stream
+from toolgram.runtime.withheld import NO_TEXT, NotACall, Withheld
 
 
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Whether what opens at `begin`, after `text`, may be a mention of it. What the prompt has written is none."""
     events, marks = stream.events, stream.events.mention.marks
-    if events.mention.in_prompt or begin < stream.source.prefix_characters or not stream.program.mentions:
+    if events.mention.quoted_to < 0 or begin < stream.source.prefix_characters or not stream.program.mentions:
         return False
-    if symbol.opens == STOP or (events.mention.withheld is not None and events.mention.withheld.token):
+    withheld = events.mention.withheld
+    if symbol.opens == STOP or (withheld is not None and (withheld.token != "" or withheld.in_message)):
         return True
-    if _opens_fence(stream, symbol):
+    if "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning":
         return True
-    return "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning"
+    return stream.state.to_user or _opens_fence(stream, symbol)
 
 
 def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Whether what opens at `begin` in `text` is only mentioned. If what follows decides, the events are withheld."""
-    events, place = stream.events, stream.events.mention.marks.place
-    if is_quoted(stream, symbol):
+    events = stream.events
+    if ends_message(stream, symbol):
+        _end_message(stream, cast(Withheld, events.mention.withheld))
+    if is_quoted(stream, symbol) or (events.mention.marks.place == FENCE and _opens_fence(stream, symbol)):
         return True
     if symbol.opens == STOP:
         return _is_no_end(stream, symbol, text, begin)
-    if events.mention.withheld is not None and symbol.opens == HEADER:
-        if not events.mention.withheld.token:
-            return False
-        events.send_withheld()  # the next message
-    if events.mention.withheld is not None and events.mention.withheld.token and symbol.opens:
-        raise NotACall
+    if events.mention.withheld is not None and symbol.opens and _is_withheld(stream, symbol):
+        return False
     if not symbol.opens and begin < events.mention.quoted_to:
         return stream.state.meaning == "content" or not stream.closes_thought(symbol)
-    in_thought = stream.state.meaning == "reasoning" and not events.mention.marks.is_blank and symbol.opens == CALL
-    in_fence = _opens_fence(stream, symbol) or (place == FENCE and symbol.opens in (CALL, HEADER))
-    if not (in_thought or in_fence):
+    if not _is_decided_later(stream, symbol):
         return False
     if begin < stream.events.mention.quoted_to:
         return True
     if events.mention.withheld is None:
         _withhold(stream, begin)
-        cast(Withheld, events.mention.withheld).is_header = symbol.opens == HEADER
+        withheld = cast(Withheld, events.mention.withheld)
+        withheld.is_header = symbol.opens == HEADER
+        withheld.is_fence = _opens_fence(stream, symbol)
+        withheld.in_message = stream.state.to_user
+        withheld.is_text = stream.state.to_user and not events.mention.marks.is_blank
     return False
 
 
-def _opens_fence(stream: Stream, symbol: Symbol) -> bool:
-    """Whether a symbol opens a call and the fence in which it is."""
-    return symbol.opens == CALL and stream.program.literals.get(symbol.trigger, "").startswith("```")
+def _is_decided_later(stream: Stream, symbol: Symbol) -> bool:
+    """Whether what follows decides if what a symbol opens is only mentioned."""
+    state, marks = stream.state, stream.events.mention.marks
+    if symbol.opens == HEADER:
+        return marks.place == FENCE
+    if symbol.opens != CALL:
+        return False
+    if state.to_user or marks.place == FENCE or _opens_fence(stream, symbol):
+        return True
+    return state.meaning == "reasoning" and not marks.is_blank
+
+
+def _is_withheld(stream: Stream, symbol: Symbol) -> bool:
+    """Whether a symbol is a part of what is withheld, and does not decide about it. After the end of the turn, a header
+    begins the next message."""
+    withheld = cast(Withheld, stream.events.mention.withheld)
+    if withheld.token and symbol.opens != HEADER:
+        raise NotACall
+    if withheld.token:
+        stream.events.send_withheld()
+    return symbol.opens == HEADER and not withheld.token
+
+
+def ends_message(stream: Stream, symbol: Symbol) -> bool:
+    """Whether a symbol ends a message to the user in which a call is withheld, and not only the call."""
+    withheld = stream.events.mention.withheld
+    if withheld is None or not withheld.in_message or symbol.opens == CALL:
+        return False
+    return symbol.opens != "" or stream.state.row[symbol.trigger].dest.loops
+
+
+def _end_message(stream: Stream, withheld: Withheld) -> None:
+    """After a call in a message to the user, the message ends."""
+    if withheld.is_text:
+        raise NotACall
+    stream.events.send_withheld()
 
 
 def is_quoted(stream: Stream, symbol: Symbol) -> bool:
@@ -75,6 +109,11 @@ def is_quoted(stream: Stream, symbol: Symbol) -> bool:
         return False
     marks.begin_quote()
     return True
+
+
+def _opens_fence(stream: Stream, symbol: Symbol) -> bool:
+    """Whether a symbol is a fence with a call in it."""
+    return stream.program.literals.get(symbol.trigger, "").startswith("```")
 
 
 def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
@@ -150,10 +189,12 @@ def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
     if withheld.raw:
         text, begin = "".join(withheld.raw) + text[begin:], 0
     named = withheld.has_call
+    if stream.trace is not None:
+        stream.tell(READ_AGAIN, withheld.saved.state)
     _restore(stream, withheld)
     stream.events.mention.quoted_to = begin + max(read, 1)
     if named:
-        quoted = text[begin : stream.events.mention.quoted_to - found.follows].rstrip("` \t\r\n")
+        quoted = text[begin : stream.events.mention.quoted_to - found.follows].rstrip(NO_TEXT)
         stream.events.note("quoted_call", quoted, sum(map(len, stream.events.blanks)))
     return text, begin
 

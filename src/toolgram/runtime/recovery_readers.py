@@ -16,6 +16,7 @@ from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import MARKER as MARKER_WHY
 from toolgram.runtime.position import RejectedValue
 from toolgram.runtime.stream import LATE_CALL, Stream, reader_of
+from toolgram.spec.data import UNCLOSED
 
 WHY = "the rest of a call that could not be read"
 
@@ -90,7 +91,7 @@ def _wait(stream: Stream, text: str, end: int) -> int:
 
 
 def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
-    """The broken value is over: in a list of calls, the next one may follow."""
+    """The broken value is over: in a list of calls, the next one may follow. Else no bracket of a list is missing."""
     stream.island = None
     in_json = recovery.in_list and not recovery.python  # what stands around a call in Python is read by the state
     if in_json and not {"start_map item", "end_array"}.isdisjoint(stream.state.row["recovered"].dest.row):
@@ -98,5 +99,13 @@ def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
         envelope.resume_list()
         stream.island = envelope
     stream.fire("recovered", "")
-    if not recovery.in_list and "end_array" in stream.state.row:
-        stream.fire("end_array", "")
+    if not recovery.in_list and (closed := _closes_list(stream)):
+        stream.fire(closed, "")
+
+
+def _closes_list(stream: Stream) -> str:
+    """The trigger that leaves a list without its bracket; "" if the next call may follow here without a list."""
+    row = stream.state.row
+    if "end_array" in row:
+        return "end_array"
+    return UNCLOSED if UNCLOSED in row and not any("name" in move.actions for move in row.values()) else ""

@@ -25,7 +25,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
-VERSION = 17
+VERSION = 18
 _COUNT = range(2**31)
 _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT, "again": str}
 _STATUSES = ("complete", "truncated", "malformed")
@@ -103,6 +103,7 @@ def _dumped_events(events: EventBuffer) -> dict[str, Any]:
         "gap": events.gap,
         "after_call": None if events.after_call is None else sorted(events.after_call),
         "tail": events.mention.tail,
+        "spelled": events.mention.spelled,
     }
 
 
@@ -187,6 +188,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
     values = _fields(data, names, str, range(3), str, range(4), range(4), (list, None), str, str, list)
     blanks, events.place, events.lead, events.has, events.gap, after, *rest, marks = values
     events.mention.tail, events.mention.meaning = rest
+    (events.mention.spelled,) = _fields(data, ("spelled",), bool)
     events.mention.marks.load(marks)
     events.after_call = None if after is None else frozenset(checked(after, *[str] * len(after)))
     events.blanks = _pieces(blanks)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from toolgram.program.expressions import FindMatch
 
 PROMPT: Final = "prompt"  # what a trace gives where a prompt ends whose text is none of the turn's
+READ_AGAIN: Final = "read again"  # the trigger that a trace gives where calls turn out to be only mentioned
 REJECTED: Final = "rejected"  # the trigger that a trace gives where a held region turns out to be text
 _READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # what has a reader of its own
 LATE_CALL: Final = "a call behind the end of what calls stand in"  # why one is malformed
@@ -92,7 +93,7 @@ class Stream(Position):
         if move.dest.held and events.held is None:
             move = self._begin_holding(trigger, move, why)
         if self.trace:
-            self._tell(trigger, move.dest)
+            self.tell(trigger, move.dest)
         if move.actions:
             perform(self, move, text, why, written if value is None else value)
         elif text:
@@ -103,12 +104,14 @@ class Stream(Position):
 
     def refuses(self, move: Move, name: str) -> bool:
         """Whether a name begins no call: no marker comes before it or has to come after it, and no such function is
-        declared."""
+        declared, or a marker that is only spelled is directly before it."""
         region, names = self.events.held, self.calls.names
         bare = self.state.is_text if region is None else not region.announced
-        if not bare or not names or "name" not in move.actions or move.dest.announced:
+        if not bare or "name" not in move.actions or move.dest.announced:
             return False
-        return function_called(self.program, names, name.strip()) not in names
+        if self.events.mention.spelled:
+            return True
+        return bool(names) and function_called(self.program, names, name.strip()) not in names
 
     def _may_follow(self, move: Move, value: str) -> bool:
         """Whether a transition may be followed, by the function that is called."""
@@ -150,7 +153,7 @@ class Stream(Position):
                 calls.markers = calls.markers._replace(overdue=NONE)  # that it is unclosed is reported now
             events.commit()
         if dest.is_text:
-            events.enter(dest.meaning or "")
+            events.enter(dest.meaning or "", dest.to_user and trigger != TEXT)
         self._choose_reader(trigger, dest)
 
     def _choose_reader(self, trigger: str, dest: StateProgram) -> None:
@@ -162,7 +165,8 @@ class Stream(Position):
         else:
             self.reader = reader_of(dest)
 
-    def _tell(self, trigger: str, dest: StateProgram, why: str = "", rest: str = "") -> None:
+    def tell(self, trigger: str, dest: StateProgram, why: str = "", rest: str = "") -> None:
+        """Report a transition to the trace, which there is."""
         events = self.events
         before = sum(len(event.source) for event in events.out) + sum(map(len, events.blanks))
         cast(Trace, self.trace)(
@@ -207,7 +211,7 @@ class Stream(Position):
             self.note_unclosed()
         if move.dest is not self.state:
             if self.trace:
-                self._tell(TEXT, move.dest)
+                self.tell(TEXT, move.dest)
             if move.actions:
                 perform(self, move, "", SYNTAX, "")
             self.state = move.dest
@@ -263,7 +267,7 @@ class Stream(Position):
     def _drop_held(self, move: Move) -> None:
         """What is held is no call, and its markers are known to be some: text follows them."""
         if self.trace:
-            self._tell(TEXT, move.dest)
+            self.tell(TEXT, move.dest)
         self.events.drop_held()
         self.calls.forget_held()
         text = self.leftover()
@@ -278,7 +282,7 @@ class Stream(Position):
         dest = self._goes_on_in(origin)
         rest, rest_reader = self._rest_of_held(json)
         if self.trace:
-            self._tell(
+            self.tell(
                 REJECTED, dest, why or self._expected(), "malformed" if origin.meaning == "malformed" else rest_reader
             )
         text, marked = self.events.release()

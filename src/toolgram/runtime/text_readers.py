@@ -10,11 +10,11 @@ from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.python_repairs import Around
 from toolgram.limits import BLANKS, MOST_BLANKS
 from toolgram.program.closing_markers import FENCE
-from toolgram.program.state import ENVELOPE, TERMINAL, StateProgram, Symbol
+from toolgram.program.state import CALL, ENVELOPE, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import INSIDE, SYNTAX
-from toolgram.runtime.mentions import is_mention, is_quoted, may_be_mention
+from toolgram.runtime.mentions import ends_message, is_mention, is_quoted, may_be_mention
 from toolgram.runtime.position import THOUGHTLESS, WAIT
 from toolgram.runtime.stream import Stream, next_symbol, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
@@ -63,6 +63,9 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
             counts = not (is_mention(stream, symbol, text, begin) if counts else is_quoted(stream, symbol)) and counts
         if counts:
             return start, begin, end, symbol
+        if symbol.opens == CALL and not stream.is_marker(symbol, text, begin, end):
+            stream.say(text[stream.source.skip_prefix(start, end) : end])
+            stream.events.mention.spelled, start = True, end
         pos = end
 
 
@@ -114,7 +117,7 @@ _LEAST_OF_STOP = 4  # characters: less of a token that ends the turn may be pros
 
 def _half_a_closer(stream: Stream, text: str) -> int:
     """How much of the end of `text` is a marker that is cut off: one that closes the reasoning, or what was opened in
-    the content, or the turn. Never a single character."""
+    the content, or the turn. Never a single character, and never the end of a whole marker."""
     state, program, sections = stream.state, stream.program, stream.calls.markers.in_text
     if program.strict and state.meaning != "reasoning":
         return 0
@@ -125,7 +128,8 @@ def _half_a_closer(stream: Stream, text: str) -> int:
             closes = state.row[symbol.trigger].dest.meaning == "content"
         elif symbol.trigger in program.stop:
             least = _LEAST_OF_STOP
-        sizes += (size for size in range(2 if closes else least, len(literal)) if text.endswith(literal[:size]))
+        if not text.endswith(literal):
+            sizes += (size for size in range(2 if closes else least, len(literal)) if text.endswith(literal[:size]))
     return max(sizes)
 
 
@@ -183,7 +187,8 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
         return _cut_off(stream, text, pos)
     if not _counts(stream, symbol, text, pos, end):
         return None
-    if symbol.opens and may_be_mention(stream, symbol, "", pos) and is_mention(stream, symbol, text, pos):
+    decides = symbol.opens != "" or ends_message(stream, symbol)
+    if decides and may_be_mention(stream, symbol, "", pos) and is_mention(stream, symbol, text, pos):
         return None
     return _found(stream, symbol, text, pos, end)
 

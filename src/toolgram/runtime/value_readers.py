@@ -327,6 +327,9 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
     unclosed = "unclosed_value" in stream.state.row[symbol.trigger].actions
     cut = value.unclosed and symbol.trigger in stream.program.stop
     argument = _argument(stream)
+    if "unclosed_argument" in stream.state.row[symbol.trigger].actions:
+        stream.unexpected_input(why="the marker of the next argument comes before the value is closed")
+        return begin
     if cut or (unclosed and argument.read_on) or not finish_value(stream, value):
         stream.unexpected_input()
         return begin

@@ -167,6 +167,7 @@ def _read(program: Program, text: str) -> _Example | None:
             example.spans.append(_Span(opened, pos, JSON, stream.state, "", inside))
         if is_clean(stream) and _is_outside(stream):
             example.clean.append((pos, stream.state))
+    stream.events.send_withheld()  # what follows the end of the turn: nothing
     _note_events(example, stream)
     places = {(span.begin, span.end) for span in example.spans}
     return example if example.starts and 0 < len(example.spans) == len(places) else None

@@ -10,6 +10,8 @@ from typing import Any
 from toolgram.events import BufferedEvent, ToolCallEnd, ToolCallStart
 from toolgram.runtime.code_marks import CodeMarks
 
+NO_TEXT = "` \t\r\n"  # what may follow a call in a fence: its end
+
 
 class NotACall(Exception):
     """What is withheld is text: up to `at`, or to so many characters after those that events account for.
@@ -27,19 +29,20 @@ class Mention:
     text ("content" or "reasoning"), its end if that may open what a call is in, a call that counts only if nothing
     follows it, and up to where, in text that is read again, what opens a call is text."""
 
-    __slots__ = ("in_prompt", "marks", "meaning", "quoted_to", "tail", "withheld")
+    __slots__ = ("marks", "meaning", "quoted_to", "spelled", "tail", "withheld")
 
     def __init__(self) -> None:
         self.marks = CodeMarks()
         self.meaning = self.tail = ""
-        self.in_prompt = False  # what is read is the prompt, which only says where the output begins
-        self.quoted_to = 0
+        self.quoted_to = 0  # negative in the prompt, which mentions nothing
+        self.spelled = False  # the text ends in the marker of a call that is no token, and perhaps in such calls
         self.withheld: Withheld | None = None
 
     def copy(self) -> Mention:
         """Return the same, where nothing is withheld."""
         made = Mention()
         made.marks, made.meaning, made.tail = self.marks.copy(), self.meaning, self.tail
+        made.spelled = self.spelled
         return made
 
 
@@ -53,9 +56,12 @@ class Withheld:
         "begin",
         "closers",
         "events",
+        "in_message",
         "is_certain",
+        "is_fence",
         "is_header",
         "is_over",
+        "is_text",
         "length",
         "raw",
         "saved",
@@ -72,6 +78,9 @@ class Withheld:
         self.length = 0  # of `raw`, in characters
         self.closers = closers
         self.is_header = False  # it begins with the header of a message, which may be that of text
+        self.is_fence = False  # it begins with a fence, which may have no call in it
+        self.in_message = False  # it is in a message to the user,
+        self.is_text = False  # which has other text
         self.token = ""  # with which the turn has ended
         self.is_over = False  # that another such token has come: no message follows
         self.is_certain = False  # that it has, by the id of the token
@@ -105,9 +114,9 @@ class Withheld:
             if isinstance(event, ToolCallEnd):
                 event.status = "truncated"
 
-    def is_refuted_by(self, text: str) -> bool:
+    def is_text_with(self, text: str) -> bool:
         """Whether text follows: anything but blanks, and but the end of a fence if the turn has not ended."""
-        return bool(text.strip() if self.token else text.strip("` \t\r\n"))
+        return bool(text.strip() if self.token else text.strip(NO_TEXT))
 
     @property
     def has_call(self) -> bool:

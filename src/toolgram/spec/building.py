@@ -140,8 +140,8 @@ def _states(machine: MachineFile) -> dict[str, State]:
         meaning = next((tag for tag in tags if tag in MEANINGS), None)
         typed = next((tag for tag in tags if tag in VALUE_TYPES), "")
         fragment = machine.fragments.get(name, "")
-        held, python, echo, encoded = (trait in tags for trait in ("held", "python", "echo", "encoded"))
-        states[name] = State(name, meaning, held, python, line, typed, echo, file, fragment, encoded)
+        held, python, echo, *rest = (trait in tags for trait in ("held", "python", "echo", "encoded", "to_user"))
+        states[name] = State(name, meaning, held, python, line, typed, echo, file, fragment, *rest)
     return states
 
 

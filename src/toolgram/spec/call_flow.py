@@ -314,6 +314,11 @@ _NOTES: Mapping[str, tuple[Callable[[State, Position], bool], str, str]] = {
         "`unclosed_value` where no value is read",
         "remove `unclosed_value`",
     ),
+    "unclosed_argument": (
+        lambda source, position: source.meaning == "value",
+        "`unclosed_argument` where no value is read",
+        "remove `unclosed_argument`",
+    ),
     "late_call_id": (
         lambda source, position: position.started,
         "`late_call_id` where no call is open",

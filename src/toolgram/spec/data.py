@@ -79,7 +79,7 @@ class State:
 
     `held`: its text is not committed; `python`: arguments are Python's; `encoded`: they may be a JSON string; `typed`:
     values are always "text", "json", "xml", "notated" or "elements", "" where the parameter decides; `echo`: the marker
-    after a value repeats the key.
+    after a value repeats the key; `to_user`: a call in the message counts only if it is all of it.
     """
 
     name: str
@@ -92,6 +92,7 @@ class State:
     file: str = ""  # that `line` is of, where it is another than the machine file
     fragment: str = ""  # that the state came with
     encoded: bool = False
+    to_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,19 +201,16 @@ def with_bare_calls(spec: Spec) -> Spec:
     reached = _reached({opened}, steps)
     over = {row.dest for name in reached for row in rows[name].values() if row.trigger == "end_map item"}
     added, terminals = [], dict(spec.terminals)
-    for name, state in spec.states.items():
-        if state.meaning != "content":
-            continue
-        if "start_map item" not in rows[name]:
-            added.append(Transition("start_map item", name, opened, ("unusual_form",), 0, repair=True))
-        elif name not in over:
-            continue
-        begun = [text for text in texts if name not in over or text != "```"]  # after a call that one closes
-        added += [Transition(f"BARE {text}", name, begins, ("unusual_form",), 0, repair=True) for text in begun]
+    content = [name for name, each in spec.states.items() if each.meaning == "content"]
+    content = [name for name in content if "start_map item" not in rows[name]]
+    for name in content:
+        added.append(Transition("start_map item", name, opened, ("unusual_form",), 0, repair=True))
+        added += [Transition(f"BARE {text}", name, begins, ("unusual_form",), 0, repair=True) for text in texts]
+    after = spec.initial if spec.initial in content else content[0]
     for text in texts:
         closer = "```" if text.startswith("```") else text.replace("<", "</")
         terminals |= {name: Literal(name, each) for name, each in ((f"BARE {text}", text), (f"END {closer}", closer))}
-        added += [Transition(f"END {closer}", name, name, (), 0, repair=True) for name in sorted(over)]
+        added += [Transition(f"END {closer}", name, after, (), 0, repair=True) for name in sorted(over)]
     return replace(spec, transitions=(*spec.transitions, *dict.fromkeys(added)), terminals=terminals)
 
 
@@ -231,7 +229,9 @@ def text_only(spec: Spec) -> Spec:
     rows = [
         replace(row, actions=()) if row.source in header and row.actions == ("name",) else row
         for row in spec.transitions
-        if not row.of_calls and (row.source in header or not _CALL_ACTIONS & set(row.actions))
+        if not row.of_calls
+        and "no_call" not in row.actions  # the markers of what is no call are part of the text
+        and (row.source in header or not _CALL_ACTIONS & set(row.actions))
     ]
     useful = (
         header

@@ -244,6 +244,7 @@ TRAITS: Mapping[str, str] = {
     "encoded": "The arguments are an object, or one that is encoded as a JSON string.",
     **{tag: kind.says for tag, kind in VALUE_TYPES.items()},
     "echo": "The marker after the value repeats the argument's key.",
+    "to_user": "The text of a message to the user: a call in it counts only if it is the whole message.",
 }
 
 TAGS: Mapping[str, str] = {**MEANINGS, **TRAITS}
@@ -261,6 +262,7 @@ ACTIONS: Mapping[str, str] = {
     "open_arguments": "Arguments that come one by one begin.",
     "argument_key": "The text is the key of the next argument.",
     "unclosed_value": "The value before has no closing marker.",
+    "unclosed_argument": "The marker of the next argument comes before the value is closed: the call is malformed.",
     "unclosed_envelope": "What stands around the arguments is not closed.",
     "unclosed_arguments": "JSON arguments are closed where they stand.",
     "unopened_reasoning": "The marker closes a thought that nothing has opened.",
