@@ -325,6 +325,14 @@ def test_a_python_tag_without_a_call_shows_in_content(text: str) -> None:
     parses(text, text)
 
 
+@pytest.mark.parametrize("rest", ["<]Well. ", "+]x", "<}x", "+1), f(b=2)]"])
+def test_a_call_after_the_tag_that_goes_on_is_malformed(rest: str) -> None:
+    text = f"<|python_tag|>f(a=7){rest}"
+    message = assert_same_however_split(fmt(), text, finish_reason="stop")
+    assert [call.name for call in message.malformed] == ["f"]
+    assert (message.content or "").split() == text.split()
+
+
 def test_a_call_in_a_code_fence() -> None:
     parses(f"```json\n{F}\n```", None, [CALL_F], finish_reason="stop")
     parses(f"Look:\n```json\n{F}\n```\n", "Look:", [CALL_F], finish_reason="stop")

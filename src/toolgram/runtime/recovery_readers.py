@@ -93,7 +93,8 @@ def _wait(stream: Stream, text: str, end: int) -> int:
 def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
     """The broken value is over: in a list of calls, the next one may follow. Else no bracket of a list is missing."""
     stream.island = None
-    if recovery.in_list and not {"start_map item", "end_array"}.isdisjoint(stream.state.row["recovered"].dest.row):
+    in_json = recovery.in_list and not recovery.python  # what stands around a call in Python is read by the state
+    if in_json and not {"start_map item", "end_array"}.isdisjoint(stream.state.row["recovered"].dest.row):
         envelope = Envelope(in_list=True, repairs=not stream.program.strict)
         envelope.resume_list()
         stream.island = envelope
