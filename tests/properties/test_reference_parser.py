@@ -35,7 +35,7 @@ def test_grammar_and_runtime_agree(name: str, data: st.DataObject) -> None:
     note(f"text: {text!r}")
     parser = parser_of_symbols(fmt)
     parser.feed(text)
-    parser.close()
+    parser.close("stop")
     message = parser.message
     assume(all(anomaly.kind not in ("surplus_closer", "unfinished_marker") for anomaly in message.anomalies))
     assert gist(fmt.reference_parse(text, prefix="")) == gist(message)

@@ -375,6 +375,8 @@ def _objects(spec: Spec) -> list[str]:
     """Call objects with this format's keys."""
     keys = dict.fromkeys(("name", "arguments", "id"), "")
     for transition in spec.transitions:
+        if transition.repair:
+            continue
         event, _, path = transition.trigger.partition(" ")
         key = path.removeprefix("item.")
         if event == "string" and "." not in key and "item." in path:
