@@ -16,7 +16,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain suite test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -50,6 +50,9 @@ exhaustive: $(READY) ## every short string of every format; LENGTH=5 FORMAT=herm
 fuzz: $(READY) ## broken outputs of every format; CHARACTERS=10000000 SEED=1 FORMAT=hermes [.venv 230 MB, 2 min | 1 min]
 	$(BIN)/python -m tests.fuzz --characters $(or $(CHARACTERS),200000) --seed $(or $(SEED),0) --workers $(WORKERS) \
 		$(addprefix --format ,$(FORMAT))
+
+certain-short: ## make certain SHORT=1 [.venv 230 MB, 2 min | 1 min]
+	@$(MAKE) --no-print-directory certain SHORT=1
 
 certain: $(READY) ## is a complete call the one that was made; SHORT=1 SEED=1 ROW=cuts SHOW=5 [.venv 230 MB, 2 min | 30 s; SHORT=1 15 s]
 	$(BIN)/python -m tests.certain --seed $(or $(SEED),0) --show $(or $(SHOW),0) $(if $(SHORT),--short) $(addprefix --row ,$(ROW))
@@ -224,7 +227,7 @@ wheel-check: $(READY) ## build the wheel, install it into an empty environment a
 release-check: $(READY) ## build sdist and wheel, check, install on every Python here, type a sample [.venv 230 MB + wheels 20 MB, 2 min | minutes]
 	$(BIN)/python -m tests.release.check
 
-ci: lint types test test-vllm-if-built docs-check wheel-check demo bench-check ## everything a change must pass [.venv 230 MB + wheels 10 MB, 2 min | 15 min]
+ci: lint types certain-short test test-vllm-if-built docs-check wheel-check demo bench-check ## everything a change must pass [.venv 230 MB + wheels 10 MB, 2 min | 15 min]
 
 clean: ## remove .venv, the built site and caches [nothing | 1 s]
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
