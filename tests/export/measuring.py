@@ -113,7 +113,8 @@ def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]],
     odd = [
         each
         for each in message.anomalies
-        if each.kind not in TOLERATED and each.why != LATE_CALL and not _is_in_code(text, each)
+        if each.kind not in TOLERATED and each.why != LATE_CALL
+        if not _is_in_code(text, each) and not _is_bare(fmt, each) and not _is_marker_twice(fmt, each)
     ]
     return odd[0].why if odd else ""
 
@@ -121,6 +122,18 @@ def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]],
 def _is_in_code(text: str, anomaly: toolgram.Anomaly) -> bool:
     """Whether a call is quoted in code: a grammar does not know what text before it means, and the parser does."""
     return anomaly.kind == "quoted_call" and "`" in text[: anomaly.start]
+
+
+def _is_bare(fmt: toolgram.Format, anomaly: toolgram.Anomaly) -> bool:
+    """Whether an object in text is a call, since its function is declared: a grammar does not know that either."""
+    return (
+        anomaly.kind == "unusual_form" and anomaly.text in ("{", *fmt.spec.bare_calls[1:]) and bool(fmt.spec.bare_calls)
+    )
+
+
+def _is_marker_twice(fmt: toolgram.Format, anomaly: toolgram.Anomaly) -> bool:
+    """Whether a marker comes twice: the text before a call may end in another spelling of what opens it."""
+    return anomaly.kind == "unusual_form" and anomaly.text in fmt.program.literals.values()
 
 
 def measure(
