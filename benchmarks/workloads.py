@@ -200,7 +200,7 @@ def declared_tools(number: int) -> list[dict[str, Any]]:
     parameters = {
         "type": "object",
         "properties": {"text": {"type": "string"}, "code": {"type": "string"}},
-        "additionalProperties": True,
+        "additionalProperties": {"type": ["null", "boolean", "integer", "number", "object", "array", "string"]},
     }
     return [
         {"type": "function", "function": {"name": name, "description": f"Does {name}.", "parameters": parameters}}
