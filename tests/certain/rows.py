@@ -33,6 +33,7 @@ from tests.certain.samples import (
     special_ids,
     tokens_in,
 )
+from toolgram.program.state import CALL, HEADER
 
 SUITE = Path(__file__).resolve().parents[2] / "suite" / "cases"
 SHARED = Path(os.environ.get("SHARED_DATA") or Path(__file__).resolve().parents[3] / "shared")
@@ -96,7 +97,9 @@ def cuts(rng: random.Random, size: float) -> Iterator[Sample]:
 
 def _closed_at(name: str, prefix: str, text: str) -> tuple[list[int], Calls]:
     """Return where the list of arguments of each call is closed: the first place after which they are whole."""
-    parser = toolgram.get_format(name).parser(tools=TOOLS, prefix=prefix)
+    fmt = toolgram.get_format(name)
+    is_python = any(state.python for state in fmt.spec.states.values())
+    parser = fmt.parser(tools=TOOLS, prefix=prefix)
     ends: dict[int, int] = {}
     arguments: dict[int, str] = {}
     for at, character in enumerate(text, 1):
@@ -104,15 +107,10 @@ def _closed_at(name: str, prefix: str, text: str) -> tuple[list[int], Calls]:
             if isinstance(event, toolgram.ToolCallDelta):
                 arguments[event.index] = arguments.get(event.index, "") + event.arguments
                 if event.index not in ends and is_whole(arguments[event.index]):
-                    ends[event.index] = _bracket_before(text, at) if event.arguments == "{}" else at
+                    closed = max(text.rfind(")", 0, at), text.rfind("}", 0, at)) + 1
+                    ends[event.index] = closed if is_python else at
     calls = complete_calls(read(Sample(name, text, prefix=prefix, tools=TOOLS)))
     return [ends.get(number, len(text)) for number in range(len(calls))], calls
-
-
-def _bracket_before(text: str, at: int) -> int:
-    """Return where the parentheses of a call without arguments end, whose arguments came at `at`; `at` for others."""
-    closed = text.rfind("()", 0, at) + 2
-    return closed if closed > 1 and "(" not in text[closed:at] else at
 
 
 def thoughts(rng: random.Random, size: float) -> Iterator[Sample]:
@@ -165,11 +163,23 @@ def fences(rng: random.Random, size: float) -> Iterator[Sample]:
         if "```" in calls or name in WHOLE:
             continue
         yield from _and_then(name, f"Like this:\n\n```\n{quoted(calls)}\n```\n\nThat is all.\n")
+        if _ends_message(name, calls):
+            continue
         last = Sample(name, f"So:\n\n```\n{calls}\n```", tools=TOOLS)
         yield replace(last, made=complete_calls(read(Sample(name, calls, tools=TOOLS))))
         yield replace(last, reason="length")
         yield replace(last, reason=None)
         yield replace(last, tools=OTHER_TOOLS)
+
+
+def _ends_message(name: str, calls: str) -> bool:
+    """Whether calls begin with a marker that ends the message before them, and so the code in it."""
+    program = toolgram.get_format(name).program
+    found = [
+        each for each in program.initial.symbols if calls.startswith(program.literals.get(each.trigger, calls + "."))
+    ]
+    first = max(found, key=lambda each: len(program.literals[each.trigger]), default=None)
+    return first is not None and first.opens not in (CALL, HEADER)
 
 
 def _and_then(name: str, text: str) -> Iterator[Sample]:

@@ -24,6 +24,7 @@ from tests.deviations.test_json_forms import (
     read,
 )
 from tests.streams import assert_same_however_split
+from tests.work import at_most
 
 ENCLOSED = [name for name in JSON_FORMATS if name not in (*BARE, "glm4", "functionary_v3_2")]
 CROSSED = [
@@ -244,3 +245,18 @@ def test_what_is_quoted_ends_with_the_call_however_the_text_is_split(fence: str)
     message = assert_same_however_split(toolgram.get_format("hermes"), text, tools=TOOLS, finish_reason="stop")
     assert (message.tool_calls, message.content) == ([], text)
     assert [(each.kind, each.text) for each in message.anomalies] == [("quoted_call", call)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hy_v4", "<think:6124c78e>x<tool_calls:6124c78e><<tool_calls:6124c78e><"),
+        ("hermes", '<think>So <tool_call>{"name": "get_time", "arguments": {}}</tool_call> <</think>Hi'),
+        ("hermes", '<think>So <tool_call>{"name": "get_time", "arguments": {}}</tool_call> </th</think>Hi'),
+    ],
+)
+def test_what_may_begin_a_marker_before_the_closer_of_a_thought_is_read_once(name: str, text: str) -> None:
+    with at_most(calls=20_000):
+        message = toolgram.get_format(name).parse(text, tools=TOOLS, prefix="", finish_reason="stop")
+    assert not message.tool_calls
+    assert_same_however_split(toolgram.get_format(name), text, tools=TOOLS, finish_reason="stop")

@@ -65,7 +65,7 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
     if withheld.token and not stream.in_call:
         after = read_after_turn(stream, withheld, text, pos, final)
         return text, READERS[stream.reader](stream, text, pos, final) if after is None else after
-    cut = withheld.find_closer(text, pos, stream.in_call)
+    begin, cut = pos, withheld.find_closer(text, pos, stream.in_call)
     part = text if cut is None else text[: max(cut, 0)]
     left = len(text) - len(part)
     stream.cut_output(left)
@@ -81,5 +81,7 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
     if stream.in_call:
         raise NotACall(at=withheld.length + cut - withheld.begin)
     withheld.keep(part, len(stream.buffer))
+    if len(stream.buffer) == len(part) - begin:
+        withheld.closers = ()  # all of it waits for what follows, so it has to be read with that
     rest, stream.buffer = stream.buffer + text[cut:], ""
     return rest, 0
