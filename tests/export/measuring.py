@@ -120,8 +120,8 @@ def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]],
 
 
 def _is_in_code(text: str, anomaly: toolgram.Anomaly) -> bool:
-    """Whether a call is quoted in code: a grammar does not know what text before it means, and the parser does."""
-    return anomaly.kind == "quoted_call" and "`" in text[: anomaly.start]
+    """Whether a backtick comes before it: a grammar does not know that a call is quoted in code, and the parser does."""
+    return "`" in text[: anomaly.start]
 
 
 def _is_bare(fmt: toolgram.Format, anomaly: toolgram.Anomaly) -> bool:
