@@ -120,7 +120,7 @@ def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]],
 
 
 def _is_in_code(text: str, anomaly: toolgram.Anomaly) -> bool:
-    """Whether a backtick comes before it: a grammar does not know that a call is quoted in code, and the parser does."""
+    """Whether a backtick comes before it: a parser knows that a call is quoted in code, and a grammar does not."""
     return "`" in text[: anomaly.start]
 
 
