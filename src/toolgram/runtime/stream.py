@@ -32,6 +32,7 @@ from toolgram.runtime.actions import function_called, perform
 from toolgram.runtime.calls import NO_MARKERS, NONE, Argument
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, HeldRegion
 from toolgram.runtime.position import ASSUMED, WAIT, Position, RejectedValue
+from toolgram.runtime.withheld import NotACall
 from toolgram.spec.data import TEXT, UNCLOSED
 from toolgram.tools.reading import NO_TOOLS, Tools
 
@@ -94,12 +95,16 @@ class Stream(Position):
             move = self._begin_holding(trigger, move, why)
         if self.trace:
             self.tell(trigger, move.dest)
-        if move.actions:
-            perform(self, move, text, why, written if value is None else value)
-        elif text:
-            events.drop(text, why)
-        elif written and events.held is None:  # the prompt has written all of it
-            events.make_seam()
+        try:
+            if move.actions:
+                perform(self, move, text, why, written if value is None else value)
+            elif text:
+                events.drop(text, why)
+            elif written and events.held is None:  # the prompt has written all of it
+                events.make_seam()
+        except NotACall:
+            self.state = move.dest  # as was told
+            raise
         self._follow(trigger, move)
 
     def refuses(self, move: Move, name: str) -> bool:
