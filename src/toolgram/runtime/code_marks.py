@@ -27,15 +27,14 @@ class CodeMarks:
     """
 
     __slots__ = (
-        "_fences", "_info", "_is_odd", "_run", "_span", "_ticks", "is_blank", "length", "quote", "quoted",
+        "_fences", "_info", "_is_odd", "_run", "_span", "_ticks", "is_blank", "length", "quote",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.is_blank = True
-        self.quoted = False  # a call was opened in the span: that goes on to a backtick or an empty line
         self.quote = _NONE  # the text from there on,
         self.length = 0  # and how many characters were read since
-        self._span = 0  # how many backticks opened that span
+        self._span = 0  # how many backticks opened the span that a call was opened in; 0 if there is none
         self._fences: tuple[int, ...] = ()  # how many backticks opened each of them
         self._is_odd = False  # the number of backticks on the line
         self._ticks = False  # the last character is a backtick
@@ -50,21 +49,26 @@ class CodeMarks:
 
     def dump(self) -> list[Any]:
         """Return the marks as JSON-able data."""
-        flags = [self.is_blank, self.quoted, self._is_odd, self._ticks, self._info]
+        flags = [self.is_blank, self._is_odd, self._ticks, self._info]
         return ["".join(self.quote), *flags, self.length, self._span, self._run, *self._fences]
 
     def load(self, data: Sequence[Any]) -> None:
         """Take over what `dump` returned. Raises ValueError for anything else."""
-        quote, flags, counts = data[:1], data[1:6], data[6:]
+        quote, flags, counts = data[:1], data[1:5], data[5:]
         whole = 3 <= len(counts) <= MOST_FENCES + 3
         if not whole or not all(type(each) is int and each >= 0 for each in counts):
             raise ValueError("no marks of code")
         if not all(type(each) is bool for each in flags) or type(quote[0]) is not str:
             raise ValueError("no marks of code")
-        self.is_blank, self.quoted, self._is_odd, self._ticks, self._info = flags
-        self.quote = [*quote] if quote[0] or self.quoted else _NONE
+        self.is_blank, self._is_odd, self._ticks, self._info = flags
         self.length, self._span, self._run, *fences = counts
+        self.quote = [*quote] if quote[0] or self.quoted else _NONE
         self._fences = (*fences,)
+
+    @property
+    def quoted(self) -> bool:
+        """Whether a call was opened in the span: that goes on to a backtick or an empty line."""
+        return self._span > 0
 
     @property
     def is_live(self) -> bool:
@@ -89,7 +93,7 @@ class CodeMarks:
         """A call opens in the span."""
         if not self.quoted:
             self.quote = []
-            self.quoted, self.length, self._span, self._ticks = True, 0, self._run, False
+            self.length, self._span, self._ticks = 0, self._run, False
 
     def take_quote(self) -> str:
         """Return the text of a quote, which is over."""
@@ -104,7 +108,7 @@ class CodeMarks:
         self.length += len(text)
         for piece in _pieces(text):
             if piece[0] != "`" and self._closes_span:
-                self.quoted = self._is_odd = False
+                self._span, self._is_odd = 0, False
             if self.quoted and sum(map(len, self.quote)) < LONGEST_QUOTED_CALL:
                 self.quote.append(piece)
             if piece == "\n":
@@ -126,7 +130,8 @@ class CodeMarks:
                 self._fences = (*self._fences, self._run)[:MOST_FENCES]
             elif self._closes_fence:
                 self._fences = self._fences[:-1]
-        self.quoted = self.quoted and (self._info or self._run > 0)
+        if not self._info and self._run == 0:
+            self._span = 0
         self._is_odd = self._ticks = self._info = False
         self._run = 0
 

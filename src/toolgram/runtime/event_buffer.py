@@ -110,7 +110,7 @@ class EventBuffer:
     """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
 
     __slots__ = (
-        "after_call", "blanks", "gap", "has", "held", "lead", "mention", "out", "place",
+        "_sent", "after_call", "blanks", "held", "lead", "mention", "out", "place",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -118,9 +118,8 @@ class EventBuffer:
         self.held: HeldRegion | None = None
         self.blanks: list[str] = []
         self.place = SEGMENT  # where the next text is
-        self.has = 0  # some was sent, of CONTENT, of REASONING, or of both
+        self._sent = 0  # `has`, and above its two bits `gap`
         self.lead = ""  # blanks that are dropped where the text of the turn begins with them
-        self.gap = 0  # some was sent, then a marker: a blank joins what follows
         # A complete call was last, and perhaps closers, of which these are the triggers, and blanks; None for no.
         self.after_call: frozenset[str] | None = None
         self.mention = Mention()
@@ -131,6 +130,24 @@ class EventBuffer:
             self.out = out
         else:
             self.mention.withheld.sent = out
+
+    @property
+    def has(self) -> int:
+        """Of what text some was sent: of CONTENT, of REASONING, or of both."""
+        return self._sent & 3
+
+    @has.setter
+    def has(self, channels: int) -> None:
+        self._sent = self._sent & ~3 | channels
+
+    @property
+    def gap(self) -> int:
+        """Of what text some was sent, then a marker: a blank joins what follows."""
+        return self._sent >> 2
+
+    @gap.setter
+    def gap(self, channels: int) -> None:
+        self._sent = self._sent & 3 | channels << 2
 
     def put_blanks(self, text: str) -> None:
         """Add blanks to the open run."""
