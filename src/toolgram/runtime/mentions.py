@@ -42,23 +42,23 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     events = stream.events
     if ends_message(stream, symbol):
         _end_message(stream, cast(Withheld, events.mention.withheld))
-    if is_quoted(stream, symbol) or (events.mention.marks.place == FENCE and _opens_fence(stream, symbol)):
+    if is_quoted(stream, symbol) or (events.mention.marks.place == FENCE and symbol.trigger.startswith("BARE ```")):
         return True
     if symbol.opens == STOP:
         return _is_no_end(stream, symbol, text, begin)
     if events.mention.withheld is not None and symbol.opens and _is_withheld(stream, symbol):
         return False
-    if not symbol.opens and begin < events.mention.quoted_to:
+    if not symbol.opens and _is_read_again(stream, symbol, begin):
         return stream.state.meaning == "content" or not stream.closes_thought(symbol)
     if not _is_decided_later(stream, symbol):
         return False
-    if begin < stream.events.mention.quoted_to:
+    if _is_read_again(stream, symbol, begin):
         return True
     if events.mention.withheld is None:
         _withhold(stream, begin)
         withheld = cast(Withheld, events.mention.withheld)
         withheld.is_header = symbol.opens == HEADER
-        withheld.is_fence = _opens_fence(stream, symbol)
+        withheld.is_fence = symbol.trigger.startswith("BARE ")
         withheld.in_message = stream.state.to_user
         withheld.is_text = stream.state.to_user and not events.mention.marks.is_blank
     return False
@@ -111,6 +111,11 @@ def is_quoted(stream: Stream, symbol: Symbol) -> bool:
     return True
 
 
+def _is_read_again(stream: Stream, symbol: Symbol, begin: int) -> bool:
+    """Whether a symbol is wholly in text that is read again."""
+    return begin + len(stream.program.literals.get(symbol.trigger, " ")) <= stream.events.mention.quoted_to
+
+
 def _opens_fence(stream: Stream, symbol: Symbol) -> bool:
     """Whether a symbol is a fence with a call in it."""
     return stream.program.literals.get(symbol.trigger, "").startswith("```")
@@ -121,7 +126,7 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     message of another role."""
     marker, ids = stream.program.literals[symbol.trigger], stream.ids
     is_certain = ids is not None and symbol.special and ids.is_certain(marker, text, begin)
-    if begin < stream.events.mention.quoted_to and not is_certain:
+    if _is_read_again(stream, symbol, begin) and not is_certain:
         return True
     if stream.events.mention.withheld is None:
         _withhold(stream, begin)
