@@ -132,7 +132,7 @@ def check(fmt: toolgram.Format, text: str, promised: Promised = ()) -> tuple[Fai
         if failure is None and whole.complete:
             cut = read(fmt, (text,), "length")
             failure = broken(text, cut, promised) or difference(text, cut, read(fmt, text, "length"), "by character")
-            promised = _certain(text, cut.complete)
+            promised = _certain(fmt, text, cut.complete)
     except Exception as error:
         failure = raised(text, error)
     return failure, promised
@@ -148,7 +148,7 @@ def check_widely(fmt: toolgram.Format, text: str, tools: Tools) -> Failure | Non
             pieces = _pieces(text, rng)
             failure = failure or difference(text, whole, read(fmt, pieces, None, declared), "in pieces")
             for at in () if failure else _cuts(text, rng):
-                promised = _certain(text[:at], read(fmt, (text[:at],), "length", declared).complete)
+                promised = _certain(fmt, text[:at], read(fmt, (text[:at],), "length", declared).complete)
                 for _, became in whole.contradicts(promised):
                     kind = f"complete when cut off, and then {became[0][2] if became else 'no call'}"
                     return Failure(kind, text, f"{text[:at]!r} has {promised}, the whole {whole.calls}")
@@ -159,10 +159,11 @@ def check_widely(fmt: toolgram.Format, text: str, tools: Tools) -> Failure | Non
     return None
 
 
-def _certain(text: str, promised: Promised) -> Promised:
+def _certain(fmt: toolgram.Format, text: str, promised: Promised) -> Promised:
     """The calls that no more text can change. A Python call whose bracket is the end of the output is complete (P1); if
     an expression goes on there, it is malformed (P7)."""
-    return promised[:-1] if text.rstrip().endswith(")") else promised
+    is_python = any(state.python for state in fmt.spec.states.values())
+    return promised[:-1] if is_python and text.rstrip().endswith(")") else promised
 
 
 def _pieces(text: str, rng: random.Random) -> list[str]:

@@ -14,24 +14,9 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 import toolgram
+from tests.test_tools import SCHEMA, F, f
 from toolgram.tools.parameters import parameters_of
 from toolgram.tools.reading import read_tools, tool_schemas
-
-SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}
-
-
-class F(BaseModel):
-    """What f does."""
-
-    a: str
-    b: int = 1
-
-
-F.__name__ = "f"
-
-
-def f(a: str, b: int = 1) -> None:
-    """What f does."""
 
 
 class Point(BaseModel):

@@ -7,12 +7,14 @@ match of an expression, counts as one call.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 import pytest
+
+import toolgram
 
 
 @contextmanager
@@ -33,3 +35,23 @@ def at_most(calls: int) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(before)
+
+
+def calls_made(name: str, chunks: Iterable[str]) -> int:
+    """Return how many functions, of Python and of C, reading these deltas calls."""
+    parser = toolgram.get_format(name).parser(prefix="")
+    made = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal made
+        made += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        for chunk in chunks:
+            parser.feed(chunk)
+        parser.close("stop")
+    finally:
+        sys.setprofile(before)
+    return made

@@ -18,6 +18,7 @@ import toolgram
 from tests.export.engines import Engine, Engines, sample
 from tests.export.writing import mutated, random_output
 from toolgram.export import export_request, expression
+from toolgram.runtime.code_marks import CodeMarks
 from toolgram.runtime.stream import LATE_CALL  # text behind a call that looks like one: told, and content
 from toolgram.spec.data import Literal
 
@@ -114,14 +115,21 @@ def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]],
         each
         for each in message.anomalies
         if each.kind not in TOLERATED and each.why != LATE_CALL
-        if not _is_in_code(text, each) and not _is_bare(fmt, each) and not _is_marker_twice(fmt, each)
+        if not _is_in_code(fmt, text, each) and not _is_bare(fmt, each) and not _is_marker_twice(fmt, each)
     ]
     return odd[0].why if odd else ""
 
 
-def _is_in_code(text: str, anomaly: toolgram.Anomaly) -> bool:
-    """Whether a backtick comes before it: a parser knows that a call is quoted in code, and a grammar does not."""
-    return "`" in text[: anomaly.start]
+def _is_in_code(fmt: toolgram.Format, text: str, anomaly: toolgram.Anomaly) -> bool:
+    """Whether a marker is quoted in code, there or before: a parser knows what text means, and a grammar does not."""
+    marks, at = CodeMarks(), 0
+    places = (text.find(marker) for marker in fmt.program.markers)
+    for place in sorted(place for place in places if 0 <= place <= anomaly.start):
+        marks.read(text[at:place])
+        at = place
+        if marks.place:
+            return True
+    return False
 
 
 def _is_bare(fmt: toolgram.Format, anomaly: toolgram.Anomaly) -> bool:

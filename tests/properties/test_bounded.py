@@ -7,7 +7,6 @@ beginnings that lead into each state. Nothing here takes the time: what has to b
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
 
 import pytest
@@ -20,6 +19,7 @@ from tests.generators.calls_in_halves import around_string, around_value
 from tests.properties.selection import every_format, is_tagged
 from tests.strategies import chunkings, outputs
 from tests.streams import calls_of, check_events, cut, in_order, merged, run, without_ids
+from tests.work import calls_made
 from toolgram.events import Event
 
 LONGEST_UNIT = 24  # characters of a beginning that is repeated
@@ -112,31 +112,11 @@ def test_a_snapshot_does_not_grow_with_calls(name: str) -> None:
 # ---------------------------------------------------------------------------------------------------------------- work
 
 
-def _calls_made(name: str, text: str) -> int:
-    """Function calls, Python and C, that a text costs when fed one character at a time."""
-    parser = toolgram.get_format(name).parser(prefix="")
-    made = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        for character in text:
-            parser.feed(character)
-        parser.close()
-    finally:
-        sys.setprofile(before)
-    return made
-
-
 @every_format
 def test_work_is_linear_in_the_length(name: str) -> None:
     for unit in hostile_units(name):
         for opening in ("", around_string(name)[0]):
-            short, long = (_calls_made(name, opening + unit * (n // len(unit))) for n in (1_000, 4_000))
+            short, long = (calls_made(name, opening + unit * (n // len(unit))) for n in (1_000, 4_000))
             row = f"{opening + unit!r}: {short} calls for 1000 characters, {long} for 4000"
             assert long <= 4 * short * 1.25 + 500, row
 

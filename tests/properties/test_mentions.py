@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import pickle
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -24,6 +23,7 @@ from tests.generators.calls_in_halves import simple_call
 from tests.properties.selection import every_format
 from tests.strategies import chunkings
 from tests.streams import calls_of, check_events, check_message, cut, merged, run, sources, without_ids
+from tests.work import calls_made
 from toolgram.call_ids import random_call_ids
 from toolgram.events import Event
 
@@ -261,31 +261,11 @@ def hostile_texts(name: str, size: int) -> Iterable[str]:
     yield f"```\n{call}\n```\nx\n" * max(1, size // (len(call) + 12))
 
 
-def _calls_made(name: str, chunks: Sequence[str]) -> int:
-    """Function calls, Python and C, that reading these deltas costs."""
-    parser = toolgram.get_format(name).parser(prefix="")
-    made = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        for chunk in chunks:
-            parser.feed(chunk)
-        parser.close("stop")
-    finally:
-        sys.setprofile(before)
-    return made
-
-
 @every_format
 @pytest.mark.parametrize("size", [0, 1])
 def test_work_is_linear_where_calls_are_mentioned(name: str, size: int) -> None:
     for short, long in zip(hostile_texts(name, 800), hostile_texts(name, 3_200), strict=True):
-        few, many = _calls_made(name, cut(short, size)), _calls_made(name, cut(long, size))
+        few, many = calls_made(name, cut(short, size)), calls_made(name, cut(long, size))
         growth = len(long) / len(short)
         row = f"{short[:120]!r}: {few} calls for {len(short)} characters, {many} for {len(long)}"
         assert many <= growth * few * 1.25 + 1_000, row

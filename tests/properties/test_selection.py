@@ -14,9 +14,8 @@ from tests.generators.grammar_walks import covering_words, walks
 from tests.properties import selection
 
 HERE = Path(__file__).parent
-# Those that are not about shipped formats, or about one text of one format for each kind of text that is held, or that
-# take a moment for all formats.
-OTHER = {"test_bracketed_markers", "test_derived", "test_memory", "test_selection", "test_special_tokens"}
+# Those that are not about shipped formats, or about one text of one format for each kind of text that is held.
+OTHER = {"test_bracketed_markers", "test_derived", "test_memory", "test_selection"}
 MANY = [f"format_{number}" for number in range(60)]
 
 
