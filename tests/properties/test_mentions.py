@@ -23,7 +23,7 @@ from tests.generators.calls_in_halves import simple_call
 from tests.properties.selection import every_format
 from tests.strategies import chunkings
 from tests.streams import calls_of, check_events, check_message, cut, merged, run, sources, without_ids
-from tests.work import calls_made
+from tests.work import at_most, calls_made
 from toolgram.call_ids import random_call_ids
 from toolgram.events import Event
 
@@ -38,6 +38,10 @@ def declared(name: str) -> list[dict[str, object]]:
     (call,) = toolgram.get_format(name).parse(simple_call(name)[0], prefix="", finish_reason="stop").tool_calls
     schema = {"type": "object", "properties": {key: {} for key in json.loads(call.arguments)}}
     return [{"type": "function", "function": {"name": call.name, "parameters": schema}}]
+
+
+# A function that no format's simple call calls, and whose arguments are other ones.
+OTHER_TOOLS = [{"type": "function", "function": {"name": "zz", "parameters": {"type": "object", "properties": {}}}}]
 
 
 @cache
@@ -95,7 +99,7 @@ def _read(
 @given(data=st.data())
 def test_mentions_do_not_depend_on_deltas(name: str, data: st.DataObject) -> None:
     fmt, text = toolgram.get_format(name), data.draw(mentions(name))
-    tools, reason = data.draw(st.sampled_from([None, declared(name)])), data.draw(st.sampled_from(REASONS))
+    tools, reason = data.draw(st.sampled_from([None, declared(name), OTHER_TOOLS])), data.draw(st.sampled_from(REASONS))
     strict = data.draw(st.booleans())
     events, message = _read(fmt, [text], tools, strict, reason)
     check_events(events, text)
@@ -220,6 +224,18 @@ def test_a_call_in_a_thought_that_text_follows_is_reasoning(name: str, size: int
             assert message.tool_calls == []
             _, message = run(fmt, cut(f"{text}{call}", size), finish_reason="stop")
             assert [status for _, _, status in calls_of(message)] == ["complete"]
+
+
+@every_format
+@pytest.mark.parametrize("size", [0, 1])
+def test_a_call_of_an_undeclared_function_is_read_at_most_twice(name: str, size: int) -> None:
+    fmt, call = toolgram.get_format(name), simple_call(name)[0]
+    opener, closer = thought_markers(name)
+    for text in (f"See:\n```\n{call}\n```\n", f"{opener}I could write {call}\n{call}", f"{opener}a {call}{closer}{call}"):
+        with at_most(300 * len(text) + 10_000):
+            events, message = run(fmt, cut(text, size), tools=OTHER_TOOLS, finish_reason="stop")
+        check_events(events, text)
+        check_message(message, events)
 
 
 def calls_in_thoughts(name: str) -> bool:

@@ -147,7 +147,7 @@ class Calls:
         if start is None:
             return
         if self._events.mention.withheld is not None and self.names and start.name not in self.names:
-            raise NotACall(len(start.source))
+            raise NotACall
         start.id = (self.id and self.id.strip()) or self.ids()
         if self._events.held is not None:
             self._events.held.put_first(start)

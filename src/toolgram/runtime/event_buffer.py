@@ -179,7 +179,7 @@ class EventBuffer:
         if withheld is not None and withheld.is_fence and not withheld.has_call:
             self.send_withheld()
         elif withheld is not None and withheld.is_text_with(text):
-            raise NotACall(len(text), follows=len(text))
+            raise NotACall(follows=len(text))
         marks = self.mention.marks
         if meaning != "malformed" and (marks.is_blank or marks.is_live or "`" in text):
             marks.read(text)

@@ -55,7 +55,7 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     if _is_read_again(stream, symbol, begin):
         return True
     if events.mention.withheld is None:
-        _withhold(stream, begin)
+        _withhold(stream, symbol, begin)
         withheld = cast(Withheld, events.mention.withheld)
         withheld.is_header = symbol.opens == HEADER
         withheld.is_fence = symbol.trigger.startswith("BARE ")
@@ -113,7 +113,12 @@ def is_quoted(stream: Stream, symbol: Symbol) -> bool:
 
 def _is_read_again(stream: Stream, symbol: Symbol, begin: int) -> bool:
     """Whether a symbol is wholly in text that is read again."""
-    return begin + len(stream.program.literals.get(symbol.trigger, " ")) <= stream.events.mention.quoted_to
+    return begin + _length(stream, symbol) <= stream.events.mention.quoted_to
+
+
+def _length(stream: Stream, symbol: Symbol) -> int:
+    """How many characters a symbol has, or at least has."""
+    return len(stream.program.literals.get(symbol.trigger, " "))
 
 
 def _opens_fence(stream: Stream, symbol: Symbol) -> bool:
@@ -129,7 +134,7 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     if _is_read_again(stream, symbol, begin) and not is_certain:
         return True
     if stream.events.mention.withheld is None:
-        _withhold(stream, begin)
+        _withhold(stream, symbol, begin)
     withheld = cast(Withheld, stream.events.mention.withheld)
     withheld.is_over = withheld.token not in ("", marker)
     withheld.token = marker
@@ -171,7 +176,7 @@ def drop_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int:
     return len(text)
 
 
-def _withhold(stream: Stream, begin: int) -> None:
+def _withhold(stream: Stream, symbol: Symbol, begin: int) -> None:
     """Withhold what comes from `begin` on, where a call opens."""
     state = stream.state
     closers: tuple[str, ...] = ()
@@ -180,6 +185,7 @@ def _withhold(stream: Stream, begin: int) -> None:
         closers = tuple(text for symbol, text in pairs if stream.closes_thought(symbol))
     events = stream.events
     events.mention.withheld = Withheld(_copied(stream), events.out, begin, closers)
+    events.mention.withheld.opening = _length(stream, symbol)
     events.out = events.mention.withheld.events
 
 
@@ -187,8 +193,9 @@ def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
     """Return to the position before what is withheld: the text to be read from there, and from where on."""
     events, withheld = stream.events, stream.events.mention.withheld
     assert withheld is not None
-    read = sum(len(event.source) for event in withheld.events) + sum(map(len, events.blanks))
-    read += found.more - sum(map(len, withheld.saved.events.blanks))
+    held = events.held.events if events.held is not None else []
+    read = sum(len(event.source) for event in (*withheld.events, *held)) + sum(map(len, events.blanks))
+    read += found.follows - sum(map(len, withheld.saved.events.blanks))
     read = read if found.at is None else found.at
     begin = withheld.begin
     if withheld.raw:
@@ -197,7 +204,7 @@ def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
     if stream.trace is not None:
         stream.tell(READ_AGAIN, withheld.saved.state)
     _restore(stream, withheld)
-    stream.events.mention.quoted_to = begin + max(read, 1)
+    stream.events.mention.quoted_to = begin + max(read, withheld.opening)
     if named:
         quoted = text[begin : stream.events.mention.quoted_to - found.follows].rstrip(NO_TEXT)
         stream.events.note("quoted_call", quoted, sum(map(len, stream.events.blanks)))

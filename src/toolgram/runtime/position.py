@@ -74,9 +74,8 @@ class Position:
             self.ids.end -= count
 
     def closes_thought(self, symbol: Symbol) -> bool:
-        """Whether a symbol of a thought closes it, and does not end the turn."""
-        move = self.state.row[symbol.trigger]
-        return move.dest.meaning == "content" and symbol.trigger not in self.program.stop
+        """Whether a symbol of a thought closes it, and is no marker of calls and no end of the turn."""
+        return self.state.row[symbol.trigger].dest.meaning == "content" and not symbol.opens
 
     def note_unclosed(self) -> None:
         """A marker that closes the last call has not come."""

@@ -65,23 +65,23 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
     if withheld.token and not stream.in_call:
         after = read_after_turn(stream, withheld, text, pos, final)
         return text, READERS[stream.reader](stream, text, pos, final) if after is None else after
-    begin, cut = pos, withheld.find_closer(text, pos, stream.in_call)
-    part = text if cut is None else text[: max(cut, 0)]
+    begin, closer = pos, withheld.find_closer(text, pos, stream.in_call)
+    part = text if closer is None else text[: closer[1] - 1]  # as if it came a character at a time
     left = len(text) - len(part)
     stream.cut_output(left)
     try:
         while 0 <= pos < len(part) and stream.events.mention.withheld is withheld:
-            pos = READERS[stream.reader](stream, part, pos, final and cut is None)
+            pos = READERS[stream.reader](stream, part, pos, final and closer is None)
             if withheld.token and not stream.in_call:
                 break
     finally:
         stream.cut_output(-left)
-    if cut is None or stream.events.mention.withheld is not withheld or 0 <= pos < len(part):
+    if closer is None or stream.events.mention.withheld is not withheld or 0 <= pos < len(part):
         return text, pos
     if stream.in_call:
-        raise NotACall(at=withheld.length + cut - withheld.begin)
+        raise NotACall(at=withheld.length + closer[0] - withheld.begin)
     withheld.keep(part, len(stream.buffer))
     if len(stream.buffer) == len(part) - begin:
         withheld.closers = ()  # all of it waits for what follows, so it has to be read with that
-    rest, stream.buffer = stream.buffer + text[cut:], ""
+    rest, stream.buffer = stream.buffer + text[len(part) :], ""
     return rest, 0

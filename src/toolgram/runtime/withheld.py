@@ -14,14 +14,14 @@ NO_TEXT = "` \t\r\n"  # what may follow a call in a fence: its end
 
 
 class NotACall(Exception):
-    """What is withheld is text: up to `at`, or to so many characters after those that events account for.
+    """What is withheld is text: up to `at`, or to the `follows` characters after those that events account for.
 
-    `follows` is how many of these come after the call. It depends on the deltas.
+    `follows` is how much of the text after the call came with it. It depends on the deltas.
     """
 
-    def __init__(self, more: int = 0, at: int | None = None, follows: int = 0) -> None:
+    def __init__(self, at: int | None = None, follows: int = 0) -> None:
         super().__init__()
-        self.more, self.at, self.follows = more, at, follows
+        self.at, self.follows = at, follows
 
 
 class Mention:
@@ -63,6 +63,7 @@ class Withheld:
         "is_over",
         "is_text",
         "length",
+        "opening",
         "raw",
         "saved",
         "sent",
@@ -77,6 +78,7 @@ class Withheld:
         self.raw: list[str] = []
         self.length = 0  # of `raw`, in characters
         self.closers = closers
+        self.opening = 1  # how many characters open it; they are text if it is given up, so nothing is withheld twice
         self.is_header = False  # it begins with the header of a message, which may be that of text
         self.is_fence = False  # it begins with a fence, which may have no call in it
         self.in_message = False  # it is in a message to the user,
@@ -91,20 +93,19 @@ class Withheld:
         self.length += len(self.raw[-1])
         self.begin = waiting
 
-    def find_closer(self, text: str, pos: int, in_call: bool) -> int | None:
-        """Return where in `text` a marker closes the thought: after `pos`, or, inside a call, one that ends there and
-        may have begun before. None if it is not closed, or is at `pos`: then what follows is no part of it."""
+    def find_closer(self, text: str, pos: int, in_call: bool) -> tuple[int, int] | None:
+        """Return where in `text` a marker that closes the thought begins and ends: after `pos`, or, inside a call, one
+        that ends there and may have begun before. None if it is not closed, or is at `pos`: then what follows is no
+        part of it."""
         if not self.closers:
             return None
         most = max(map(len, self.closers)) - 1
-        before = "".join(self.raw[-most:])[-most:] if in_call else ""
-        begin = self.begin if in_call else pos
-        found = _any_of(self.closers)(before + text[begin:], max(len(before) - most, 0))
+        before = "".join([*self.raw[-most:], text[self.begin : pos]])[-most:] if in_call else ""
+        found = _any_of(self.closers)(before + text[pos:])
         if found is None:
             return None
-        at = begin + found.start() - len(before)
-        if in_call or at > pos:
-            return at
+        if in_call or found.start() > 0:
+            return pos - len(before) + found.start(), pos - len(before) + found.end()
         self.closers = ()
         return None
 
