@@ -31,9 +31,7 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         if after is not None:
             return after
     start, begin, end, symbol = _next_marker(stream, text, pos, final)
-    if begin > start and stream.source.prefix_characters:
-        start = stream.source.skip_prefix(start, begin)
-        stream.events.after_call = None  # it was text
+    start = _skip_prefix(stream, start, begin)
     if final and begin == end:
         _say_last(stream, text[start:])
     elif begin > start:
@@ -41,6 +39,14 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     if symbol is not None:
         return _found(stream, symbol, text, begin, end)
     return end if begin == end else stream.wait(text[begin:])
+
+
+def _skip_prefix(stream: Stream, start: int, begin: int) -> int:
+    """Return where the output's own characters begin in text that a prefix may have begun."""
+    if begin > start and stream.source.prefix_characters:
+        stream.events.after_call = None  # it was text
+        return stream.source.skip_prefix(start, begin)
+    return start
 
 
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, int, Symbol | None]:
@@ -58,13 +64,13 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
             return start, begin, end, None
         counts = not is_text and _counts(stream, symbol, text, begin, end)
         if may_be_mention(stream, symbol, text[start:begin], begin):
-            stream.say(text[stream.source.skip_prefix(start, begin) : begin])
+            stream.say(text[_skip_prefix(stream, start, begin) : begin])
             start = begin
             counts = not (is_mention(stream, symbol, text, begin) if counts else is_quoted(stream, symbol)) and counts
         if counts:
             return start, begin, end, symbol
         if symbol.opens == CALL and not stream.is_marker(symbol, text, begin, end):
-            stream.say(text[stream.source.skip_prefix(start, end) : end])
+            stream.say(text[_skip_prefix(stream, start, end) : end])
             stream.events.mention.spelled, start = True, end
         pos = end
 
