@@ -231,7 +231,11 @@ def test_a_call_in_a_thought_that_text_follows_is_reasoning(name: str, size: int
 def test_a_call_of_an_undeclared_function_is_read_at_most_twice(name: str, size: int) -> None:
     fmt, call = toolgram.get_format(name), simple_call(name)[0]
     opener, closer = thought_markers(name)
-    for text in (f"See:\n```\n{call}\n```\n", f"{opener}I could write {call}\n{call}", f"{opener}a {call}{closer}{call}"):
+    for text in (
+        f"See:\n```\n{call}\n```\n",
+        f"{opener}I could write {call}\n{call}",
+        f"{opener}a {call}{closer}{call}",
+    ):
         run(fmt, cut(text, size), tools=OTHER_TOOLS)  # what is computed once is not counted
         with at_most(300 * len(text) + 10_000):
             events, message = run(fmt, cut(text, size), tools=OTHER_TOOLS, finish_reason="stop")
