@@ -224,15 +224,17 @@ def _call_objects(spec: Spec) -> tuple[Any, ...]:
     (key,) = [key for key, part in plain[0].items() if isinstance(part, dict)]
     rest = {name: part for name, part in plain[0].items() if name != key}
     other: list[dict[str, Any]] = []
-    for trigger in {move.trigger: None for move in spec.transitions}:
-        match trigger.replace("item.", "").split():
+    for move in {move.trigger: move for move in spec.transitions}.values():
+        match move.trigger.replace("item.", "").split():
             case ["null", member] if member == key:
                 other += [{**rest, key: None}, {key: None, **rest}]
             case ["string", member] if member == key:
                 other += [{**rest, key: WRITTEN_ARGUMENTS}, {key: WRITTEN_ARGUMENTS, **rest}]
             case ["string", member, value]:
                 other += [{member: value, **plain[0]}, {**plain[0], member: value}]
-            case ["start_map", member] if member not in (key, "item", "*"):
+            case ["start_map", member] if member not in ("item", "*") and spec.states[move.dest].meaning == "arguments":
+                other += [{**rest, member: plain[0][key]}, {member: plain[0][key], **rest}]
+            case ["start_map", member] if member not in ("item", "*"):
                 other += [{member: made} for made in plain[:2]]
     renamed = {old.removeprefix("item."): new.removeprefix("item.") for old, new in spec.same_path.items()}
     other += [

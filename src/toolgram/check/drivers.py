@@ -6,14 +6,16 @@ grammar is LALR, Lark's interactive parser must take the same tokens and be able
 complete output may end, the message is compared with Lark's reading of the text, and every character accounted for.
 The triggers of an embedded JSON object are those that ijson itself gives for its text.
 
-A place that was reached before with the same states on both sides and at least as many symbols to go has the same
-future, so it is not walked again: that makes the bounded walk exhaustive in seconds.
+The shortest sequences come first, so a place that was reached before, with the same states on both sides, had at
+least as many symbols to go.  It has the same future and is not walked again: that makes the bounded walk exhaustive in
+seconds.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +27,7 @@ from toolgram.check.reference import ReferenceMachine, gist, may_end_here
 from toolgram.check.symbols import parser_of_symbols
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
-from toolgram.spec.data import END, TEXT, Literal, Run, Transition, rows_of
+from toolgram.spec.data import END, TEXT, Literal, Run, Transition
 
 Step = tuple[str, str, str]
 
@@ -53,27 +55,25 @@ def replay(fmt: Format, length: int = 6) -> Replay:
     """Walk all symbol sequences up to `length` through both drivers; stops at the first disagreement."""
     fmt, spec = fmt.with_all_markers(), fmt.spec
     result = Replay(length)
-    rows = rows_of(spec)
     machine = fmt.reference_machine()
     texts = {name: [shape.text] for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
     texts.update({name: values for name, values in samples(spec).items() if name not in texts})
-    seen: dict[str, int] = {}
-    to_walk = [_Place(spec.initial, (), parser_of_symbols(fmt).snapshot(), "", ())]
+    seen: set[str] = set()
+    to_walk = deque([_Place(spec.initial, (), parser_of_symbols(fmt).snapshot(), "", ())])
     while to_walk and not result.problem:
-        place = to_walk.pop()
-        left = length - len(place.symbols)
+        place = to_walk.popleft()
         key = json.dumps([place.state, place.due, _future(place.snapshot)])
-        if seen.get(key, -1) >= left:
+        if key in seen:
             continue
-        seen[key] = left
-        if may_end(spec, rows, place.state):
+        seen.add(key)
+        if may_end(spec, machine.rows, place.state):
             _compare_end(fmt, place, result)
-        if not left:
+        if len(place.symbols) == length:
             continue
         for symbol, values in texts.items():
             for text in values:
                 if not result.problem:
-                    to_walk += _follow(fmt, rows, machine, place, symbol, text, result)
+                    to_walk += _follow(fmt, machine, texts, place, symbol, text, result)
     return result
 
 
@@ -91,7 +91,7 @@ def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text:
     None where the machine does not take the symbol there. `text` is the symbol's text; it decides which events of an
     embedded value there are. Transitions by which text stays where it is are not listed.
     """
-    rows = rows_of(fmt.spec)
+    rows = machine.rows
     begins = rows[state].get("object_start")
     if symbol == ARGUMENTS and begins is not None and fmt.spec.states[begins.dest].python != text.startswith("("):
         return None
@@ -116,8 +116,8 @@ def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text:
 
 def _follow(
     fmt: Format,
-    rows: dict[str, dict[str, Transition]],
     machine: ReferenceMachine,
+    texts: dict[str, list[str]],
     place: _Place,
     symbol: str,
     text: str,
@@ -128,9 +128,9 @@ def _follow(
         return  # two blanks are one run, and two values one
     if VALUE not in (symbol, *place.symbols[-1:]) and fmt.spec.states[place.state].meaning == "value":
         return  # what ends a value comes behind one
-    if symbol == TEXT and begins_a_run(fmt, rows[place.state], text):
+    if symbol == TEXT and begins_a_run(fmt, machine.rows[place.state], text):
         return  # it begins like a name that may stand there, and is text only when it turns out to be none
-    if _goes_on(fmt, place, text):
+    if _goes_on(fmt, texts, place, text):
         return
     taken = steps(fmt, machine, place.state, symbol, text)
     if taken is None:
@@ -144,7 +144,7 @@ def _follow(
     expected = [*place.due, *due]
     symbols = (*place.symbols, symbol)
     if fmt.spec.parser == "lalr":
-        problem = _lark_disagreement(fmt, place.text + text, may_end(fmt.spec, rows, state))
+        problem = _lark_disagreement(fmt, place.text + text, may_end(fmt.spec, machine.rows, state))
         if problem:
             result.problem = problem
             return
@@ -154,13 +154,13 @@ def _follow(
     yield _Place(state, tuple(expected[len(fired) :]), parser.snapshot(), place.text + text, symbols)
 
 
-def _goes_on(fmt: Format, place: _Place, text: str) -> bool:
+def _goes_on(fmt: Format, texts: dict[str, list[str]], place: _Place, text: str) -> bool:
     """Whether a text goes on with the symbol before it, so that it is not a symbol of its own: with a run, with a
     shorter marker, or with a Python call, with which an expression begins."""
     before = place.symbols[-1] if place.symbols else ""
     last = fmt.spec.terminals.get(before)
     if isinstance(last, Run):
-        return re.match(rf"(?:{last.pattern})\Z", samples_of(fmt, last.name) + text[:1]) is not None
+        return re.match(rf"(?:{last.pattern})\Z", texts[before][0] + text[:1]) is not None
     if isinstance(last, Literal):
         return _merges(fmt, last, text)
     return before == ARGUMENTS and place.text.endswith(")") and text.startswith(("(", "["))
@@ -177,11 +177,6 @@ def begins_a_run(fmt: Format, row: dict[str, Transition], text: str) -> bool:
     """Whether a text begins like a run that a state looks for, blanks aside."""
     shapes = [fmt.spec.terminals[trigger] for trigger in row if trigger in fmt.spec.terminals and trigger != WS]
     return any(isinstance(shape, Run) and re.match(shape.first, text) for shape in shapes)
-
-
-def samples_of(fmt: Format, name: str) -> str:
-    """The text that stands for a run."""
-    return samples(fmt.spec)[name][0]
 
 
 def _lark_disagreement(fmt: Format, text: str, ends: bool) -> str:
