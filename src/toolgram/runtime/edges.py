@@ -6,14 +6,12 @@ end, what is held is decided, and what is open is closed.
 
 from __future__ import annotations
 
-from typing import cast
-
 from toolgram.events import BufferedEvent, Dropped, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.runtime.argument_readers import end_arguments
 from toolgram.runtime.damaged_values import is_damaged
-from toolgram.runtime.event_buffer import REASONING, HeldRegion
+from toolgram.runtime.event_buffer import REASONING
 from toolgram.runtime.mentions import give_up
 from toolgram.runtime.position import ASSUMED
 from toolgram.runtime.python_readers import end_python
@@ -127,7 +125,7 @@ def _end_held(stream: Stream) -> None:
         stream.fire(END, "")
         if calls.index is None:
             events.drop_blanks()
-    elif calls.name is not None and cast(HeldRegion, events.held).announced:
+    elif stream.has_announced_name:
         events.drop(stream.leftover(), "cut off")
         stream.island = None
         calls.begin()

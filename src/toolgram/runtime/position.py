@@ -68,6 +68,15 @@ class Position:
         """Whether a call is open, or may have begun."""
         return self.calls.index is not None or self.events.held is not None
 
+    @property
+    def has_announced_name(self) -> bool:
+        """Whether a call that is not certain has its name, and a marker announced it. A short marker, which prose and
+        code have as well, announces only the name of a declared function."""
+        name, held = self.calls.name, self.events.held
+        if name is None or held is None:
+            return False
+        return held.announced or (held.marked and name.name in self.calls.names)
+
     def cut_output(self, count: int) -> None:
         """Read as if the output had so many characters less, or, for less than 0, more."""
         if self.ids is not None:

@@ -203,7 +203,7 @@ def _read_beginning(stream: Stream, text: str, pos: int, final: bool) -> int | N
     """The beginning of a symbol, and the end of the text."""
     if not final:
         return stream.wait(text[pos:])
-    return _cut_off(stream, text, pos) if _is_open(stream) else None
+    return _cut_off(stream, text, pos) if _is_open(stream) or stream.has_announced_name else None
 
 
 def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -> bool:
@@ -213,7 +213,9 @@ def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -
         return _opens_argument(state, symbol) and state.may_become(text, pos)
     if not symbol.most:
         return False
-    return _is_named_by(state, symbol) or (not stream.ended and (_is_open(stream) or _is_key(state, symbol)))
+    if _is_named_by(state, symbol):
+        return False  # P5: an announced name counts, however the output ended
+    return not stream.ended and (_is_open(stream) or _is_key(state, symbol))
 
 
 def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
