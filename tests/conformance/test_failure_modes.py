@@ -38,6 +38,20 @@ JUDGED_WRONG: dict[str, dict[str, Any]] = {
         "content": "",
         "tool_calls": [{"name": "search", "arguments": {f"a{i}": 1 for i in range(22)}}],
     },
+    # A call after the tag for code is a call (a habit of the family), and this one was cut off.
+    "llama-031": {
+        "reasoning": "",
+        "content": "",
+        "tool_calls": [{"name": "foo.call", "arguments": {"payload": {"name": "bar", "parameters": {}}}}],
+    },
+    # P3 (e): an object without a marker of its own is no call if its function is not declared.
+    "llama-038": {
+        "reasoning": "",
+        "content": ';{"name": "unknown_tool", "arguments": {"location": "LA"}}',
+        "tool_calls": [{"name": "get_weather", "arguments": {"location": "NYC"}}],
+    },
+    # P5: without a finish reason, and with no function declared, the last word may be a part of a name, or prose.
+    "mist-114": {"reasoning": "", "content": "[TOOL_CALLS]toolname_no_args", "tool_calls": []},
     # The blank after the closing bracket stands at a seam: dropped, as after every other call.
     "mist-013": {
         "reasoning": "",

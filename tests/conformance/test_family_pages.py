@@ -18,6 +18,7 @@ import toolgram
 WEATHER = ("get_weather", {"city": "Paris", "days": 3})
 SEARCH = ("search", {"q": 'a "b"'})
 TAGGED = ("search", {"q": 'a "b"', "tags": ["x", "y"]})
+UNTYPED = ("search", {"q": 'a "b"', "tags": "['x', 'y']"})  # Python's quotes, and no type is declared
 BOTH = ("Two calls.", "Sure.", [WEATHER, SEARCH])
 BOTH_TAGGED = ("Two calls.", "Sure.", [WEATHER, TAGGED])
 
@@ -45,7 +46,7 @@ EXAMPLES: list[tuple[str, int, str | None, tuple[str | None, str | None, list[An
     ("phi4_mini", 0, None, (None, None, [WEATHER, TAGGED])),
     ("step3", 0, None, BOTH_TAGGED),
     ("minimax_m3", 0, None, BOTH_TAGGED),
-    ("minicpm5", 0, None, BOTH_TAGGED),
+    ("minicpm5", 0, None, ("Two calls.", "Sure.", [WEATHER, UNTYPED])),
     ("muse", 0, None, BOTH_TAGGED),
     ("muse_glimmer", 0, None, BOTH_TAGGED),
     ("beam", 0, None, ("Two calls.", None, [WEATHER, TAGGED])),

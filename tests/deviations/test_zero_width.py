@@ -15,7 +15,7 @@ from tests.streams import calls_of, check_events, check_message, cut, merged, ru
 from toolgram.program.state import THOUGHT
 
 # Their calls begin without a marker, or, in Olmo 3, with plain text, which counts only if a name follows at once.
-WITHOUT = {"functionary_v3_2", "glm4", "llama4_pythonic", "olmo3"}
+WITHOUT = {"functionary_v3_2", "glm4", "llama4_pythonic", "olmo3", "xlam"}
 NAMES = [name for name in toolgram.format_names() if name not in WITHOUT]
 
 

@@ -213,9 +213,8 @@ def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -
         return _opens_argument(state, symbol) and state.may_become(text, pos)
     if not symbol.most:
         return False
-    if _is_named_by(state, symbol):
-        return False  # P5: an announced name counts, however the output ended
-    return not stream.ended and (_is_open(stream) or _is_key(state, symbol))
+    is_name = _is_named_by(state, symbol) and text[pos:end] not in stream.calls.names
+    return not stream.ended and (is_name or _is_open(stream) or _is_key(state, symbol))
 
 
 def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
