@@ -232,6 +232,8 @@ CHILD_MEGABYTES = 1024
 MAX_PROMPT = 4_000_000
 # Values in values of a message or a tool.
 MAX_REQUEST_DEPTH = 64
+# A whole number in a request, or one that a server counts: what every JSON reader keeps exactly.
+MAX_COUNT = 2**53
 # Messages of a request: a template renders all of them.
 MOST_MESSAGES = 5_000
 # Answers to one request (`n`), each of which is a request to the server.

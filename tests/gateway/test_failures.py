@@ -17,7 +17,6 @@ from tests.gateway.servers import Script, gateway_to, get, open_stream, post
 from toolgram.errors import ToolgramError
 from toolgram.gateway.answering import Limits
 from toolgram.gateway.serving import Settings, application, is_loopback
-from toolgram.limits import MAX_STREAM_LINE
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 BODIES: dict[str, Any] = {
@@ -43,29 +42,6 @@ def says_error(path: str, data: list[dict[str, Any]], said: str) -> None:
         assert said in last["response"]["error"]["message"]
     else:
         assert said in last["error"]["message"]
-
-
-BROKEN: list[tuple[str, dict[str, Any], str]] = [
-    ("broke off", {"texts": ["some ", "text"], "ends": False}, "broke off"),
-    ("empty", {"raw": b""}, "broke off"),
-    ("error inside", {"texts": ["some "], "error": {"message": "out of memory"}}, "out of memory"),
-    ("no JSON", {"raw": b"data: {oh no\n\n"}, "no JSON object"),
-    ("no object", {"raw": b"data: [1]\n\n"}, "no JSON object"),
-    ("deep", {"raw": b"data: " + b"[" * 100_000 + b"\n\n"}, "no JSON object"),
-    ("page", {"raw": b"<html>not what you think</html>"}, "broke off"),
-    ("line without end", {"raw": b"data: " + b"x" * (MAX_STREAM_LINE + 10)}, "more than"),
-]
-
-
-@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
-@pytest.mark.parametrize(("case", "script", "said"), BROKEN, ids=[case for case, *_ in BROKEN])
-def test_a_server_that_breaks(path: str, case: str, script: dict[str, Any], said: str) -> None:
-    with gateway_to(Script(**script)) as (address, _):
-        whole = post(address + path, json=BODIES[path], timeout=60)
-        assert whole.status_code == 502
-        assert said in whole.json()["error"]["message"]
-        says_error(path, stream_of(address, path), said)
-        assert "toolgram_answers_in_flight 0.0" in get(f"{address}/metrics").text
 
 
 def test_the_clients_hear_of_it() -> None:

@@ -1,8 +1,9 @@
 """The gateway as an ASGI application: routes, limits, and the answers of three APIs.
 
-Strategy: a request is read, prepared and accepted by the server behind before anything is sent, so that whatever is
-wrong up to there has the status and the error object of its API. After that a stream can only say so inside itself,
-and always ends. A client that goes away, or that does not take what it is sent, closes the connection behind.
+Strategy: a request is read, prepared and accepted by the server before anything is sent, so that whatever is wrong up
+to there has the status and the error object of its API. After that a stream can only say so inside itself. Every stream
+goes through `_stream`, which ends it with one final event. A client that goes away, or that does not take what it is
+sent, closes the connection to the server.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import anyio
 from sse_starlette.sse import EventSourceResponse
@@ -38,7 +40,7 @@ from toolgram.adapters import (
 )
 from toolgram.adapters.chat import new_id
 from toolgram.adapters.usage import Usage, added
-from toolgram.gateway.answering import Gateway, Prepared, Turn
+from toolgram.gateway.answering import Gateway, Limits, Prepared, Turn
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.chat_requests import read_chat
 from toolgram.gateway.errors import Api, Refusal, error_body
@@ -47,6 +49,7 @@ from toolgram.gateway.messages_requests import read_messages
 from toolgram.gateway.observing import Numbers
 from toolgram.gateway.responses_requests import read_responses
 
+_LOG = logging.getLogger("toolgram.gateway")
 _T = TypeVar("_T")
 _BODY_SECONDS = 60.0
 _CLOSING_SECONDS = 5.0
@@ -96,15 +99,22 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """A mistake of this program. It says nothing of the request."""
-    return _refused(api_of(request.url.path), Refusal(f"internal error: {type(error).__name__}", 500))
+    return _refused(api_of(request.url.path), _internal(error))
 
 
 class Streamed(EventSourceResponse):
     """A stream that lets go of what it holds, however it ends: also where it never began."""
 
-    def __init__(self, content: AsyncIterator[bytes], close: Callable[[], Awaitable[None]], slow: float) -> None:
-        super().__init__(content, ping=15, sep="\n", send_timeout=slow)
+    def __init__(self, content: AsyncIterator[bytes], close: Callable[[], Awaitable[None]], limits: Limits) -> None:
+        # The library ends streams when the process has to; here that is the server's part, which gives them time.
+        super().__init__(
+            content,
+            ping=15,
+            sep="\n",
+            send_timeout=limits.slow,
+            shutdown_event=anyio.Event(),
+            shutdown_grace_period=limits.grace + _CLOSING_SECONDS,
+        )
         self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -199,7 +209,7 @@ class Served:
             if not ask.stream:
                 return JSONResponse(await _unless_gone(request, self._whole(ask, prepared)))
             turn = await _unless_gone(request, self.gateway.turn(ask, prepared))
-            stream = _STREAMS[ask.api](self, ask, prepared, turn)
+            stream = _stream(_Answering(self, ask, prepared, turn))
 
             async def close() -> None:
                 self._done()
@@ -207,7 +217,7 @@ class Served:
                 await turn.close()
 
             handed_on = True
-            return Streamed(stream, close, self.gateway.limits.slow)
+            return Streamed(stream, close, self.gateway.limits)
         finally:
             if not handed_on:
                 self._done()
@@ -329,38 +339,66 @@ async def _gone(request: Request) -> None:
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-def _bytes(messages: list[dict[str, Any]]) -> bytes:
-    """Stream events as they are sent: the response adds nothing to bytes."""
-    return sse(messages).encode()
+class _Answering(NamedTuple):
+    """One request whose stream has begun."""
+
+    served: Served
+    ask: Ask
+    prepared: Prepared
+    turn: Turn
 
 
-async def _chat(served: Served, ask: Ask, prepared: Prepared, turn: Turn) -> AsyncIterator[bytes]:
-    """A chat completion as a stream; several choices come at the same time, each with its index."""
-    id, created, usages = new_id("chatcmpl-"), int(time.time()), list[Usage]()
-    settings: Any = {"calls": served.gateway.calls, "reasoning": served.gateway.reasoning, "id": id, "created": created}
+Messages: TypeAlias = list[dict[str, Any]]
 
-    def chunks_of(number: int) -> ChatChunks:
-        return ChatChunks(served.gateway.model.name, index=number, **settings)
 
-    choices = [_choice(served, ask, prepared, turn, number, chunks_of(number)) for number in range(ask.answers)]
+async def _stream(answering: _Answering) -> AsyncGenerator[bytes, None]:
+    """A stream that ends with a final event, whatever happens: the answer's own, or an error."""
+    parts, fail = _STREAMS[answering.ask.api](answering)
     try:
-        async with aclosing(together(choices)) as merged:
-            async for made in merged:
-                if isinstance(made, Usage):
-                    usages.append(made)
-                else:
-                    yield _bytes(made)
-        if ask.usage:
-            yield _bytes([chunks_of(0).usage(added(usages))])
-        yield CHAT_DONE.encode()
+        async with aclosing(parts):
+            async for messages in parts:
+                yield sse(messages).encode()
+        if answering.ask.api == "chat":
+            yield CHAT_DONE.encode()
     except Refusal as refusal:
-        yield _bytes([error_body("chat", refusal)])
+        yield sse(fail(refusal)).encode()
+    except Exception as error:
+        _LOG.exception("an answer ended with a mistake of the gateway")
+        yield sse(fail(_internal(error))).encode()
+
+
+def _internal(error: Exception) -> Refusal:
+    """A mistake of this program. It says nothing of the request."""
+    return Refusal(f"internal error: {type(error).__name__}", 500)
+
+
+Parts: TypeAlias = tuple[AsyncGenerator[Messages, None], Callable[[Refusal], Messages]]
+
+
+def _chat(answering: _Answering) -> Parts:
+    return _choices(answering), lambda refusal: [error_body("chat", refusal)]
+
+
+async def _choices(answering: _Answering) -> AsyncGenerator[Messages, None]:
+    """The chunks of a chat completion; several choices come at the same time, each with its index."""
+    ask, gateway = answering.ask, answering.served.gateway
+    settings: Any = {"calls": gateway.calls, "reasoning": gateway.reasoning}
+    settings |= {"id": new_id("chatcmpl-"), "created": int(time.time())}
+    chunks = [ChatChunks(gateway.model.name, index=number, **settings) for number in range(ask.answers)]
+    usages: list[Usage] = []
+    choices = [_choice(answering, number, each, usages) for number, each in enumerate(chunks)]
+    async with aclosing(together(choices)) as merged:
+        async for made in merged:
+            yield made
+    if ask.usage:
+        yield [chunks[0].usage(added(usages))]
 
 
 async def _choice(
-    served: Served, ask: Ask, prepared: Prepared, turn: Turn, number: int, chunks: ChatChunks
-) -> AsyncGenerator[list[dict[str, Any]] | Usage, None]:
-    """The chunks of one choice, and how many tokens it took; `turn` is that of the first one."""
+    answering: _Answering, number: int, chunks: ChatChunks, usages: list[Usage]
+) -> AsyncGenerator[Messages, None]:
+    """The chunks of one choice; the turn of the first one has begun."""
+    served, ask, prepared, turn = answering
     began = time.monotonic()
     if number:
         turn = await served.gateway.turn(ask, prepared, number)
@@ -369,45 +407,42 @@ async def _choice(
         async for events in turn.events():
             if made := chunks.feed(events):
                 yield made
-        yield chunks.end((), turn.reason)
-        yield turn.usage
+        usages.append(turn.usage)
         served.numbers.answer("chat", time.monotonic() - began, turn.usage, turn.said)
+        yield chunks.end((), turn.reason)
     finally:
         with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
             await turn.close()
 
 
-async def _responses(served: Served, ask: Ask, prepared: Prepared, turn: Turn) -> AsyncIterator[bytes]:
-    """A response as a stream."""
-    gateway, began = served.gateway, time.monotonic()
-    adapter = ResponseEvents(gateway.model.name, calls=gateway.calls, request=ask.body)
-    yield _bytes(adapter.start())
-    try:
-        async for events in turn.events():
-            if made := adapter.feed(events):
-                yield _bytes(made)
-        yield _bytes(adapter.end((), turn.reason, turn.usage))
-        served.numbers.answer("responses", time.monotonic() - began, turn.usage, turn.said)
-    except Refusal as refusal:
-        yield _bytes(adapter.fail(refusal.code or "server_error", refusal.message))
+def _responses(answering: _Answering) -> Parts:
+    gateway, turn = answering.served.gateway, answering.turn
+    adapter = ResponseEvents(gateway.model.name, calls=gateway.calls, request=answering.ask.body)
+    parts = _events(answering, adapter, lambda: adapter.end((), turn.reason, turn.usage))
+    return parts, lambda refusal: adapter.fail(refusal.code or "server_error", refusal.message)
 
 
-async def _messages(served: Served, ask: Ask, prepared: Prepared, turn: Turn) -> AsyncIterator[bytes]:
-    """A message as a stream."""
-    gateway, began = served.gateway, time.monotonic()
+def _messages(answering: _Answering) -> Parts:
+    gateway, turn = answering.served.gateway, answering.turn
     adapter = MessageEvents(gateway.model.name, calls=gateway.calls)
-    yield _bytes(adapter.start())
-    try:
-        async for events in turn.events():
-            if made := adapter.feed(events):
-                yield _bytes(made)
-        yield _bytes(adapter.end((), turn.reason, turn.usage, turn.stopped_by))
-        served.numbers.answer("messages", time.monotonic() - began, turn.usage, turn.said)
-    except Refusal as refusal:
-        yield _bytes([error_body("messages", refusal)])
+    parts = _events(answering, adapter, lambda: adapter.end((), turn.reason, turn.usage, turn.stopped_by))
+    return parts, lambda refusal: [error_body("messages", refusal)]
 
 
-_STREAMS: Mapping[Api, Callable[[Served, Ask, Prepared, Turn], Any]] = {
+async def _events(
+    answering: _Answering, adapter: ResponseEvents | MessageEvents, end: Callable[[], Messages]
+) -> AsyncGenerator[Messages, None]:
+    """The events of an API that has one answer to a request."""
+    began, turn = time.monotonic(), answering.turn
+    yield adapter.start()
+    async for events in turn.events():
+        if made := adapter.feed(events):
+            yield made
+    answering.served.numbers.answer(answering.ask.api, time.monotonic() - began, turn.usage, turn.said)
+    yield end()
+
+
+_STREAMS: Mapping[Api, Callable[[_Answering], Parts]] = {
     "chat": _chat,
     "responses": _responses,
     "messages": _messages,
