@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import pytest
 
 from tests.gateway.servers import Script, gateway_to, get, open_stream, post
 from toolgram.errors import ToolgramError
-from toolgram.gateway.answering import Limits
+from toolgram.gateway.answering import Limits, Turn
+from toolgram.gateway.recording import Recorder
 from toolgram.gateway.serving import Settings, application, is_loopback
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
@@ -197,6 +199,35 @@ def test_nothing_is_recorded_unless_asked(tmp_path: Path, capfd: pytest.CaptureF
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [row["output"] for row in rows] == ["an answer", "an answer"]
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_full_disk_harms_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+    with gateway_to(Script(texts=["an answer"]), record="/dev/full") as (address, _):
+        for _ in range(2):
+            assert post(address + CHAT, json=BODIES[CHAT]).status_code == 200
+        assert stream_of(address, MESSAGES)[-1]["type"] == "message_stop"
+        assert "toolgram_records_lost 3.0" in get(f"{address}/metrics").text
+    assert [record.levelname for record in caplog.records if "--record" in record.message] == ["WARNING"]
+
+
+def test_a_row_of_which_a_part_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends before the next row begins, so that only it is lost."""
+    path, write, room = tmp_path / "raw.jsonl", os.write, [5, 10_000]
+    record = Recorder(str(path))
+    monkeypatch.setattr(os, "write", lambda handle, line: write(handle, line[: room.pop(0)]))
+    for number in range(2):
+        record({"output": number})
+    assert record.lost == 1
+    assert path.read_text().splitlines() == ['{"out', '{"output": 1}']
+
+
+def test_a_mistake_of_the_gateway_ends_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what nobody thought of."""
+    monkeypatch.setattr(Turn, "_note", lambda *_: 1 / 0)
+    with gateway_to(Script()) as (address, _):
+        for path in (CHAT, RESPONSES, MESSAGES):
+            says_error(path, stream_of(address, path), "internal error: ZeroDivisionError")
+            assert post(address + path, json=BODIES[path]).status_code == 500
 
 
 def test_what_cannot_begin() -> None:

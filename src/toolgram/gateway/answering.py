@@ -2,7 +2,8 @@
 
 Strategy: a turn is one output of the model, read by one parser while it comes. What is made of its events is up to the
 caller: chunks of a stream, or a whole message at the end. Rendering a template and writing a grammar take milliseconds
-of the processor, so they run in a thread, one at a time, where they block no stream.
+of the processor, so they run in a thread, where they block no stream. A template renders one prompt at a time: large
+requests have a template of their own, so that they delay no others, and so have grammars their own turn.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from toolgram.gateway.recording import Recorder
 from toolgram.gateway.stop_texts import StopTexts
 from toolgram.gateway.upstreams import UPSTREAMS, Piece, Upstream
 from toolgram.gateway.waiting import Waits
+from toolgram.limits import LARGE_REQUEST, MOST_GRAMMAR_TOOLS
 from toolgram.message import Message
 
 Constrain: TypeAlias = Literal["asked", "always", "never"]
@@ -55,6 +57,13 @@ class Prepared(NamedTuple):
     grammar: Export | None
 
 
+class _Lane:
+    """A copy of the model, whose template renders one prompt at a time."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.limiter = model, anyio.CapacityLimiter(1)
+
+
 @dataclass
 class Gateway:
     """A model, and the server that runs it. `record` keeps the raw text of every answer."""
@@ -69,8 +78,10 @@ class Gateway:
     record: Recorder | None = None
 
     def __post_init__(self) -> None:
-        self._one_at_a_time = anyio.CapacityLimiter(1)
         self.waits = Waits()
+        self._prompts = _Lane(self.model)
+        self._large_prompts = _Lane(replace(self.model))
+        self._grammars = anyio.CapacityLimiter(1)
 
     @property
     def upstream(self) -> Upstream:
@@ -79,11 +90,9 @@ class Gateway:
 
     async def prepare(self, ask: Ask) -> Prepared:
         """The prompt and the grammar of a request. Raises Refusal."""
-        return await anyio.to_thread.run_sync(self._prepare, ask, limiter=self._one_at_a_time)
-
-    def _prepare(self, ask: Ask) -> Prepared:
-        prompt = self.model.prompt(ask)
-        return Prepared(prompt, self._grammar(ask, prompt))
+        lane = self._large_prompts if ask.size > LARGE_REQUEST else self._prompts
+        prompt = await anyio.to_thread.run_sync(lane.model.prompt, ask, limiter=lane.limiter)
+        return Prepared(prompt, await anyio.to_thread.run_sync(self._grammar, ask, prompt, limiter=self._grammars))
 
     def _grammar(self, ask: Ask, prompt: Prompt) -> Export | None:
         wanted = ask.must_call or ask.json_schema is not None
@@ -93,7 +102,9 @@ class Gateway:
             if not wanted:
                 return None
             what = "response_format" if ask.json_schema is not None else "tool_choice"
-            raise unsupported(what, f"the server behind this gateway ({self.kind}) takes no grammar that would hold it")
+            raise unsupported(what, f"the server ({self.kind}) takes no grammar that would hold it")
+        if len(ask.tools) > MOST_GRAMMAR_TOOLS:
+            raise Refusal(f"a grammar is written for at most {MOST_GRAMMAR_TOOLS} tools", param="tools")
         return self.model.grammar(ask, prompt, self.upstream.target)
 
     async def turn(self, ask: Ask, prepared: Prepared, number: int = 0) -> Turn:

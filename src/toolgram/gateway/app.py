@@ -15,6 +15,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import anyio
@@ -48,6 +49,7 @@ from toolgram.gateway.merging import together
 from toolgram.gateway.messages_requests import read_messages
 from toolgram.gateway.observing import Numbers
 from toolgram.gateway.responses_requests import read_responses
+from toolgram.limits import LARGE_REQUEST
 
 _LOG = logging.getLogger("toolgram.gateway")
 _T = TypeVar("_T")
@@ -56,10 +58,12 @@ _CLOSING_SECONDS = 5.0
 _GONE = 499  # what is counted for a client that went away; nobody is there to read it
 
 
-def create_app(gateway: Gateway, api_key: str | None = None, hosts: list[str] | None = None) -> Starlette:
+def create_app(
+    gateway: Gateway, api_key: str | None = None, hosts: list[str] | None = None, hide_metrics: bool = False
+) -> Starlette:
     """The application. With `hosts`, requests that name another host are refused, which keeps a web page that a
-    person opens from reaching a gateway that only this machine can reach."""
-    served = Served(gateway, api_key)
+    person opens from reaching a gateway that only this machine can reach. With `hide_metrics`, numbers need the key."""
+    served = Served(gateway, api_key, hide_metrics)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -78,7 +82,7 @@ def create_app(gateway: Gateway, api_key: str | None = None, hosts: list[str] | 
             Route("/metrics", served.metrics),
         ],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts)] if hosts else [],
-        exception_handlers={HTTPException: _http_error, Exception: _failed},
+        exception_handlers={HTTPException: _failed, Refusal: _failed, Exception: _failed},
         lifespan=lifespan,
     )
 
@@ -93,13 +97,13 @@ def _refused(api: Api, refusal: Refusal) -> JSONResponse:
     return JSONResponse(error_body(api, refusal), refusal.status, headers)
 
 
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return _refused(api_of(request.url.path), Refusal(str(error.detail), error.status_code))
-
-
 async def _failed(request: Request, error: Exception) -> Response:
-    return _refused(api_of(request.url.path), _internal(error))
+    """The error object of the API that a path belongs to."""
+    if isinstance(error, HTTPException):
+        refusal = Refusal(str(error.detail), error.status_code)
+    else:
+        refusal = error if isinstance(error, Refusal) else _internal(error)
+    return _refused(api_of(request.url.path), refusal)
 
 
 class Streamed(EventSourceResponse):
@@ -129,6 +133,21 @@ class Streamed(EventSourceResponse):
                 await self._close()
 
 
+def _object(data: bytearray) -> Mapping[str, Any]:
+    """The JSON object of a request. Raises Refusal."""
+    try:
+        said = json.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise Refusal(f"the request is not UTF-8: byte {error.start + 1}") from None
+    except RecursionError:
+        raise Refusal("the request is nested too deeply") from None
+    except ValueError as error:
+        raise Refusal(f"the request is not JSON: {error}") from None
+    if not isinstance(said, dict):
+        raise Refusal("the request must be a JSON object")
+    return said
+
+
 def _is_slow(error: BaseException) -> bool:
     """Whether a client did not take what it was sent."""
     if isinstance(error, BaseExceptionGroup):
@@ -139,10 +158,10 @@ def _is_slow(error: BaseException) -> bool:
 class Served:
     """The endpoints of one gateway."""
 
-    def __init__(self, gateway: Gateway, api_key: str | None) -> None:
+    def __init__(self, gateway: Gateway, api_key: str | None, hide_metrics: bool) -> None:
         self.gateway = gateway
-        self.numbers = Numbers()
-        self._api_key = api_key
+        self.numbers = Numbers(lambda: gateway.record.lost if gateway.record is not None else 0)
+        self._api_key, self._hide_metrics = api_key, hide_metrics
         self._busy = 0
         self._created = int(time.time())
 
@@ -155,8 +174,8 @@ class Served:
         if not hmac.compare_digest(given.encode(), self._api_key.encode()):
             raise Refusal("the API key is missing or wrong", 401, code="invalid_api_key")
 
-    async def _body(self, request: Request) -> Mapping[str, Any]:
-        """The JSON object of a request. Raises Refusal."""
+    async def _ask(self, request: Request, read: Callable[[Mapping[str, Any]], Ask]) -> Ask:
+        """What a request asks for. Raises Refusal."""
         self._check_key(request)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal("the content type must be application/json", 415)
@@ -170,17 +189,12 @@ class Served:
                         raise Refusal(f"the request has more than {most} bytes", 413)
         except TimeoutError:
             raise Refusal("the request did not arrive in time", 408) from None
-        try:
-            said = json.loads(data.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            raise Refusal(f"the request is not UTF-8: byte {error.start + 1}") from None
-        except RecursionError:
-            raise Refusal("the request is nested too deeply") from None
-        except ValueError as error:
-            raise Refusal(f"the request is not JSON: {error}") from None
-        if not isinstance(said, dict):
-            raise Refusal("the request must be a JSON object")
-        return said
+        if len(data) > LARGE_REQUEST:
+            ask = await anyio.to_thread.run_sync(lambda: read(_object(data)))
+        else:
+            ask = read(_object(data))
+        ask.size = len(data)
+        return ask
 
     def endpoint(self, api: Api, read: Callable[[Mapping[str, Any]], Ask]) -> Callable[[Request], Awaitable[Response]]:
         """The endpoint that answers requests of an API."""
@@ -198,7 +212,7 @@ class Served:
         return answer
 
     async def _answer(self, request: Request, read: Callable[[Mapping[str, Any]], Ask]) -> Response:
-        ask = read(await self._body(request))
+        ask = await self._ask(request, read)
         if self._busy >= self.gateway.limits.concurrent:
             raise Refusal("too many answers are being written; try again", 429, code="rate_limit_exceeded")
         self._busy += 1
@@ -265,10 +279,8 @@ class Served:
     async def count(self, request: Request) -> Response:
         """How many tokens a request of Anthropic's has."""
         try:
-            ask = read_messages(await self._body(request), counting=True)
+            ask = await self._ask(request, partial(read_messages, counting=True))
             return JSONResponse({"input_tokens": await self.gateway.count(ask)})
-        except Refusal as refusal:
-            return _refused("messages", refusal)
         except ClientDisconnect:
             return Response(status_code=_GONE)
 
@@ -281,22 +293,16 @@ class Served:
 
     async def models(self, request: Request) -> Response:
         """The one model that is served."""
-        try:
-            self._check_key(request)
-        except Refusal as refusal:
-            return _refused("chat", refusal)
+        self._check_key(request)
         name = self.gateway.model.name
         listed = {"object": "list", "data": [self._model()], "has_more": False, "first_id": name, "last_id": name}
         return JSONResponse(listed)
 
     async def one_model(self, request: Request) -> Response:
         """The model by its name."""
-        try:
-            self._check_key(request)
-            if request.path_params["id"] != self.gateway.model.name:
-                raise Refusal(f"there is one model here: {self.gateway.model.name}", 404, code="model_not_found")
-        except Refusal as refusal:
-            return _refused("chat", refusal)
+        self._check_key(request)
+        if request.path_params["id"] != self.gateway.model.name:
+            raise Refusal(f"there is one model here: {self.gateway.model.name}", 404, code="model_not_found")
         return JSONResponse(self._model())
 
     async def health(self, request: Request) -> Response:
@@ -308,6 +314,8 @@ class Served:
 
     async def metrics(self, request: Request) -> Response:
         """Numbers for Prometheus."""
+        if self._hide_metrics:
+            self._check_key(request)
         return Response(self.numbers.text(), media_type="text/plain; version=0.0.4")
 
 

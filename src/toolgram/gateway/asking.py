@@ -15,7 +15,7 @@ from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.gateway.errors import Api, Refusal, unsupported
-from toolgram.limits import MOST_MESSAGES, MOST_STOPS
+from toolgram.limits import MAX_INTEGER, MOST_MESSAGES, MOST_STOPS
 from toolgram.tools.reading import read_tools
 
 _NUMBERS = ("temperature", "top_p", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
@@ -42,6 +42,7 @@ class Ask:
     thinking: bool | None = None
     template: dict[str, Any] = field(default_factory=dict)  # variables for the template
     continued: str = ""  # the beginning of the answer, where the request has it
+    size: int = 0  # bytes of the request
 
     @property
     def must_call(self) -> bool:
@@ -65,6 +66,8 @@ def given(body: Mapping[str, Any], name: str, kind: type | tuple[type, ...], def
             float: "a number",
         }
         raise Refusal(f"{name} must be {names[kinds[0]]}, not {kind_of(value)}", param=name)
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise Refusal(f"{name} is out of range", param=name)
     return value
 
 
@@ -109,7 +112,7 @@ def sampling(body: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = value
     bias = given(body, "logit_bias", dict)
     if bias:
-        if not all(isinstance(each, (int, float)) and math.isfinite(each) for each in bias.values()):
+        if not all(isinstance(each, (int, float)) and abs(each) <= MAX_INTEGER for each in bias.values()):
             raise Refusal("logit_bias maps ids of tokens to numbers", param="logit_bias")
         found["logit_bias"] = bias
     return found
@@ -135,6 +138,8 @@ def function_tools(tools: Sequence[Any], where: str = "tools") -> list[dict[str,
         if not tool.is_function:
             kind = str(tool.definition.get("type"))[:40]
             raise unsupported(where, f"a tool of the type {kind!r} runs on the server, and this one has none")
+    for each in chat:  # templates read both without asking whether they are there
+        each["function"] = {"description": "", "parameters": {"type": "object", "properties": {}}, **each["function"]}
     return chat
 
 

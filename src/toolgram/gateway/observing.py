@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from toolgram.adapters.usage import Usage
@@ -11,10 +13,13 @@ _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
 class Numbers:
-    """The counters of one gateway."""
+    """The counters of one gateway. `lost` says how many raw outputs could not be recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, lost: Callable[[], int]) -> None:
         self.registry = CollectorRegistry()
+        Gauge("toolgram_records_lost", "Raw outputs that could not be recorded", registry=self.registry).set_function(
+            lost
+        )
         self._requests = Counter(
             "toolgram_requests", "Requests by their API and the status of the answer", ["api", "status"],
             registry=self.registry,

@@ -56,6 +56,7 @@ class Settings:
     constrain: Constrain = "asked"
     special_text: SpecialText = "neutralise"
     record: str | None = None
+    hide_metrics: bool = False  # numbers need the key, too
 
 
 async def application(settings: Settings) -> tuple[Starlette, Gateway]:
@@ -83,7 +84,7 @@ async def application(settings: Settings) -> tuple[Starlette, Gateway]:
         settings.constrain,
         record,
     )
-    return create_app(gateway, settings.api_key, _LOOPBACK if local else None), gateway
+    return create_app(gateway, settings.api_key, _LOOPBACK if local else None, settings.hide_metrics), gateway
 
 
 def is_loopback(host: str) -> bool:
@@ -104,8 +105,11 @@ class _Server(uvicorn.Server):  # type: ignore[misc]  # its types are not read
         self._gateway, self._say = gateway, say
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Open the port."""
-        await super().startup(sockets)
+        """Open the port. Raises ToolgramError if it cannot be opened; the library logs why."""
+        try:
+            await super().startup(sockets)
+        except SystemExit:
+            raise ToolgramError(f"cannot listen on {self.config.host}, port {self.config.port}") from None
         address = f"http://{self.config.host}:{self.servers[0].sockets[0].getsockname()[1]}"
         self._say(f"listening on {address}/v1 (OpenAI) and {address} (Anthropic)")
 
