@@ -248,6 +248,7 @@ def explain(
     have found.
 
     \b
+    toolgram explain output.txt                         the format is recognised
     toolgram explain --format mistral_v11 output.txt    for reading
     toolgram explain -f llama3_json --json output.txt   for programs
 
@@ -255,12 +256,10 @@ def explain(
     command.
     """
     with quiet_endings():
-        reading = Reading(
-            load_required_format(format_name, grammar, machine, NO_FORMAT), read_tools(tools), prefix, finish_reason
-        )
+        fmt, declared = load_chosen_format(format_name, grammar, machine), read_tools(tools)
         if file == "-" and sys.stdin is not None and sys.stdin.isatty():
             complain("reading standard input; end it with Ctrl-D")
-        status = print_explanation(reading, file, as_json)
+        status = print_explanation(fmt, declared, prefix, finish_reason, file, as_json)
     raise typer.Exit(status)
 
 
