@@ -15,6 +15,7 @@ import typer
 import toolgram
 from toolgram.bulk.options import Columns, RowOptions
 from toolgram.bulk.run import Run
+from toolgram.cli.auditing import audit
 from toolgram.cli.checking import print_checks
 from toolgram.cli.demo import demo
 from toolgram.cli.deriving import DeriveOptions, checked_name, derive_one, read_kwargs
@@ -264,6 +265,7 @@ def explain(
 
 
 app.command(name="try")(try_output)
+app.command()(audit)
 app.command()(demo)
 
 

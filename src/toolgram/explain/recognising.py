@@ -16,6 +16,7 @@ from toolgram.explain.explanation import Candidate
 from toolgram.formats import Format, format_names, get_format
 from toolgram.message import Message
 from toolgram.names import Entry, known_names
+from toolgram.tools.reading import read_tools
 
 
 def recognise(
@@ -26,12 +27,11 @@ def recognise(
     but: str = "",
 ) -> list[Candidate]:
     """The shipped formats, but one, by what each makes of all these outputs; the first reads the most."""
-    outputs = list(texts)
-    found = []
+    outputs, found, declared = list(texts), [], read_tools(tools)
     for name in format_names():
         if name != but:
             fmt = get_format(name)
-            messages = [fmt.parse(text, tools=tools, prefix=prefix, finish_reason=finish_reason) for text in outputs]
+            messages = [_message(fmt, text, declared, prefix, finish_reason) for text in outputs]
             found.append(candidate(name, outputs, messages))
     found.sort(key=lambda each: (each.rank, _known(each.name)), reverse=True)
     for _, group in groupby(found, key=lambda each: each.rank):
@@ -39,6 +39,14 @@ def recognise(
         for each in tied:
             each.alike = [other.name for other in tied if other is not each]
     return found
+
+
+def _message(fmt: Format, text: str, tools: Any, prefix: str | None, finish_reason: str | None) -> Message:
+    """What a format reads. `Format.parse` would prepare to read many more, for every format."""
+    parser = fmt.parser(tools, prefix)
+    parser.feed(text)
+    parser.close(finish_reason)
+    return parser.message
 
 
 def candidate(name: str, outputs: Iterable[str], messages: Sequence[Message]) -> Candidate:
