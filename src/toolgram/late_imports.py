@@ -23,6 +23,7 @@ LATE_IMPORTS = {
     "reference_grammar": "toolgram.check.reference:reference_grammar",
     "reference_machine": "toolgram.check.reference:ReferenceMachine",
     "reference_parse": "toolgram.check.reference:reference_parse",
+    "wrap": "toolgram.wrapping:wrap",
     "with_suffix_of": "toolgram.suffixes:with_suffix_of",
     "validate": "toolgram.tools.validation:validate",
 }

@@ -131,7 +131,11 @@ def _recognised(files: Sequence[str]) -> dict[str, str]:
         for _, row in islice(_sampled(path), _SAMPLED_ROWS):
             for answer in served(row):
                 sample = samples.setdefault(answer.model, [])
-                if len(sample) < MOST_SAMPLED and any(mark in answer.text for mark in "<[{"):
+                if (
+                    len(sample) < MOST_SAMPLED
+                    and answer.text not in sample
+                    and any(mark in answer.text for mark in "<[{")
+                ):
                     sample.append(answer.text[:_LONGEST])
     formats = {}
     for model, texts in samples.items():
@@ -190,10 +194,12 @@ class _Reader:
         counts["written"] += compared.written
         for kind, why in compared.findings:
             counts[kind] += 1
-            if len(found.examples[kind]) < MOST_EXAMPLES:
+            examples = found.examples[kind]
+            shown = bool(examples) and (examples[-1]["file"], examples[-1]["row"]) == (file, number)
+            if len(examples) < MOST_EXAMPLES and not shown:  # a row once
                 place = {"file": file, "row": number, "id": answer.id, "model": answer.model, "format": name}
                 calls = [call._asdict() for call in answer.calls or ()]
-                found.examples[kind].append({**place, "why": why, "text": answer.text[:_LONGEST], "returned": calls,
+                examples.append({**place, "why": why, "text": answer.text[:_LONGEST], "returned": calls,
                                              "prefix": answer.prefix if answer.raw is not None else ""})  # fmt: skip
 
 
