@@ -86,7 +86,7 @@ class BatchReader:
         def counted() -> Iterator[Row]:
             for row in self._answers(batch):
                 file, line, answer = row
-                summary.saw(answer.message, file, line)
+                summary.saw(answer.message, file, line, answer.error)
                 if answer.message is None:
                     bad.append(BadRowAt(file, line, answer.error))
                 yield row
@@ -119,10 +119,10 @@ def answer_here(job: Job, batches: Iterable[Batch]) -> Iterator[BatchAnswer]:
 _reader: Reader[Any] | None = None  # of a worker
 
 
-def _begin_worker(job: Work[Any]) -> None:
+def _begin_worker(job: Work[Any], parent: int) -> None:
     global _reader
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides what ends
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
     _reader = job.reader()
 
 
@@ -181,4 +181,4 @@ def _submitted(pool: ProcessPoolExecutor, batch: Batch) -> Future[Any]:
 def _pool(job: Work[Any], workers: int) -> ProcessPoolExecutor:
     # A new interpreter per worker: a fork would copy locks and threads of whatever the main process has loaded.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, context, _begin_worker, (job,))
+    return ProcessPoolExecutor(workers, context, _begin_worker, (job, os.getpid()))
