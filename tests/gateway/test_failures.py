@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from tests.gateway.servers import Script, gateway_to, get, open_stream, post
 from toolgram.errors import ToolgramError
 from toolgram.gateway.answering import Limits, Turn
+from toolgram.gateway.observing import _Lines
 from toolgram.gateway.recording import Recorder
 from toolgram.gateway.serving import Settings, application, is_loopback
 
@@ -90,7 +92,9 @@ def test_a_server_that_is_gone() -> None:
             for streamed in (False, True):
                 response = post(address + path, json={**BODIES[path], "stream": streamed})
                 assert response.status_code == 502
-                assert "does not answer" in response.json()["error"]["message"]
+                assert "http://127.0.0.1:9 does not answer" in response.json()["error"]["message"]
+        health = get(f"{address}/health")
+        assert (health.status_code, health.json()["status"]) == (503, "the server does not answer")
 
 
 def test_a_server_that_says_nothing() -> None:
@@ -199,6 +203,23 @@ def test_nothing_is_recorded_unless_asked(tmp_path: Path, capfd: pytest.CaptureF
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [row["output"] for row in rows] == ["an answer", "an answer"]
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_line_for_each_answer(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "toolgram.gateway")
+    with gateway_to(Script(texts=["a secret answer"])) as (address, _):
+        post(address + CHAT, json=BODIES[CHAT])
+        stream_of(address, MESSAGES)
+        stream_of(address, RESPONSES)
+    records = [record for record in caplog.records if record.name == "toolgram.gateway"]
+    fields: list[dict[str, Any]] = [record.__dict__["fields"] for record in records]
+    assert [each["api"] for each in fields] == ["chat", "messages", "responses"]
+    assert len({each["id"] for each in fields}) == 3
+    assert (fields[0]["model"], fields[0]["format"], fields[0]["finish"]) == ("tiny.gguf", "hermes", "stop")
+    text, said = (_Lines(as_json).format(records[0]) for as_json in (False, True))
+    assert "calls=0" in text
+    assert json.loads(said)["tokens"] == 1
+    assert "secret" not in text + said
 
 
 def test_a_full_disk_harms_no_answer(caplog: pytest.LogCaptureFixture) -> None:

@@ -81,7 +81,7 @@ def test_one_command_from_start_to_end(ending: signal.Signals, status: int, tmp_
 def the_record_is_read(record: Path) -> None:
     """By the two commands that the help names."""
     run = subprocess.run(
-        toolgram("parse", "--format", "hermes", "--jsonl", "output", str(record)),
+        toolgram("parse", "--jsonl", "output", str(record)),
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     messages = [json.loads(line)["message"] for line in run.stdout.splitlines()]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.anomalies import KINDS
+from toolgram.anomalies import KINDS, REPAIRED
 from toolgram.message import Message
 
 MOST_SHOWN = 10
@@ -21,7 +21,6 @@ _LONGEST_REASON = 300
 _PLACE = re.compile(r"(character|byte) \d+")
 _LONGEST_EXAMPLE = 80
 _COUNTS = [str(count) for count in range(65)]
-REPAIRED = frozenset(list(KINDS)[: list(KINDS).index("repeated_argument")])
 
 
 @dataclass

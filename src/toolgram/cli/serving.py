@@ -21,6 +21,7 @@ _CHOICES = {
     "reasoning_key": ("reasoning_content", "reasoning", "reasoning_details", "none"),
     "constrain": ("asked", "always", "never"),
     "special_text": ("neutralise", "refuse"),
+    "log_format": ("text", "json", "none"),
 }
 
 
@@ -82,6 +83,9 @@ def serve(
         str | None,
         typer.Option(metavar="FILE", help="Append raw outputs, for `toolgram parse --jsonl output` and `explain`."),
     ] = None,
+    log_format: Annotated[
+        str, typer.Option(metavar="HOW", help="A line for each answer, without what it says: text, json or none.")
+    ] = "text",
     hide_metrics: Annotated[bool, typer.Option("--hide-metrics", help="/metrics needs the key, too.")] = False,
 ) -> None:
     """Answer OpenAI's and Anthropic's clients for any server.
@@ -96,6 +100,7 @@ def serve(
     TOOLGRAM_API_KEY is the key that clients must have, TOOLGRAM_UPSTREAM_KEY the one for the server behind.
     """
     chosen = {"calls": calls, "reasoning_key": reasoning_key, "constrain": constrain, "special_text": special_text}
+    chosen["log_format"] = log_format
     for option, said in chosen.items():
         if said not in _CHOICES[option]:
             refuse(f"--{option.replace('_', '-')} is one of {', '.join(_CHOICES[option])}")
@@ -106,6 +111,7 @@ def serve(
         import asyncio
 
         from toolgram.gateway.answering import Limits
+        from toolgram.gateway.observing import log_to_stderr
         from toolgram.gateway.serving import Settings
         from toolgram.gateway.serving import serve as run
     except ModuleNotFoundError as error:
@@ -130,6 +136,8 @@ def serve(
             record,
             hide_metrics,
         )
+        if log_format != "none":
+            log_to_stderr(log_format == "json")
         asyncio.run(run(settings, complain))
     except (ToolgramError, OSError) as error:
         complain(str(error))

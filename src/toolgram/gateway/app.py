@@ -41,15 +41,18 @@ from toolgram.adapters import (
 )
 from toolgram.adapters.chat import new_id
 from toolgram.adapters.usage import Usage, added
+from toolgram.anomalies import REPAIRED
 from toolgram.gateway.answering import Gateway, Limits, Prepared, Turn
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.chat_requests import read_chat
+from toolgram.gateway.engine import answers
 from toolgram.gateway.errors import Api, Refusal, error_body
 from toolgram.gateway.merging import together
 from toolgram.gateway.messages_requests import read_messages
-from toolgram.gateway.observing import Numbers
+from toolgram.gateway.observing import Numbers, log_answer
 from toolgram.gateway.responses_requests import read_responses
 from toolgram.limits import LARGE_REQUEST
+from toolgram.message import Message
 
 _LOG = logging.getLogger("toolgram.gateway")
 _T = TypeVar("_T")
@@ -271,8 +274,26 @@ class Served:
                     await turn.close()
         except Refusal as refusal:
             return refusal
-        self.numbers.answer(ask.api, time.monotonic() - began, turn.usage, message)
+        self.answered(ask, turn, message, began)
         return turn
+
+    def answered(self, ask: Ask, turn: Turn, message: Message, began: float) -> None:
+        """Count an answer that is over, and log it in one line, without a word of what it says."""
+        seconds = time.monotonic() - began
+        self.numbers.answer(ask.api, seconds, turn.usage, message)
+        repairs = sum(each.kind in REPAIRED for each in message.anomalies)
+        log_answer(
+            api=ask.api,
+            id=new_id("req_"),
+            model=self.gateway.model.name,
+            format=self.gateway.model.fmt.name,
+            calls=len(message.tool_calls),
+            malformed=len(message.malformed),
+            repairs=repairs,
+            finish=turn.reason,
+            tokens=turn.usage.output,
+            seconds=round(seconds, 3),
+        )
 
     # --- the small endpoints
 
@@ -306,11 +327,10 @@ class Served:
         return JSONResponse(self._model())
 
     async def health(self, request: Request) -> Response:
-        """That the gateway runs."""
-        model = self.gateway.model
-        return JSONResponse(
-            {"status": "ok", "model": model.name, "format": model.fmt.name, "upstream": self.gateway.kind}
-        )
+        """That the gateway runs, and whether its server answers at all: 503 if it does not."""
+        model, alive = self.gateway.model, await answers(self.gateway.client)
+        said = {"model": model.name, "format": model.fmt.name, "upstream": self.gateway.kind}
+        return JSONResponse({"status": "ok" if alive else "the server does not answer", **said}, 200 if alive else 503)
 
     async def metrics(self, request: Request) -> Response:
         """Numbers for Prometheus."""
@@ -416,7 +436,7 @@ async def _choice(
             if made := chunks.feed(events):
                 yield made
         usages.append(turn.usage)
-        served.numbers.answer("chat", time.monotonic() - began, turn.usage, turn.said)
+        served.answered(ask, turn, turn.said, began)
         yield chunks.end((), turn.reason)
     finally:
         with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
@@ -446,7 +466,7 @@ async def _events(
     async for events in turn.events():
         if made := adapter.feed(events):
             yield made
-    answering.served.numbers.answer(answering.ask.api, time.monotonic() - began, turn.usage, turn.said)
+    answering.served.answered(answering.ask, turn, turn.said, began)
     yield end()
 
 

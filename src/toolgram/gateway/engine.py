@@ -71,8 +71,7 @@ async def look_at(client: httpx.AsyncClient, kind: str | None = None) -> Found:
         if name == "llama.cpp":
             if "chat_template" not in said and "default_generation_settings" not in said:
                 continue
-            path = _string(said.get("model_path")) or ""
-            model = _string(said.get("model_alias")) or path.replace("\\", "/").rpartition("/")[2]
+            model = _string(said.get("model_alias")) or _string(said.get("model_path")) or ""
             template = _string(said.get("chat_template"))
             models = (model,) if model else ()
             return Found(name, template, _token(said.get("bos_token")), _token(said.get("eos_token")), models)
@@ -81,6 +80,15 @@ async def look_at(client: httpx.AsyncClient, kind: str | None = None) -> Found:
     if kind == "mlx" or (kind is None and await _is_mlx(client)):
         return Found("mlx")
     return Found(kind or "openai", models=await _models(client))
+
+
+async def answers(client: httpx.AsyncClient) -> bool:
+    """Whether the server answers anything at all."""
+    try:
+        await client.get("/v1/models", timeout=2.0)
+    except httpx.HTTPError:
+        return False
+    return True
 
 
 async def _is_mlx(client: httpx.AsyncClient) -> bool:

@@ -1,8 +1,11 @@
-"""Numbers about the gateway, for Prometheus. They count; nothing of a request or an answer is in them."""
+"""Numbers about the gateway, for Prometheus, and a line for each answer. Nothing of what is said is in them."""
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -56,3 +59,35 @@ class Numbers:
     def text(self) -> bytes:
         """All of them, as Prometheus reads them."""
         return generate_latest(self.registry)
+
+
+_LOG = logging.getLogger("toolgram.gateway")
+
+
+def log_answer(**fields: Any) -> None:
+    """Log an answer that is over."""
+    _LOG.info("answer", extra={"fields": fields})
+
+
+def log_to_stderr(as_json: bool) -> None:
+    """Show what the gateway logs: a line of `name=value` each, or a JSON object."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Lines(as_json))
+    _LOG.handlers, _LOG.propagate = [handler], False
+    _LOG.setLevel(logging.INFO)
+
+
+class _Lines(logging.Formatter):
+    def __init__(self, as_json: bool) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A record on one line."""
+        fields = getattr(record, "fields", {})
+        if not self._as_json:
+            return " ".join([super().format(record), *(f"{name}={value}" for name, value in fields.items())])
+        said = {"time": self.formatTime(record), "level": record.levelname, "message": record.getMessage(), **fields}
+        if record.exc_info:
+            said["error"] = self.formatException(record.exc_info)
+        return json.dumps(said)
