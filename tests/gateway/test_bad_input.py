@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -330,7 +331,7 @@ def test_no_request_is_a_mistake_of_the_gateway(api: str, data: st.DataObject) -
     body = json.loads(json.dumps(FULL))
     for _ in range(data.draw(st.integers(1, 3))):
         place, key = _any_place(body, data)
-        place[key] = data.draw(st.sampled_from(ODD_VALUES))
+        place[key] = copy.deepcopy(data.draw(st.sampled_from(ODD_VALUES)))
     with suppress(Refusal):
         READERS[api](body)
 

@@ -27,7 +27,7 @@ from toolgram.gateway.errors import Refusal, unsupported
 from toolgram.gateway.model import Model, Prompt
 from toolgram.gateway.recording import Recorder
 from toolgram.gateway.stop_texts import StopTexts
-from toolgram.gateway.upstreams import UPSTREAMS, Piece, Upstream
+from toolgram.gateway.upstreams import UPSTREAMS, Piece
 from toolgram.gateway.waiting import Waits
 from toolgram.limits import LARGE_REQUEST, MOST_GRAMMAR_TOOLS
 from toolgram.message import Message
@@ -78,15 +78,10 @@ class Gateway:
     record: Recorder | None = None
 
     def __post_init__(self) -> None:
-        self.waits = Waits()
+        self.waits, self.upstream = Waits(), UPSTREAMS[self.kind]
         self._prompts = _Lane(self.model)
         self._large_prompts = _Lane(replace(self.model))
         self._grammars = anyio.CapacityLimiter(1)
-
-    @property
-    def upstream(self) -> Upstream:
-        """How the server is spoken to."""
-        return UPSTREAMS[self.kind]
 
     async def prepare(self, ask: Ask) -> Prepared:
         """The prompt and the grammar of a request. Raises Refusal."""

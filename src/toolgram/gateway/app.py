@@ -377,6 +377,7 @@ class _Answering(NamedTuple):
 
 
 Messages: TypeAlias = list[dict[str, Any]]
+Parts: TypeAlias = tuple[AsyncGenerator[Messages, None], Callable[[Refusal], Messages]]
 
 
 async def _stream(answering: _Answering) -> AsyncGenerator[bytes, None]:
@@ -398,9 +399,6 @@ async def _stream(answering: _Answering) -> AsyncGenerator[bytes, None]:
 def _internal(error: Exception) -> Refusal:
     """A mistake of this program. It says nothing of the request."""
     return Refusal(f"internal error: {type(error).__name__}", 500)
-
-
-Parts: TypeAlias = tuple[AsyncGenerator[Messages, None], Callable[[Refusal], Messages]]
 
 
 def _chat(answering: _Answering) -> Parts:

@@ -20,6 +20,7 @@ from toolgram.tools.reading import read_tools
 
 _NUMBERS = ("temperature", "top_p", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
 _INTEGERS = ("top_k", "seed")
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
 
 @dataclass
@@ -57,15 +58,7 @@ def given(body: Mapping[str, Any], name: str, kind: type | tuple[type, ...], def
         return default
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        names = {
-            dict: "an object",
-            list: "a list",
-            str: "text",
-            bool: "true or false",
-            int: "a number",
-            float: "a number",
-        }
-        raise Refusal(f"{name} must be {names[kinds[0]]}, not {kind_of(value)}", param=name)
+        raise Refusal(f"{name} must be {_KINDS.get(kinds[0], 'a number')}, not {kind_of(value)}", param=name)
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
         raise Refusal(f"{name} is out of range", param=name)
     return value
@@ -73,8 +66,7 @@ def given(body: Mapping[str, Any], name: str, kind: type | tuple[type, ...], def
 
 def kind_of(value: Any) -> str:
     """What a JSON value is, in words."""
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
+    return _KINDS.get(type(value), "a number")
 
 
 def items(body: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

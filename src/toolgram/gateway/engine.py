@@ -140,17 +140,9 @@ class Answer:
 
     async def pieces(self) -> AsyncIterator[Piece]:
         """The pieces until the server says that it is over. Raises Refusal if it breaks off before."""
-        data: SSEData | JSONLines = JSONLines() if self._upstream.lines else SSEData()
         ended = False
         with _refusals(self._where):
-            async for block in self._response.aiter_bytes():
-                for line in data.feed(block):
-                    if line.strip() == "[DONE]":
-                        return
-                    piece = self._piece(line)
-                    ended = ended or piece.reason is not None
-                    yield piece
-            for line in data.end():
+            async for line in self._lines():
                 if line.strip() == "[DONE]":
                     return
                 piece = self._piece(line)
@@ -158,6 +150,14 @@ class Answer:
                 yield piece
         if not ended:
             raise Refusal(f"{self._where} broke off in the middle of its answer", 502, code="upstream")
+
+    async def _lines(self) -> AsyncIterator[str]:
+        data: SSEData | JSONLines = JSONLines() if self._upstream.lines else SSEData()
+        async for block in self._response.aiter_bytes():
+            for line in data.feed(block):
+                yield line
+        for line in data.end():
+            yield line
 
     def _piece(self, line: str) -> Piece:
         """What one message of the stream says. Raises Refusal."""

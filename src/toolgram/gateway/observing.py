@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from toolgram.adapters.usage import Usage
 from toolgram.message import Message
 
+_LOG = logging.getLogger("toolgram.gateway")
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
@@ -59,9 +60,6 @@ class Numbers:
     def text(self) -> bytes:
         """All of them, as Prometheus reads them."""
         return generate_latest(self.registry)
-
-
-_LOG = logging.getLogger("toolgram.gateway")
 
 
 def log_answer(**fields: Any) -> None:
