@@ -14,7 +14,7 @@ import typer
 
 from toolgram import ToolgramError
 from toolgram.cli.options import FormatOption, Grammar, Machine, load_chosen_format
-from toolgram.cli.terminal import complain, refuse
+from toolgram.cli.terminal import complain, quiet_endings, refuse
 
 _CHOICES = {
     "calls": ("streamed", "whole"),
@@ -107,15 +107,13 @@ def serve(
     if sum(each is not None for each in (model_files, gguf, template)) > 1:
         refuse("choose one: --model-files, --gguf or --template")
     fmt = load_chosen_format(format_name, grammar, machine)
-    try:
+    with quiet_endings():
         import asyncio
 
         from toolgram.gateway.answering import Limits
         from toolgram.gateway.observing import log_to_stderr
         from toolgram.gateway.serving import Settings
         from toolgram.gateway.serving import serve as run
-    except ModuleNotFoundError as error:
-        refuse(f"serve needs {error.name}, which is not installed: pip install 'toolgram[serve]'")
     try:
         settings = Settings(
             upstream,
