@@ -79,8 +79,8 @@ def told(name: str, text: str, **options: Any) -> Explanation:
     assert [(a.kind, a.text) for a in explanation.anomalies] == [(a.kind, a.text) for a in parsed.anomalies]
     assert all(a.offset is not None and 0 <= a.offset <= len(text) and a.words for a in explanation.anomalies)
     assert {a.name for a in explanation.alternatives} == set(FORMATS) - {name}
-    ranks = [(-a.calls, -a.unfinished, a.text_left) for a in explanation.alternatives]
-    assert ranks == sorted(ranks)
+    ranks = [each.rank for each in explanation.alternatives]
+    assert ranks == sorted(ranks, reverse=True)
     assert explanation.verdict.endswith(".")
     assert json.loads(json.dumps(explanation.to_dict()))["verdict"] == explanation.verdict
     return explanation

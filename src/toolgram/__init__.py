@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from toolgram.message import MalformedCall, Message, ToolCall
     from toolgram.runtime.parser import Parser
     from toolgram.tools.reading import tool_schemas
+    from toolgram.wrapping import wrap
 
 __version__ = "0.1.0"
 
@@ -52,6 +53,8 @@ _DERIVING = ("derive_format", "from_gguf", "from_pretrained_files", "from_tokeni
 def __getattr__(name: str) -> Any:
     if name in _WITH_A_PARSER:
         return getattr(import_module(_WITH_A_PARSER[name]), name)
+    if name == "wrap":
+        return late_import(name)
     if name in _DERIVING:
         try:
             return late_import(name)
@@ -98,4 +101,5 @@ __all__ = [
     "load_format",
     "random_call_ids",
     "tool_schemas",
+    "wrap",
 ]

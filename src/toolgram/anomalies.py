@@ -37,6 +37,8 @@ KINDS: Mapping[str, str] = {
     "malformed": "what was to be a call could not be read",
 }
 
+REPAIRED = frozenset(list(KINDS)[: list(KINDS).index("repeated_argument")])  # kinds of what was mended
+
 
 @dataclass(slots=True)
 class Anomaly:

@@ -52,7 +52,8 @@ class UnknownFormat(ToolgramError, KeyError):
         more = f": {why}" if why else _meant(name, self.names)
         super().__init__(
             f"unknown format {name!r}{more}; shipped formats: {', '.join(self.names)}. "
-            "Load your own two files with toolgram.load_format(grammar, machine)."
+            "Load your own two files with toolgram.load_format(grammar, machine). The id of a model is a name as well, "
+            "and toolgram derive makes a format of a chat template."
         )
 
     def __str__(self) -> str:

@@ -23,6 +23,7 @@ LATE_IMPORTS = {
     "reference_grammar": "toolgram.check.reference:reference_grammar",
     "reference_machine": "toolgram.check.reference:ReferenceMachine",
     "reference_parse": "toolgram.check.reference:reference_parse",
+    "wrap": "toolgram.wrapping:wrap",
     "with_suffix_of": "toolgram.suffixes:with_suffix_of",
     "validate": "toolgram.tools.validation:validate",
 }
@@ -32,3 +33,30 @@ def late_import(name: str) -> Any:
     """The function or class of this name in the table. Raises ImportError where an optional package is missing."""
     module, _, attribute = LATE_IMPORTS[name].partition(":")
     return getattr(import_module(module), attribute)
+
+
+# packages that are optional -> the extra that has them
+_EXTRAS = {
+    "typer": "cli", "rich": "cli", "jinja2": "derive", "gguf": "gguf", "automata": "check", "jsonschema_rs": "validate",
+    "pyarrow": "bulk", "orjson": "bulk", "matplotlib": "bulk", "ray": "ray", "graphviz": "diagrams",
+    "mermaid_render": "diagrams", "httpx": "serve", "uvicorn": "serve", "starlette": "serve", "sse_starlette": "serve",
+    "prometheus_client": "serve", "anyio": "serve",
+}  # fmt: skip
+
+
+def install_line(package: str) -> str:
+    """The command that installs an optional package, from wherever this one was installed."""
+    import json
+    import sys
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    extra = _EXTRAS.get(package.partition(".")[0])
+    if extra is None:
+        return f"{sys.executable} -m pip install {package}"
+    try:
+        url = json.loads(distribution("toolgram").read_text("direct_url.json") or "{}").get("url", "")
+    except (PackageNotFoundError, ValueError):
+        url = ""
+    source = url.removeprefix("file://") if url.startswith("file://") else f"toolgram @ {url}" if url else "toolgram"
+    name, at, rest = source.partition(" @ ")
+    return f"{sys.executable} -m pip install '{name}[{extra}]{at}{rest}'"

@@ -232,6 +232,14 @@ CHILD_MEGABYTES = 1024
 MAX_PROMPT = 4_000_000
 # Values in values of a message or a tool.
 MAX_REQUEST_DEPTH = 64
+# A number that a server counts: what every JSON reader keeps exactly.
+MAX_COUNT = 2**53
+# A whole number in a request, as a seed can be.
+MAX_INTEGER = 2**63 - 1
+# Bytes of a request that is read beside the others, in a thread and with a template of its own.
+LARGE_REQUEST = 200_000
+# Tools of a request for which a grammar is written, at some 8 ms each.
+MOST_GRAMMAR_TOOLS = 256
 # Messages of a request: a template renders all of them.
 MOST_MESSAGES = 5_000
 # Answers to one request (`n`), each of which is a request to the server.

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from toolgram.bulk.inputs import read_batches
 from toolgram.bulk.options import Columns, RowOptions
 from toolgram.bulk.outputs import BatchAnswer
 from toolgram.bulk.parts import Parts
-from toolgram.bulk.run import Outcome, Run, check_run, run_to_file
+from toolgram.bulk.run import Outcome, Run, check_run, run_to_file, run_to_stream
 from toolgram.bulk.running import Job, answer_here, answer_in_processes
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -325,3 +326,88 @@ def test_rows_that_say_how_to_read_them(tmp_path: Path) -> None:
     assert errors[1].startswith("field 'tools': Expecting value")
     assert errors[2].startswith("unknown format 'nonsense'")
     assert errors[3] == "field 'p' is a number, not text"
+
+
+def test_errors_are_grouped_by_reason(tmp_path: Path) -> None:
+    rows = ['{"text": "x"}'] + ['{"output": 3}'] * 3 + ['{"a": 1'] * 2 + ['{"a": 1', '{"text": 4}']
+    (tmp_path / "a.jsonl").write_text("\n".join(rows) + "\n")
+    outcome = run_to_stream(Run([str(tmp_path / "a.jsonl")], RowOptions("text", HERMES)), BytesIO(), ignore)
+    reasons = outcome.summary.reasons
+    assert sum(reasons.values()) == outcome.summary.bad == 7
+    assert reasons["no field 'text'; the row has 'output'"] == 3
+    assert outcome.summary.reason_lines()[0].startswith("3 x no")
+    assert not outcome.summary.only_reason
+
+
+def test_a_run_stops_if_the_first_batch_fails_in_one_way(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"output": "x", "id": 1}\n' * 100_000)
+    run = Run([str(tmp_path / "a.jsonl")], RowOptions("text", HERMES))
+    out = BytesIO()
+    with pytest.raises(BadFile, match=r"no field 'text'; the row has 'output', 'id'"):
+        run_to_stream(run, out, ignore)
+    assert out.getvalue().count(b"\n") < 100_000
+
+
+def test_ids_are_the_same_in_each_run(tmp_path: Path) -> None:
+    text = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": text * 2}) + "\n")
+    outputs = []
+    for chunk in (None, None, 3):
+        out = BytesIO()
+        run_to_stream(Run([str(tmp_path / "a.jsonl")], RowOptions("text", HERMES, chunk=chunk)), out, ignore)
+        outputs.append(out.getvalue())
+    assert len(set(outputs)) == 1
+    first, second = json.loads(outputs[0])["message"]["tool_calls"]
+    assert first["id"] != second["id"]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.XLSX"])
+def test_an_output_that_is_not_written(name: str) -> None:
+    with pytest.raises(BadFile, match="are written as"):
+        check_run(Run(["-"], RowOptions("text", HERMES), name))
+
+
+def ignore(rows: int, size: int) -> None:
+    """No progress is shown."""
+
+
+WORKERS = """
+import multiprocessing, os, sys, time
+from toolgram.bulk.options import RowOptions
+from toolgram.bulk.running import Job, answer_in_processes
+from toolgram.bulk.inputs import LINES, Batch
+from toolgram.formats import get_format
+HERMES = get_format("hermes")
+
+def batches():
+    while True:
+        yield Batch("x", LINES, 1, b'{"text": "x"}\\n', 14)
+
+if __name__ == "__main__":
+    for answer in answer_in_processes(Job(RowOptions("text", HERMES), "plain"), batches(), 2):
+        print(*[child.pid for child in multiprocessing.active_children()], flush=True)
+"""
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "run.py"
+    script.write_text(WORKERS)
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    workers = [int(pid) for pid in process.stdout.readline().split()]
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert len(workers) == 2
+    until = time.monotonic() + 30
+    while any(runs(pid) for pid in workers):
+        assert time.monotonic() < until, "they are still there"
+        time.sleep(0.1)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs: one that ended may be listed until somebody asks for its status."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False

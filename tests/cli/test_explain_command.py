@@ -34,7 +34,7 @@ def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
     assert "`toolgram parse --format mistral_v" in lines[0]
     for heading in ("the event that", "other formats that read more"):
         assert any(line.startswith(heading) for line in lines), heading
-    assert any("mistral_v3" in line and line.endswith("<- reads more") for line in lines)
+    assert any("mistral_v3" in line and "1 complete calls" in line for line in lines)
 
 
 def test_no_section_is_empty() -> None:
@@ -93,7 +93,6 @@ def test_nothing_usable_is_exit_1_and_explained_all_the_same(text: str) -> None:
 
 
 def test_mistakes_in_the_command_are_exit_2() -> None:
-    assert run(text="x").exit_code == 2
     result = run("-f", "mistral_v99", text="x")
     assert result.exit_code == 2
     assert "mistral_v11" in result.output

@@ -45,12 +45,14 @@ class TestRows:
         assert {answer["line"]: answer["error"] for answer in answers if "error" in answer} == {
             3: "not JSON: Expecting value at character 1",
             4: "a row must be an object, not a list",
-            5: "no field 'out.texts.0'",
+            5: "no field 'out.texts.0'; the row has 'out'",
             6: "field 'out.texts.0' is null, not text",
             7: "not UTF-8: byte 10",
             9: "not JSON that can be read: too deep, or a number too long",
         }
-        assert result.stderr == "toolgram: 6 of 9 rows could not be read\n"
+        said = result.stderr.splitlines()
+        assert said[0] == "toolgram: 6 of 9 rows could not be read"
+        assert "toolgram: 1 x not UTF-8: byte N" in said
 
     def test_no_row_could_be_read(self) -> None:
         assert run(*V11, "--jsonl", "x", text="{}\n").exit_code == 1
@@ -120,7 +122,10 @@ class TestRows:
         assert "<svg" in report.read_text()
         said = result.stderr.splitlines()
         assert said[0] == "toolgram: 4 rows, 2 that could not be read; 2 with calls, 0 with repairs"
-        assert said[-1] == "toolgram: 2 of 4 rows could not be read"
+        assert said[-2:] == [
+            "toolgram: 2 of 4 rows could not be read",
+            "toolgram: 2 x a row must be an object, not a list",
+        ]
 
     def test_rows_that_name_their_format(self) -> None:
         text = json.dumps({"x": CALL, "f": "mistral_v11"}) + "\n" + json.dumps({"x": "hi"})

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.gateway.servers import Script, gateway_to, get, post
+from tests.gateway.servers import TEMPLATE, Script, gateway_to, get, post
+from toolgram.derive.rendering import ChatTemplate
 from toolgram.gateway.answering import Limits
+from toolgram.gateway.chat_requests import read_chat
+from toolgram.gateway.errors import Refusal
+from toolgram.gateway.loading import TemplateFiles
+from toolgram.gateway.messages_requests import read_messages
+from toolgram.gateway.responses_requests import read_responses
 
 SCRIPT = Script()
 HI = [{"role": "user", "content": "hi"}]
+CALLED = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 FUNCTION = {"name": "f", "parameters": {"type": "object", "properties": {}}}
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 
@@ -73,6 +85,10 @@ FORMAT = {"type": "json_schema", "json_schema": {"name": "x"}}
         ({"stream": "yes"}, "stream must be true or false"),
         ({"temperature": "hot"}, "temperature must be a number"),
         ({"temperature": True}, "temperature must be a number"),
+        ({"temperature": 10**400}, "temperature is out of range"),
+        ({"seed": 2**63}, "seed is out of range"),
+        ({"max_tokens": 10**30}, "max_tokens is out of range"),
+        ({"logit_bias": {"1": 10**400}}, "logit_bias"),
         ({"max_tokens": 0}, "at least 1"),
         ({"stop": [""]}, "stop is a text"),
         ({"stop": ["x"] * 100}, "stop is a text"),
@@ -90,6 +106,9 @@ FORMAT = {"type": "json_schema", "json_schema": {"name": "x"}}
         ({"tools": [{"name": "f", "parameters": {"type": "strin"}}], "tool_choice": "required"}, "grammar"),
         ({"response_format": FORMAT}, "has no schema"),
         ({"response_format": {"type": "xml"}}, "response_format.type"),
+        ({"response_format": {"type": "json_schema", "json_schema": "x"}}, "json_schema must be an object"),
+        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"tools": [{"name": [1]}]}}}, "name must be text"),
+        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": [1]}}, "tool_choice is"),
         ({"chat_template_kwargs": []}, "must be an object"),
     ],
 )
@@ -263,9 +282,104 @@ def test_a_key(address: str) -> None:
         assert get(address + "/health").status_code == 200
 
 
-def test_a_model_without_tools_says_so() -> None:
-    from toolgram.gateway.loading import TemplateFiles
+def test_numbers_can_need_the_key() -> None:
+    with gateway_to(SCRIPT, api_key="secret", hide_metrics=True) as (address, _):
+        refused(get(address + "/metrics"), 401, "API key")
+        assert get(address + "/metrics", headers={"x-api-key": "secret"}).status_code == 200
+    with gateway_to(SCRIPT, api_key="secret") as (address, _):
+        assert get(address + "/metrics").status_code == 200
 
+
+READERS = {"chat": read_chat, "responses": read_responses, "messages": read_messages}
+FULL: dict[str, Any] = {
+    "messages": [{"role": "assistant", "content": [{"type": "text", "text": "x"}], "tool_calls": [CALLED]}, *HI],
+    "input": [{"type": "function_call", "name": "f", "arguments": "{}"}, {"role": "user", "content": "hi"}],
+    "tools": [{"type": "function", "function": FUNCTION}],
+    "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"name": "f"}], "allowed_tools": {"tools": []}},
+    "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}},
+    "text": {"format": {"type": "json_schema", "schema": {}}},
+    "output_config": {"format": {"type": "json_schema", "schema": {}}},
+    "thinking": {"type": "enabled"},
+    "logit_bias": {"1": 2},
+    "stream_options": {"include_usage": True},
+    "max_tokens": 9,
+    "stop": ["x"],
+    "system": [{"type": "text", "text": "x"}],
+}
+ODD_VALUES: list[Any] = [
+    None,
+    True,
+    0,
+    10**400,
+    1.5,
+    float("inf"),
+    "",
+    "x",
+    "\ud800",
+    [],
+    [[1]],
+    [{}],
+    {},
+    {"type": []},
+]
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(sorted(READERS)), st.data())
+def test_no_request_is_a_mistake_of_the_gateway(api: str, data: st.DataObject) -> None:
+    """Whatever part of a request is replaced by whatever: it is read, or refused."""
+    body = json.loads(json.dumps(FULL))
+    for _ in range(data.draw(st.integers(1, 3))):
+        place, key = _any_place(body, data)
+        place[key] = copy.deepcopy(data.draw(st.sampled_from(ODD_VALUES)))
+    with suppress(Refusal):
+        READERS[api](body)
+
+
+def _any_place(value: Any, data: st.DataObject) -> tuple[Any, Any]:
+    """A container somewhere in a value, and one of its keys."""
+    while True:
+        keys = sorted(value) if isinstance(value, dict) else range(len(value))
+        key = data.draw(st.sampled_from(list(keys)))
+        inner = value[key]
+        if not isinstance(inner, (dict, list)) or not inner or data.draw(st.booleans()):
+            return value, key
+        value = inner
+
+
+def test_tools_without_description_and_parameters() -> None:
+    """A template may use both without asking whether they are there."""
+    loop = (
+        "{% for t in tools %}{{ t.function.description + ': ' + t.function.parameters.properties|tojson }}{% endfor %}"
+    )
+    with gateway_to(Script(), files=TemplateFiles(TEMPLATE.replace("{{- tool | tojson }}", ""))) as (address, gateway):
+        gateway._prompts.model._template = ChatTemplate(loop, "", "")
+        response = post(address + CHAT, json={"messages": HI, "tools": [{"name": "f"}, FUNCTION]})
+        assert response.status_code == 200, response.text
+
+
+def test_many_tools_delay_no_other_request() -> None:
+    script = Script()
+    parameters = {"type": "object", "properties": {"a": {"type": "integer", "description": "a number " * 5}}}
+    tools = [{"name": f"tool_{number}", "parameters": parameters} for number in range(10_000)]
+    large = json.dumps({"messages": HI, "tools": tools}).encode()
+    with gateway_to(script) as (address, _), ThreadPoolExecutor() as pool:
+        headers = {"Content-Type": "application/json"}
+        first = pool.submit(post, address + CHAT, content=large, headers=headers)
+        others = 0
+        while not first.done():
+            assert post(address + CHAT, json={"messages": HI}).status_code == 200
+            others += 1
+        assert first.result().status_code == 200
+        assert others > 3, "while it is prepared, others are answered"
+        assert "tool_9999" not in script.bodies[0]["prompt"]
+        script.bodies.clear()
+        refused(
+            post(address + CHAT, json={"messages": HI, "tools": tools[:300], "tool_choice": "required"}), 400, "most"
+        )
+
+
+def test_a_model_without_tools_says_so() -> None:
     plain = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}" + (
         "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,10 @@ import pytest
 
 from tests.gateway.servers import Script, gateway_to, get, open_stream, post
 from toolgram.errors import ToolgramError
-from toolgram.gateway.answering import Limits
+from toolgram.gateway.answering import Limits, Turn
+from toolgram.gateway.observing import _Lines
+from toolgram.gateway.recording import Recorder
 from toolgram.gateway.serving import Settings, application, is_loopback
-from toolgram.limits import MAX_STREAM_LINE
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 BODIES: dict[str, Any] = {
@@ -43,29 +46,6 @@ def says_error(path: str, data: list[dict[str, Any]], said: str) -> None:
         assert said in last["response"]["error"]["message"]
     else:
         assert said in last["error"]["message"]
-
-
-BROKEN: list[tuple[str, dict[str, Any], str]] = [
-    ("broke off", {"texts": ["some ", "text"], "ends": False}, "broke off"),
-    ("empty", {"raw": b""}, "broke off"),
-    ("error inside", {"texts": ["some "], "error": {"message": "out of memory"}}, "out of memory"),
-    ("no JSON", {"raw": b"data: {oh no\n\n"}, "no JSON object"),
-    ("no object", {"raw": b"data: [1]\n\n"}, "no JSON object"),
-    ("deep", {"raw": b"data: " + b"[" * 100_000 + b"\n\n"}, "no JSON object"),
-    ("page", {"raw": b"<html>not what you think</html>"}, "broke off"),
-    ("line without end", {"raw": b"data: " + b"x" * (MAX_STREAM_LINE + 10)}, "more than"),
-]
-
-
-@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
-@pytest.mark.parametrize(("case", "script", "said"), BROKEN, ids=[case for case, *_ in BROKEN])
-def test_a_server_that_breaks(path: str, case: str, script: dict[str, Any], said: str) -> None:
-    with gateway_to(Script(**script)) as (address, _):
-        whole = post(address + path, json=BODIES[path], timeout=60)
-        assert whole.status_code == 502
-        assert said in whole.json()["error"]["message"]
-        says_error(path, stream_of(address, path), said)
-        assert "toolgram_answers_in_flight 0.0" in get(f"{address}/metrics").text
 
 
 def test_the_clients_hear_of_it() -> None:
@@ -112,7 +92,9 @@ def test_a_server_that_is_gone() -> None:
             for streamed in (False, True):
                 response = post(address + path, json={**BODIES[path], "stream": streamed})
                 assert response.status_code == 502
-                assert "does not answer" in response.json()["error"]["message"]
+                assert "http://127.0.0.1:9 does not answer" in response.json()["error"]["message"]
+        health = get(f"{address}/health")
+        assert (health.status_code, health.json()["status"]) == (503, "the server does not answer")
 
 
 def test_a_server_that_says_nothing() -> None:
@@ -221,6 +203,52 @@ def test_nothing_is_recorded_unless_asked(tmp_path: Path, capfd: pytest.CaptureF
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [row["output"] for row in rows] == ["an answer", "an answer"]
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_line_for_each_answer(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "toolgram.gateway")
+    with gateway_to(Script(texts=["a secret answer"])) as (address, _):
+        post(address + CHAT, json=BODIES[CHAT])
+        stream_of(address, MESSAGES)
+        stream_of(address, RESPONSES)
+    records = [record for record in caplog.records if record.name == "toolgram.gateway"]
+    fields: list[dict[str, Any]] = [record.__dict__["fields"] for record in records]
+    assert [each["api"] for each in fields] == ["chat", "messages", "responses"]
+    assert len({each["id"] for each in fields}) == 3
+    assert (fields[0]["model"], fields[0]["format"], fields[0]["finish"]) == ("tiny.gguf", "hermes", "stop")
+    text, said = (_Lines(as_json).format(records[0]) for as_json in (False, True))
+    assert "calls=0" in text
+    assert json.loads(said)["tokens"] == 1
+    assert "secret" not in text + said
+
+
+def test_a_full_disk_harms_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+    with gateway_to(Script(texts=["an answer"]), record="/dev/full") as (address, _):
+        for _ in range(2):
+            assert post(address + CHAT, json=BODIES[CHAT]).status_code == 200
+        assert stream_of(address, MESSAGES)[-1]["type"] == "message_stop"
+        assert "toolgram_records_lost 3.0" in get(f"{address}/metrics").text
+    assert [record.levelname for record in caplog.records if "--record" in record.message] == ["WARNING"]
+
+
+def test_a_row_of_which_a_part_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends before the next row begins, so that only it is lost."""
+    path, write, room = tmp_path / "raw.jsonl", os.write, [5, 10_000]
+    record = Recorder(str(path))
+    monkeypatch.setattr(os, "write", lambda handle, line: write(handle, line[: room.pop(0)]))
+    for number in range(2):
+        record({"output": number})
+    assert record.lost == 1
+    assert path.read_text().splitlines() == ['{"out', '{"output": 1}']
+
+
+def test_a_mistake_of_the_gateway_ends_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what nobody thought of."""
+    monkeypatch.setattr(Turn, "_note", lambda *_: 1 / 0)
+    with gateway_to(Script()) as (address, _):
+        for path in (CHAT, RESPONSES, MESSAGES):
+            says_error(path, stream_of(address, path), "internal error: ZeroDivisionError")
+            assert post(address + path, json=BODIES[path]).status_code == 500
 
 
 def test_what_cannot_begin() -> None:

@@ -40,3 +40,21 @@ def test_a_server_that_lists_no_model_is_asked_for_none() -> None:
         said = post(f"{address}/v1/chat/completions", json=ASK).json()
     assert "model" not in script.bodies[0]
     assert said["model"] == "model"
+
+
+@pytest.mark.parametrize(
+    ("listed", "heard"),
+    [
+        ("/home/me/models/Qwen3-8B/", "Qwen3-8B"),
+        ("C:\\models\\tiny.gguf", "tiny.gguf"),
+        ("./out/tiny", "tiny"),
+        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("llama3.1:8b", "llama3.1:8b"),
+    ],
+)
+def test_a_name_for_clients_is_no_path(listed: str, heard: str) -> None:
+    script = Script(kind="openai", listed=[listed])
+    with gateway_to(script, files=FILES) as (address, _):
+        said = post(f"{address}/v1/chat/completions", json=ASK).json()
+    assert script.bodies[0]["model"] == listed, "the server is asked for the name that it knows"
+    assert said["model"] == heard

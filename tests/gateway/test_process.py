@@ -81,7 +81,7 @@ def test_one_command_from_start_to_end(ending: signal.Signals, status: int, tmp_
 def the_record_is_read(record: Path) -> None:
     """By the two commands that the help names."""
     run = subprocess.run(
-        toolgram("parse", "--format", "hermes", "--jsonl", "output", str(record)),
+        toolgram("parse", "--jsonl", "output", str(record)),
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     messages = [json.loads(line)["message"] for line in run.stdout.splitlines()]
@@ -93,3 +93,38 @@ def the_record_is_read(record: Path) -> None:
     )
     assert told.returncode == 1, "a call in it cannot be read"
     assert "malformed" in told.stdout.lower()
+
+
+@pytest.mark.parametrize(("pause", "ended"), [(0.1, "[DONE]"), (5.0, "shutting down")])
+def test_a_signal_lets_a_stream_end(pause: float, ended: str) -> None:
+    """Within the grace time by itself, and after it with an error."""
+    script, port = Script(texts=["one ", "two ", "three ", "four"], pause=pause), free_port()
+    body = {"messages": [{"role": "user", "content": "hi"}], "stream": True}
+    with running(script.app()) as upstream:
+        command = toolgram("serve", "--upstream", upstream, "--port", str(port), "--grace", "1")
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            wait_for(f"http://127.0.0.1:{port}", process)
+            with httpx.stream(
+                "POST", f"http://127.0.0.1:{port}/v1/chat/completions", json=body, timeout=60
+            ) as response:
+                lines = response.iter_lines()
+                next(lines)
+                process.send_signal(signal.SIGTERM)
+                rest = [line for line in lines if line]
+        finally:
+            process.kill()
+            said = process.communicate(timeout=30)[1]
+    assert ended in rest[-1]
+    assert "Traceback" not in said
+
+
+def test_a_port_that_is_taken() -> None:
+    """Nothing says that it listens before it does."""
+    with running(Script().app()) as upstream:
+        port = upstream.rpartition(":")[2]
+        command = toolgram("serve", "--upstream", upstream, "--port", port)
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert run.returncode == 1
+    assert "listening" not in run.stderr
+    assert "address already in use" in run.stderr

@@ -19,7 +19,7 @@ from toolgram.limits import MAX_STREAM_LINE
 class SSEData:
     """Puts the `data` of server-sent events together, from pieces cut anywhere."""
 
-    __slots__ = ("_cut", "_data", "_decoder", "_rest", "_size")
+    __slots__ = ("_cut", "_data", "_data_size", "_decoder", "_rest", "_size")
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -27,9 +27,10 @@ class SSEData:
         self._size = 0
         self._cut = False  # a carriage return came last
         self._data: list[str] = []
+        self._data_size = 0
 
     def feed(self, piece: str | bytes) -> list[str]:
-        """The data of the events that this piece ends. Raises ToolgramError for a line without end."""
+        """The data of the events that this piece ends. Raises ToolgramError for a line or an event without end."""
         text = piece if isinstance(piece, str) else self._decoder.decode(piece)
         if "\n" not in text and "\r" not in text and not self._cut:
             self._hold(text)
@@ -62,8 +63,11 @@ class SSEData:
         """One line; the data of the event that it ends. Other fields, and comments, say nothing here."""
         if line.startswith("data:"):
             self._data.append(line[5:].removeprefix(" "))
+            self._data_size += len(line)
+            if self._data_size > MAX_STREAM_LINE:
+                raise ToolgramError(f"an event of the server's stream has more than {MAX_STREAM_LINE} characters")
         elif not line.strip() and self._data:
-            data, self._data = "\n".join(self._data), []
+            data, self._data, self._data_size = "\n".join(self._data), [], 0
             return data
         return None
 

@@ -72,7 +72,7 @@ def expand(inputs: Sequence[str]) -> list[str]:
 
 
 def read_batches(path: str, columns: Sequence[str]) -> Iterator[Batch]:
-    """The rows of a file. `columns` are the paths that will be looked up.
+    """The rows of a file. `columns` are the paths that will be looked up; without any, all are read.
 
     Raises BadFile if it cannot be read. If it is damaged, the rows before the damage come first.
     """
@@ -195,7 +195,7 @@ def open_parquet(path: str, columns: Sequence[str]) -> tuple[Any, list[str]]:
         raise BadFile(f"{path}: not a Parquet file that can be read: {_reason(error, path)}") from error
     names = file.schema_arrow.names
     wanted: list[str] = []
-    for column in columns:
+    for column in columns or names:
         top = column if column in names else column.split(".", 1)[0]
         if top not in names:
             raise BadFile(f"{path}: no column {column!r}; it has {', '.join(map(repr, names[:20]))}")

@@ -22,6 +22,8 @@ from toolgram.bulk.running import Job, answer_here, answer_in_processes
 from toolgram.bulk.summary import Summary
 from toolgram.bulk.writing import Target, check_targets, is_direct, new_file
 
+MOST_ALIKE = 100  # rows that may fail in the same way, before nothing else has been read
+NO_OUTPUT = (".csv", ".tsv", ".xlsx", ".xls", ".arrow", ".feather")  # kinds of files that are not written
 Progress = Callable[[int, int], None]  # rows and bytes of input that were answered
 
 
@@ -65,6 +67,8 @@ class Outcome:
 
 def check_run(run: Run) -> None:
     """Refuse a run whose options cannot be. Raises BadFile."""
+    if run.output is not None and run.output.lower().endswith(NO_OUTPUT):
+        raise BadFile(f"{run.output}: messages are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet")
     if run.resume and run.output is None:
         raise BadFile("--resume needs an output file: finished batches lie beside it")
     if run.output is not None and is_direct(run.output):
@@ -137,6 +141,8 @@ def run_to_file(run: Run, progress: Progress) -> Outcome:
 
 def _count(outcome: Outcome, answer: BatchAnswer, progress: Progress) -> None:
     summary = Summary.from_dict(answer.summary)
+    if not outcome.summary.rows and summary.rows >= MOST_ALIKE and (reason := summary.only_reason):
+        raise BadFile(f"stopped: all of the first {summary.rows:,} rows fail in the same way: {reason}")
     outcome.summary.add(summary)
     progress(summary.rows, answer.size)
 

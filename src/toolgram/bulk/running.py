@@ -9,12 +9,16 @@ pool is made anew and the batches that it had are read again.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import ARROW, TOO_LONG, Batch, from_stream
@@ -25,7 +29,10 @@ from toolgram.bulk.rows import Answer, RowReader
 from toolgram.bulk.summary import Summary
 from toolgram.limits import LONGEST_ROW
 
+A_co = TypeVar("A_co", covariant=True)
+
 _AHEAD = 2  # batches per worker that wait or are under way
+_LOOK_FOR_PARENT = 1.0  # seconds between two looks whether the main process is still there
 _MOST_DEATHS = 3  # of workers, without any batch finished between them
 
 
@@ -37,6 +44,24 @@ class Job:
     kind: str
     name_files: bool = False
     parts: Parts | None = None
+
+    def reader(self) -> BatchReader:
+        """What answers batches. Made once per process."""
+        return BatchReader(self)
+
+
+class Reader(Protocol[A_co]):
+    """What answers a batch."""
+
+    def kept(self, batch: Batch) -> A_co:
+        """The answer to a batch."""
+
+
+class Work(Protocol[A_co]):
+    """What a worker is given: it can be pickled, and makes a reader."""
+
+    def reader(self) -> Reader[A_co]:
+        """What answers batches. Made once per process."""
 
 
 class BatchReader:
@@ -61,7 +86,7 @@ class BatchReader:
         def counted() -> Iterator[Row]:
             for row in self._answers(batch):
                 file, line, answer = row
-                summary.saw(answer.message, file, line)
+                summary.saw(answer.message, file, line, answer.error)
                 if answer.message is None:
                     bad.append(BadRowAt(file, line, answer.error))
                 yield row
@@ -91,23 +116,31 @@ def answer_here(job: Job, batches: Iterable[Batch]) -> Iterator[BatchAnswer]:
     return map(reader.kept, batches)
 
 
-_reader: BatchReader | None = None  # of a worker
+_reader: Reader[Any] | None = None  # of a worker
 
 
-def _begin_worker(job: Job) -> None:
+def _begin_worker(job: Work[Any], parent: int) -> None:
     global _reader
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides what ends
-    _reader = BatchReader(job)
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    _reader = job.reader()
 
 
-def _answer(batch: Batch) -> BatchAnswer:
+def _end_with_parent(parent: int) -> None:
+    """End this worker after its parent was killed, which nothing else would tell it."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK_FOR_PARENT)
+    os._exit(1)
+
+
+def _answer(batch: Batch) -> Any:
     assert _reader is not None
     return _reader.kept(batch)
 
 
-def answer_in_processes(job: Job, batches: Iterable[Batch], workers: int) -> Iterator[BatchAnswer]:
+def answer_in_processes(job: Work[A_co], batches: Iterable[Batch], workers: int) -> Iterator[A_co]:
     """The answers to the batches, in order, by `workers` processes. Raises BadFile where they die again and again."""
-    waiting: deque[tuple[Batch, Future[BatchAnswer]]] = deque()
+    waiting: deque[tuple[Batch, Future[A_co]]] = deque()
     source, deaths = iter(batches), 0
     pool = _pool(job, workers)
     try:
@@ -136,16 +169,16 @@ def answer_in_processes(job: Job, batches: Iterable[Batch], workers: int) -> Ite
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _submitted(pool: ProcessPoolExecutor, batch: Batch) -> Future[BatchAnswer]:
+def _submitted(pool: ProcessPoolExecutor, batch: Batch) -> Future[Any]:
     try:
         return pool.submit(_answer, batch)
     except BrokenProcessPool as error:
-        failed: Future[BatchAnswer] = Future()
+        failed: Future[Any] = Future()
         failed.set_exception(error)
         return failed
 
 
-def _pool(job: Job, workers: int) -> ProcessPoolExecutor:
+def _pool(job: Work[Any], workers: int) -> ProcessPoolExecutor:
     # A new interpreter per worker: a fork would copy locks and threads of whatever the main process has loaded.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, context, _begin_worker, (job,))
+    return ProcessPoolExecutor(workers, context, _begin_worker, (job, os.getpid()))

@@ -6,18 +6,21 @@ process they were made.  It is JSON-able, since it lies beside the finished batc
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.anomalies import KINDS
+from toolgram.anomalies import KINDS, REPAIRED
 from toolgram.message import Message
 
 MOST_SHOWN = 10
+MOST_REASONS = 100
+_LONGEST_REASON = 300
+_PLACE = re.compile(r"(character|byte) \d+")
 _LONGEST_EXAMPLE = 80
 _COUNTS = [str(count) for count in range(65)]
-REPAIRED = frozenset(list(KINDS)[: list(KINDS).index("repeated_argument")])
 
 
 @dataclass
@@ -29,6 +32,7 @@ class Summary:
     with_calls: int = 0
     repaired: int = 0  # rows in which something was
     characters: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)  # why rows could not be read, without the places
     calls: Counter[str] = field(default_factory=Counter)  # by status
     functions: Counter[str] = field(default_factory=Counter)  # of the first thousand names
     anomalies: Counter[str] = field(default_factory=Counter)  # by kind
@@ -37,11 +41,13 @@ class Summary:
     arguments: Counter[str] = field(default_factory=Counter)
     per_row: Counter[str] = field(default_factory=Counter)  # how many rows have so many calls
 
-    def saw(self, message: Message | None, file: str, line: int) -> None:
+    def saw(self, message: Message | None, file: str, line: int, error: str = "") -> None:
         """Count one row."""
         self.rows += 1
         if message is None:
             self.bad += 1
+            reason = _PLACE.sub(r"\1 N", error)[:_LONGEST_REASON]
+            self.reasons[reason if reason in self.reasons or len(self.reasons) < MOST_REASONS else "other"] += 1
             return
         calls = message.tool_calls
         self.per_row[_COUNTS[min(len(calls), 10)]] += 1
@@ -86,6 +92,15 @@ class Summary:
         for name, value in values.items():
             setattr(made, name, Counter(value) if isinstance(getattr(made, name), Counter) else value)
         return made
+
+    @property
+    def only_reason(self) -> str:
+        """Why no row could be read, if that is the same for all of them; else ""."""
+        return next(iter(self.reasons)) if self.bad == self.rows and len(self.reasons) == 1 else ""
+
+    def reason_lines(self) -> list[str]:
+        """Why rows could not be read, the commonest reasons first, a line each."""
+        return [f"{count:,} x {reason}" for reason, count in self.reasons.most_common(MOST_SHOWN)]
 
     def lines(self) -> list[str]:
         """The summary for people, a line each."""

@@ -29,8 +29,6 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-MISSING_EXTRA = 'toolgram: the command line needs typer and rich: pip install "toolgram[cli]"'
-
 
 def main() -> NoReturn:
     """Run the command line on `sys.argv` and exit: 0 parsed, 1 nothing usable, 2 a mistake in the command."""
@@ -39,7 +37,9 @@ def main() -> NoReturn:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"typer", "rich"}:
             raise
-        print(MISSING_EXTRA, file=sys.stderr)
+        from toolgram.late_imports import install_line
+
+        print(f"toolgram: the command line needs typer and rich: {install_line('typer')}", file=sys.stderr)
         sys.exit(2)
     app(prog_name="toolgram")
     sys.exit(0)

@@ -15,6 +15,7 @@ import typer
 import toolgram
 from toolgram.bulk.options import Columns, RowOptions
 from toolgram.bulk.run import Run
+from toolgram.cli.auditing import audit
 from toolgram.cli.checking import print_checks
 from toolgram.cli.demo import demo
 from toolgram.cli.deriving import DeriveOptions, checked_name, derive_one, read_kwargs
@@ -171,6 +172,7 @@ def parse(
     model | toolgram parse --format llama3_json --events       events while the model writes
     toolgram parse -f llama4_pythonic --pretty output.txt      which event each character belongs to
     toolgram parse -f mistral_v3 --jsonl output log.jsonl      a whole log of outputs
+    toolgram parse --jsonl output record.jsonl                 rows of `serve --record`, which say how to read them
     toolgram parse -f hermes --jsonl text logs/ -o calls.parquet --workers 2 --keep id --report report.html
 
     Exit status: 0 parsed; 1 nothing usable (an empty output, nothing but malformed text), a file or a row that cannot
@@ -188,6 +190,8 @@ def parse(
         if jsonl is None and (given := [name for name, value in rows_only.items() if value]):
             refuse(f"{given[0]} is for rows: say which field holds the output text, --jsonl FIELD")
         fmt = load_chosen_format(format_name, grammar, machine)
+        if fmt is None and jsonl is not None and not columns.named():  # as `toolgram serve --record` writes them
+            columns = Columns("tools", "prefix", "format", "finish_reason")
         if fmt is None and columns.format is None:
             fmt = load_required_format(format_name, grammar, machine, NO_FORMAT)
         _say_that_input_is_awaited(inputs)
@@ -248,6 +252,7 @@ def explain(
     have found.
 
     \b
+    toolgram explain output.txt                         the format is recognised
     toolgram explain --format mistral_v11 output.txt    for reading
     toolgram explain -f llama3_json --json output.txt   for programs
 
@@ -255,16 +260,15 @@ def explain(
     command.
     """
     with quiet_endings():
-        reading = Reading(
-            load_required_format(format_name, grammar, machine, NO_FORMAT), read_tools(tools), prefix, finish_reason
-        )
+        fmt, declared = load_chosen_format(format_name, grammar, machine), read_tools(tools)
         if file == "-" and sys.stdin is not None and sys.stdin.isatty():
             complain("reading standard input; end it with Ctrl-D")
-        status = print_explanation(reading, file, as_json)
+        status = print_explanation(fmt, declared, prefix, finish_reason, file, as_json)
     raise typer.Exit(status)
 
 
 app.command(name="try")(try_output)
+app.command()(audit)
 app.command()(demo)
 
 

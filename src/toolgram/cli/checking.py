@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 def print_checks(names: list[str], as_json: bool) -> int:
     """Check each format, also after one that fails; the exit status is 1 if any did."""
-    try:
-        from toolgram.check import Finding, Report, check_format
-    except ModuleNotFoundError as error:
-        refuse(f'check needs {error.name}; pip install "toolgram[check]"')
+    from toolgram.check import Finding, Report, check_format
+
     reports: list[Report] = []
     console = Console(highlight=False, soft_wrap=True)
     for label, load in _sources(names):

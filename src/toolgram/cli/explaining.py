@@ -9,29 +9,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from toolgram.cli.paint import Colours, painter
-from toolgram.cli.parsing import Reading, Verdict
+from toolgram.cli.paint import paint
+from toolgram.cli.parsing import Verdict
 from toolgram.cli.source import Unreadable, pieces
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, indent_for_terminal, spelled_out, write_json
-from toolgram.explain import Alternative, Explanation, Held, Step
+from toolgram.cli.trying import recognised, tied
+from toolgram.explain import Candidate, Explanation, Held, Step
+from toolgram.formats import Format, get_format
 from toolgram.runtime.stream import READ_AGAIN, REJECTED
 
 LONGEST_QUOTE = 60
 OUTCOME_STYLES = {"committed": "green", REJECTED: "red", "ended": "yellow"}
 
 
-def print_explanation(reading: Reading, path: str, as_json: bool) -> int:
-    """Explain one output; the exit status says whether there is anything in it to use."""
+def print_explanation(
+    fmt: Format | None, tools: Any, prefix: str | None, finish_reason: str | None, path: str, as_json: bool
+) -> int:
+    """Explain one output, by the format that it is recognised as if none is given.
+
+    The exit status says whether there is anything in it to use.
+    """
     try:
         text = "".join(pieces(path))
     except Unreadable as error:
         complain(str(error))
         return NOTHING_USABLE
-    told = reading.format.explain(text, reading.tools, reading.prefix, reading.finish_reason)
+    if fmt is None:
+        found = recognised(text, tools, prefix, finish_reason)
+        if found is None:
+            return NOTHING_USABLE
+        complain(f"format {found.name}: {tied(found)}")
+        fmt = get_format(found.name)
+    told = fmt.explain(text, tools, prefix, finish_reason)
     if as_json:
         write_json(told.to_dict(), indent=indent_for_terminal())
     else:
@@ -47,7 +61,7 @@ def _print(told: Explanation) -> None:
     _line(console, Text(told.verdict, "bold"))
     if told.pieces:
         _heading(console, "the event that each character belongs to")
-        _paint(told)
+        paint(told)
     _heading(console, "the path through the machine, by offset")
     for line in _path(told.path):
         _line(console, line)
@@ -64,15 +78,6 @@ def _print(told: Explanation) -> None:
         width = max(len(alternative.name) for alternative in better)
         for alternative in better:
             _line(console, _alternative(alternative, width))
-
-
-def _paint(told: Explanation) -> None:
-    brush = painter()
-    if isinstance(brush, Colours):
-        brush.legend()
-    for piece in told.pieces:
-        brush.paint(piece.event)
-    brush.lift()
 
 
 def _path(path: list[Step]) -> Iterator[Text]:
@@ -100,10 +105,8 @@ def _held(region: Held) -> Text:
     )
 
 
-def _alternative(alternative: Alternative, width: int) -> Text:
-    found = f"{alternative.calls} complete, {alternative.unfinished} cut off, {alternative.text_left} characters left"
-    style = "green" if alternative.better else "dim"
-    return Text(f"{'':>10}{alternative.name:<{width}}  {found}{'  <- reads more' * alternative.better}", style)
+def _alternative(alternative: Candidate, width: int) -> Text:
+    return Text(f"{'':>10}{alternative.name:<{width}}  {alternative.why}", "green")
 
 
 def _heading(console: Console, title: str) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 from toolgram import Message
 from toolgram.cli.terminal import spelled_out
 from toolgram.events import Event
-from toolgram.explain import OWNER_OF
+from toolgram.explain import OWNER_OF, Explanation
 
 # kind of event: (style, what it means)
 OWNERS = {
@@ -141,3 +141,13 @@ def _notes(message: Message) -> list[str]:
 
 def _short(text: str) -> str:
     return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
+
+
+def paint(told: Explanation) -> None:
+    """Print an output, each character in the colour of its event."""
+    brush = painter()
+    if isinstance(brush, Colours):
+        brush.legend()
+    for piece in told.pieces:
+        brush.paint(piece.event)
+    brush.lift()

@@ -58,6 +58,8 @@ def _say(run: Run, outcome: Outcome) -> None:
             complain(line)
     if summary.bad:
         complain(f"{summary.bad} of {summary.rows} rows could not be read")
+        for line in summary.reason_lines():
+            complain(line)
     elif not summary.rows and not outcome.problems:
         complain("no rows")
 

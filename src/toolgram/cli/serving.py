@@ -7,46 +7,21 @@ is imported when the command runs.
 from __future__ import annotations
 
 import os
-from collections.abc import Coroutine
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from toolgram import Format, ToolgramError
+from toolgram import ToolgramError
 from toolgram.cli.options import FormatOption, Grammar, Machine, load_chosen_format
-from toolgram.cli.terminal import complain, refuse
-
-
-@dataclass
-class ServeOptions:
-    """The options of the command."""
-
-    upstream: str
-    kind: str | None
-    model_files: str | None
-    gguf: str | None
-    template: str | None
-    fmt: Format | None
-    name: str | None
-    upstream_model: str | None
-    host: str
-    port: int
-    calls: str
-    reasoning_key: str
-    constrain: str
-    special_text: str
-    concurrent: int
-    seconds: float
-    record: str | None
-
+from toolgram.cli.terminal import complain, quiet_endings, refuse
 
 _CHOICES = {
     "calls": ("streamed", "whole"),
     "reasoning_key": ("reasoning_content", "reasoning", "reasoning_details", "none"),
     "constrain": ("asked", "always", "never"),
     "special_text": ("neutralise", "refuse"),
+    "log_format": ("text", "json", "none"),
 }
 
 
@@ -98,10 +73,20 @@ def serve(
     ] = "neutralise",
     concurrent: Annotated[int, typer.Option(metavar="N", min=1, help="Answers at the same time.")] = 512,
     seconds: Annotated[float, typer.Option(metavar="N", min=1, help="The longest time for one answer.")] = 1800,
+    idle: Annotated[
+        float, typer.Option(metavar="N", min=0.1, help="The longest silence of the server, in seconds.")
+    ] = 300,
+    grace: Annotated[
+        float, typer.Option(metavar="N", min=0, help="Seconds that answers have to end, once the process has to.")
+    ] = 10,
     record: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Append raw outputs, for `toolgram parse --jsonl output` and `explain`."),
     ] = None,
+    log_format: Annotated[
+        str, typer.Option(metavar="HOW", help="A line for each answer, without what it says: text, json or none.")
+    ] = "text",
+    hide_metrics: Annotated[bool, typer.Option("--hide-metrics", help="/metrics needs the key, too.")] = False,
 ) -> None:
     """Answer OpenAI's and Anthropic's clients for any server.
 
@@ -114,80 +99,65 @@ def serve(
 
     TOOLGRAM_API_KEY is the key that clients must have, TOOLGRAM_UPSTREAM_KEY the one for the server behind.
     """
-    fmt = load_chosen_format(format_name, grammar, machine)
-    options = ServeOptions(
-        upstream, kind, model_files, gguf, template, fmt, name, upstream_model, host, port, calls, reasoning_key,
-        constrain, special_text, concurrent, seconds, record,
-    )  # fmt: skip
-    raise typer.Exit(run_gateway(options))
-
-
-def run_gateway(options: ServeOptions) -> int:
-    """Serve until the process is told to end; the exit status."""
-    for name, known in _CHOICES.items():
-        if getattr(options, name) not in known:
-            refuse(f"--{name.replace('_', '-')} is one of {', '.join(known)}")
-    sources = [each for each in (options.model_files, options.gguf, options.template) if each is not None]
-    if len(sources) > 1:
+    chosen = {"calls": calls, "reasoning_key": reasoning_key, "constrain": constrain, "special_text": special_text}
+    chosen["log_format"] = log_format
+    for option, said in chosen.items():
+        if said not in _CHOICES[option]:
+            refuse(f"--{option.replace('_', '-')} is one of {', '.join(_CHOICES[option])}")
+    if sum(each is not None for each in (model_files, gguf, template)) > 1:
         refuse("choose one: --model-files, --gguf or --template")
-    try:
+    fmt = load_chosen_format(format_name, grammar, machine)
+    with quiet_endings():
         import asyncio
 
-        from toolgram.gateway.serving import serve
-    except ModuleNotFoundError as error:
-        refuse(f"serve needs {error.name}, which is not installed: pip install 'toolgram[serve]'")
+        from toolgram.gateway.answering import Limits
+        from toolgram.gateway.observing import log_to_stderr
+        from toolgram.gateway.serving import Settings
+        from toolgram.gateway.serving import serve as run
     try:
-        _run(asyncio.run, serve(_settings(options), complain))
+        settings = Settings(
+            upstream,
+            kind,
+            _files(model_files, gguf, template),
+            fmt,
+            name,
+            upstream_model,
+            host,
+            port,
+            os.environ.get("TOOLGRAM_API_KEY") or None,
+            os.environ.get("TOOLGRAM_UPSTREAM_KEY") or None,
+            Limits(concurrent=concurrent, seconds=seconds, idle=idle, grace=grace),
+            calls,  # type: ignore[arg-type]  # checked above
+            None if reasoning_key == "none" else reasoning_key,
+            constrain,  # type: ignore[arg-type]
+            special_text,  # type: ignore[arg-type]
+            record,
+            hide_metrics,
+        )
+        if log_format != "none":
+            log_to_stderr(log_format == "json")
+        asyncio.run(run(settings, complain))
     except (ToolgramError, OSError) as error:
         complain(str(error))
-        return 1
+        raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        return 0
-    return 0
+        return
 
 
-def _run(run: Any, work: Coroutine[Any, Any, None]) -> None:
-    run(work)
-
-
-def _text_of(path: str) -> str:
-    """A template by itself. Raises ToolgramError where it cannot be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ToolgramError(f"--template {path} cannot be read: {error}") from None
-
-
-def _settings(options: ServeOptions) -> Any:
+def _files(model_files: str | None, gguf: str | None, template: str | None) -> Any:
+    """The chat template, and what belongs to it; None if the server says it. Raises ToolgramError."""
     from toolgram.derive.sources import gguf_source, pretrained_source
-    from toolgram.gateway.answering import Limits
     from toolgram.gateway.loading import TemplateFiles, files_of
-    from toolgram.gateway.serving import Settings
 
-    files = None
-    if options.model_files is not None:
-        if not Path(options.model_files).is_dir():
-            raise ToolgramError(f"--model-files {options.model_files}: there is no such directory")
-        files = files_of(pretrained_source(options.model_files))
-    elif options.gguf is not None:
-        files = files_of(gguf_source(options.gguf))
-    elif options.template is not None:
-        files = TemplateFiles(_text_of(options.template))
-    return Settings(
-        options.upstream,
-        options.kind,
-        files,
-        options.fmt,
-        options.name,
-        options.upstream_model,
-        options.host,
-        options.port,
-        os.environ.get("TOOLGRAM_API_KEY") or None,
-        os.environ.get("TOOLGRAM_UPSTREAM_KEY") or None,
-        Limits(concurrent=options.concurrent, seconds=options.seconds),
-        options.calls,  # type: ignore[arg-type]  # checked above
-        None if options.reasoning_key == "none" else options.reasoning_key,
-        options.constrain,  # type: ignore[arg-type]
-        options.special_text,  # type: ignore[arg-type]
-        options.record,
-    )
+    if model_files is not None:
+        if not Path(model_files).is_dir():
+            raise ToolgramError(f"--model-files {model_files}: there is no such directory")
+        return files_of(pretrained_source(model_files))
+    if gguf is not None:
+        return files_of(gguf_source(gguf))
+    if template is None:
+        return None
+    try:
+        return TemplateFiles(Path(template).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ToolgramError(f"--template {template} cannot be read: {error}") from None

@@ -16,6 +16,8 @@ from typing import Any, NoReturn
 
 import typer
 
+from toolgram.late_imports import install_line
+
 USABLE, NOTHING_USABLE, USAGE = 0, 1, 2
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
@@ -64,7 +66,7 @@ def refuse(problem: str) -> NoReturn:
 
 @contextmanager
 def quiet_endings() -> Iterator[None]:
-    """End without a traceback when the reader has gone (`| head`) or on Ctrl-C."""
+    """End without a traceback when the reader has gone (`| head`), on Ctrl-C, or if an optional package is missing."""
     try:
         yield
         sys.stdout.flush()
@@ -75,5 +77,9 @@ def quiet_endings() -> Iterator[None]:
     except OSError as error:
         complain(f"cannot write: {error.strerror or error}")
         raise typer.Exit(NOTHING_USABLE) from None
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("toolgram"):
+            raise
+        refuse(f"this needs {error.name}, which is not installed: {install_line(error.name)}")
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None

@@ -1,14 +1,13 @@
 """`toolgram try`: paste an output, get the format that reads it, the message, and the explanation.
 
-Strategy: every shipped format reads the text, and the one that finds the most wins: complete calls, then calls that
-were cut off, then the least text left, then the fewest anomalies. Formats that differ in markers which this text does
-not hold read it alike; of those the one with the most known names is shown, and the others are named beside it.
+Strategy: the recogniser ranks the shipped formats; the first is shown, and those that read the text alike are named
+beside it.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -16,24 +15,13 @@ from rich.text import Text
 
 import toolgram
 from toolgram.cli.options import FinishReason, OutputFile, Prefix, Tools, read_tools
-from toolgram.cli.paint import Colours, painter
+from toolgram.cli.paint import paint
 from toolgram.cli.source import Unreadable, pieces
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, quiet_endings, spelled_out, write_json
-from toolgram.explain import Explanation
-from toolgram.names import Entry, known_names
+from toolgram.explain import Candidate, Explanation, recognise
+from toolgram.explain.recognising import is_found
 
 MOST_SHOWN = 6
-Rank = tuple[int, int, int, int, int]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What a format makes of the text; a greater `rank` has found more."""
-
-    format: toolgram.Format
-    message: toolgram.Message
-    rank: Rank
-    markers: bool  # whether it found any
 
 
 def try_output(
@@ -43,6 +31,9 @@ def try_output(
     finish_reason: FinishReason = None,
 ) -> None:
     """Paste an output: see its format, its message, and why.
+
+    Which command when: `try` for one output whose format is not known; `explain` for why one output was read as it was;
+    `doctor` for a format and a chat template; `audit` for the logs of a server.
 
     \b
     toolgram try              paste, then Ctrl-D
@@ -60,64 +51,42 @@ def try_output(
             complain(str(error))
             raise typer.Exit(NOTHING_USABLE) from None
         declared = read_tools(tools)
-        trials = [
-            trial(toolgram.get_format(name), text, declared, prefix, finish_reason) for name in toolgram.format_names()
-        ]
-        best = max(trials, key=lambda each: (each.rank, _known(each.format)))
-        if not best.message.tool_calls and not best.markers:
-            complain("no shipped format finds a call or a marker in it: it is text for all of them")
-            complain(
-                "with its chat template: toolgram derive TEMPLATE; what ships for a model: toolgram formats --for MODEL"
-            )
+        best = recognised(text, declared, prefix, finish_reason)
+        if best is None:
             raise typer.Exit(NOTHING_USABLE)
-        alike = [each.format.name for each in trials if each.rank == best.rank and each is not best]
-        _show(best, alike, best.format.explain(text, declared, prefix, finish_reason), file)
+        fmt = toolgram.get_format(best.name)
+        _show(fmt, best, fmt.explain(text, declared, prefix, finish_reason), file)
     raise typer.Exit(USABLE)
 
 
-def trial(
-    fmt: toolgram.Format,
-    text: str,
-    tools: list[dict[str, object]] | None = None,
-    prefix: str | None = None,
-    finish_reason: str | None = None,
-) -> Trial:
-    """Read the text with one format."""
-    message = fmt.parse(text, tools=tools, prefix=prefix, finish_reason=finish_reason)
-    complete = sum(call.status == "complete" for call in message.tool_calls)
-    left = _letters(message.content or "") + _letters(message.reasoning or "")
-    rank = (complete, len(message.tool_calls) - complete, -len(message.malformed), -left, -len(message.anomalies))
-    return Trial(fmt, message, rank, left < _letters(text))
+def recognised(text: str, tools: Any, prefix: str | None, finish_reason: str | None) -> Candidate | None:
+    """The format that reads the most of an output; None, with a complaint, if none finds anything in it."""
+    best = recognise([text], tools, prefix, finish_reason)[0]
+    if is_found(best):
+        return best
+    complain("no shipped format finds a call or a marker in it: it is text for all of them")
+    complain("with its chat template: toolgram derive TEMPLATE; what ships for a model: toolgram formats --for MODEL")
+    return None
 
 
-def _letters(text: str) -> int:
-    return len("".join(text.split()))
+def tied(found: Candidate) -> str:
+    """Why a format comes first, and which ones read the text alike."""
+    more = f" and {len(found.alike) - MOST_SHOWN} more" if len(found.alike) > MOST_SHOWN else ""
+    alike = f"; read alike by {', '.join(found.alike[:MOST_SHOWN])}{more}" if found.alike else ""
+    return found.why + alike
 
 
-def _known(fmt: toolgram.Format) -> int:
-    """How many names of servers and models stand for this format."""
-    entry = known_names().entries.get(fmt.name, Entry())
-    return len(entry.aliases) + len(entry.models)
-
-
-def _show(best: Trial, alike: list[str], told: Explanation, file: str) -> None:
+def _show(fmt: toolgram.Format, best: Candidate, told: Explanation, file: str) -> None:
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-    console.print(Text.assemble(("format  ", "dim"), (best.format.name, "bold cyan"), f"  {best.format.title}"))
-    if alike:
-        more = f" and {len(alike) - MOST_SHOWN} more" if len(alike) > MOST_SHOWN else ""
-        console.print(Text.assemble(("        ", "dim"), f"read alike by {', '.join(alike[:MOST_SHOWN])}{more}"))
+    console.print(Text.assemble(("format  ", "dim"), (fmt.name, "bold cyan"), f"  {fmt.title}"))
+    console.print(Text.assemble(("        ", "dim"), tied(best)))
     console.print()
-    brush = painter()
-    if isinstance(brush, Colours):
-        brush.legend()
-    for piece in told.pieces:
-        brush.paint(piece.event)
-    brush.lift()
+    paint(told)
     console.print()
-    write_json(best.message.to_dict(), indent=2)
+    write_json(told.message.to_dict(), indent=2)
     console.print()
     console.print(Text(spelled_out(told.verdict), "bold"))
     for anomaly in told.anomalies:
         console.print(Text(spelled_out(f"{'' if anomaly.offset is None else anomaly.offset:>8}  {anomaly.words}")))
     path = "output.txt" if file == "-" else file
-    console.print(Text(spelled_out(f"more: toolgram explain --format {best.format.name} {path}"), "dim"))
+    console.print(Text(spelled_out(f"more: toolgram explain --format {fmt.name} {path}"), "dim"))

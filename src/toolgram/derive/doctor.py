@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.derive.recognising import strange_markers
 from toolgram.derive.result import DiffAnalysisResult
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import ToolgramError
+from toolgram.explain import recognise
 from toolgram.formats import Format, format_names, get_format
 from toolgram.message import Message
 
+MOST_RECOGNISED = 100  # outputs that are looked at to say which format they are in
 CALLING = "call"  # in the name of every case that has calls
 
 
@@ -107,7 +108,7 @@ def diagnose(fmt: Format, derived: Format, outputs: Iterable[str] = ()) -> Diagn
     found = Diagnosis(fmt.name, passed(probes), len(probes), derived_read=passed(report.probes))
     if failed:
         found.first = Difference(failed[0].case, failed[0].output, failed[0].problem)
-        found.better, found.better_read = _better(result, found.read, fmt.name)
+        found.better, found.better_read = _better(result, found.read, fmt.name, [each.output for each in probes])
     if not any(CALLING in each.case for each in probes):
         found.notes.append("the template prints no calls, so that only text was compared")
     found.notes += report.unexplained
@@ -115,22 +116,16 @@ def diagnose(fmt: Format, derived: Format, outputs: Iterable[str] = ()) -> Diagn
     return found
 
 
-def _better(result: DiffAnalysisResult, least: int, but: str) -> tuple[str, int]:
+def _better(result: DiffAnalysisResult, least: int, but: str, texts: Sequence[str]) -> tuple[str, int]:
     """The shipped format that reads most of what the template writes, where that is more.
 
-    Where several read as much, the one is taken whose own generation prompt opens what the template's does, and then
-    the one with the fewest markers that the template does not write.
+    Of several that read as much, the recogniser says which is meant, from the texts that the template writes.
     """
-    opened = result.prompts["unset"].opened.strip()
-    found: list[tuple[int, bool, int, str]] = []
-    for name in format_names():
-        fmt = get_format(name)
-        probes = probe(fmt, result) if name != but else []
-        if (count := passed(probes)) > least:
-            text = "".join(each.output for each in probes)
-            other_prompt = fmt.generation_prompt.strip() != opened
-            found.append((-count, other_prompt, strange_markers(name, text), name))
-    return (min(found)[3], -min(found)[0]) if found else ("", 0)
+    counts = {name: passed(probe(get_format(name), result)) for name in format_names() if name != but}
+    most = max(counts.values())
+    if most <= least:
+        return "", 0
+    return next(each.name for each in recognise(texts, but=but) if counts[each.name] == most), most
 
 
 def _compare_outputs(found: Diagnosis, fmt: Format, derived: Format, outputs: Sequence[str]) -> None:
@@ -144,6 +139,9 @@ def _compare_outputs(found: Diagnosis, fmt: Format, derived: Format, outputs: Se
             part = next(part for part in ours if ours[part] != theirs[part])
             problem = f"{part} {_shown(repr(ours[part]))} instead of {_shown(repr(theirs[part]))}"
             found.first_output = Difference("output", output, problem)
+    if found.outputs_read_differently:
+        first = recognise(list(outputs)[:MOST_RECOGNISED])[0]
+        found.notes.append(f"the outputs read like {first.name}: {first.why}")
 
 
 def _gist(message: Message) -> dict[str, Any]:

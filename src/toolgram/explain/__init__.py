@@ -3,8 +3,8 @@
 Strategy: the output is read by the very parser that serves it, one character at a time. What it says does not depend
 on the deltas, so whatever happens during a character was decided by that character: this is how every transition and
 every decision gets its offset, without a second reading of the text that could disagree with the first. A trace
-tells of the transitions; what they mean is put in words when the output is over. Every other shipped format then reads
-the same text, for the case that the wrong one was asked. All of it is linear in the text.
+tells of the transitions; what they mean is put in words when the output is over. The recogniser then says what the
+other shipped formats make of it, for the case that the wrong one was asked. All of it is linear in the text.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 
 from toolgram.anomalies import Anomaly
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
-from toolgram.explain.explanation import OWNER_OF, Alternative, Explanation, Held, Outcome, Piece, PlacedAnomaly, Step
+from toolgram.explain.explanation import OWNER_OF, Candidate, Explanation, Held, Outcome, Piece, PlacedAnomaly, Step
+from toolgram.explain.recognising import candidate, recognise
 from toolgram.explain.verdict import name_in_words, quote, verdict
-from toolgram.formats import Format, format_names, get_format
+from toolgram.formats import Format
 from toolgram.message import Message
 from toolgram.program.state import Move
 from toolgram.runtime.stream import PROMPT, READ_AGAIN, REJECTED, TraceStep
@@ -35,8 +36,10 @@ def explain(
     reading = _Reading(fmt, tools, prefix)
     message = reading.read(text, finish_reason)
     pieces = list(_pieces(_merged(reading.events)))
-    own = _standing(fmt.name, reading.events, None)
-    alternatives = _alternatives(own, text, prefix, finish_reason)
+    own = candidate(fmt.name, [text], [message])
+    alternatives = recognise([text], tools, prefix, finish_reason, fmt.name)
+    for each in alternatives:  # a deviation that was repaired is no sign of another format
+        each.better = each.calls + each.unfinished > 0 and each.rank[:-1] > own.rank[:-1]
     held = _settled(reading.held, text)
     anomalies = _placed(message)
     explanation = Explanation(fmt.name, "", pieces, reading.path, held, anomalies, alternatives, message)
@@ -213,37 +216,15 @@ def _in_words(anomaly: Anomaly) -> str:
     return f"{quote(text)}: {why}" if text else why
 
 
-# --- other formats ------------------------------------------------------------------------------------------------
-
-
-def _alternatives(own: Alternative, text: str, prefix: str | None, finish_reason: str | None) -> list[Alternative]:
-    """What the other shipped formats make of the text: the most calls first, then the least text left."""
-    others = []
-    for name in format_names():
-        if name != own.name:
-            parser = get_format(name).parser(prefix=prefix)
-            events = parser.feed(text)
-            events += parser.close(finish_reason)
-            others.append(_standing(name, events, own))
-    return sorted(others, key=_rank, reverse=True)
-
-
-def _standing(name: str, events: Iterable[Event], own: Alternative | None) -> Alternative:
-    calls = unfinished = text_left = 0
-    for event in events:
-        match event:
-            case Content() | Malformed() | Reasoning():  # a prompt may make reasoning of any text
-                text_left += len("".join(event.source.split()))
-            case ToolCallEnd():
-                calls += event.status == "complete"
-                unfinished += event.status == "truncated"
-    standing = Alternative(name, calls, unfinished, text_left, False)
-    standing.better = own is not None and calls + unfinished > 0 and _rank(standing) > _rank(own)
-    return standing
-
-
-def _rank(alternative: Alternative) -> tuple[int, int, int]:
-    return alternative.calls, alternative.unfinished, -alternative.text_left
-
-
-__all__ = ["OWNER_OF", "Alternative", "Explanation", "Held", "Outcome", "Piece", "PlacedAnomaly", "Step", "explain"]
+__all__ = [
+    "OWNER_OF",
+    "Candidate",
+    "Explanation",
+    "Held",
+    "Outcome",
+    "Piece",
+    "PlacedAnomaly",
+    "Step",
+    "explain",
+    "recognise",
+]

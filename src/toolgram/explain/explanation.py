@@ -5,7 +5,7 @@ Strategy: these types know no format, so that `Format` can name them and `explai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from toolgram.events import Event
@@ -79,18 +79,35 @@ class PlacedAnomaly:
 
 
 @dataclass(slots=True)
-class Alternative:
-    """What another shipped format makes of the same output.
+class Candidate:
+    """What a format makes of some outputs.
 
-    `calls` are complete, `unfinished` were cut off; `text_left` counts the characters, blanks aside, that it leaves as
-    text; `better` says that it finds more calls than the format asked for, or as many and leaves less.
+    `calls` are complete, `unfinished` were cut off, `malformed` could not be read; `text_left` counts the characters,
+    blanks aside, that it leaves as text. `markers` says that it took any of the text for markers. `alike` are the
+    formats that read as much. `better` says that it reads more than the format asked for.
     """
 
     name: str
     calls: int
     unfinished: int
+    malformed: int
     text_left: int
-    better: bool
+    anomalies: int
+    markers: bool
+    alike: list[str] = field(default_factory=list)
+    better: bool = False
+
+    @property
+    def rank(self) -> tuple[int, int, int, int, int]:
+        """A greater one has found more."""
+        return self.calls, self.unfinished, -self.malformed, -self.text_left, -self.anomalies
+
+    @property
+    def why(self) -> str:
+        """What speaks for it, in words."""
+        parts = [f"{self.calls} complete calls", f"{self.text_left} characters left as text"]
+        counted = ((self.unfinished, "cut off"), (self.malformed, "malformed"), (self.anomalies, "anomalies"))
+        return ", ".join([*parts, *(f"{number} {noun}" for number, noun in counted if number)])
 
 
 @dataclass(slots=True)
@@ -103,7 +120,7 @@ class Explanation:
     path: list[Step]
     held: list[Held]
     anomalies: list[PlacedAnomaly]
-    alternatives: list[Alternative]
+    alternatives: list[Candidate]
     message: Message
 
     def to_dict(self) -> dict[str, Any]:

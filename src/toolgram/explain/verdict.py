@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from toolgram.explain.explanation import Alternative, Explanation, Held, Step
+from toolgram.explain.explanation import Candidate, Explanation, Held, Step
 from toolgram.formats import Format, get_format
 from toolgram.message import ToolCall
 from toolgram.spec.data import END
@@ -47,7 +47,7 @@ def verdict(fmt: Format, text: str, told: Explanation) -> list[str]:
     return sentences
 
 
-def _elsewhere(fmt: Format, better: Alternative, told: Explanation) -> str:
+def _elsewhere(fmt: Format, better: Candidate, told: Explanation) -> str:
     """Where to look instead, and by which marker one could have seen it."""
     found = (
         f"finds {_count(better.calls, 'call')} in it"

@@ -2,16 +2,16 @@
 
 Strategy: a turn is one output of the model, read by one parser while it comes. What is made of its events is up to the
 caller: chunks of a stream, or a whole message at the end. Rendering a template and writing a grammar take milliseconds
-of the processor, so they run in a thread, one at a time, where they block no stream.
+of the processor, so they run in a thread, where they block no stream. A template renders one prompt at a time: large
+requests have a template of their own, so that they delay no others, and so have grammars their own turn.
 """
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import anyio
 import httpx
@@ -25,13 +25,17 @@ from toolgram.gateway.call_limit import CallLimit
 from toolgram.gateway.engine import Answer, answer_of, count_tokens
 from toolgram.gateway.errors import Refusal, unsupported
 from toolgram.gateway.model import Model, Prompt
+from toolgram.gateway.recording import Recorder
 from toolgram.gateway.stop_texts import StopTexts
-from toolgram.gateway.upstreams import UPSTREAMS, Piece, Upstream
+from toolgram.gateway.upstreams import UPSTREAMS, Piece
+from toolgram.gateway.waiting import Waits
+from toolgram.limits import LARGE_REQUEST, MOST_GRAMMAR_TOOLS
 from toolgram.message import Message
 
 Constrain: TypeAlias = Literal["asked", "always", "never"]
 
-_BEHIND_STOP = 4  # pieces that are waited for behind a stop string: a server that stops there says what it took
+_AFTER_STOP = 4  # pieces that are awaited after a stop string: a server that stops there says what it took
+_AFTER_END = 1.0  # seconds that are waited after the end of an answer, for how many tokens it took
 
 
 @dataclass
@@ -43,6 +47,7 @@ class Limits:
     seconds: float = 1_800.0  # for one answer
     idle: float = 300.0  # for the next piece of it
     slow: float = 60.0  # for a client to take what it is sent
+    grace: float = 10.0  # for answers to end when the process has to
 
 
 class Prepared(NamedTuple):
@@ -52,9 +57,16 @@ class Prepared(NamedTuple):
     grammar: Export | None
 
 
+class _Lane:
+    """A copy of the model, whose template renders one prompt at a time."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.limiter = model, anyio.CapacityLimiter(1)
+
+
 @dataclass
 class Gateway:
-    """A model, and the server that runs it. `record` is called with the raw text of every answer, where it is given."""
+    """A model, and the server that runs it. `record` keeps the raw text of every answer."""
 
     model: Model
     kind: str
@@ -63,23 +75,19 @@ class Gateway:
     calls: Calls = "streamed"
     reasoning: str | None = "reasoning_content"
     constrain: Constrain = "asked"
-    record: Callable[[dict[str, Any]], None] | None = None
+    record: Recorder | None = None
 
     def __post_init__(self) -> None:
-        self._one_at_a_time = anyio.CapacityLimiter(1)
-
-    @property
-    def upstream(self) -> Upstream:
-        """How the server is spoken to."""
-        return UPSTREAMS[self.kind]
+        self.waits, self.upstream = Waits(), UPSTREAMS[self.kind]
+        self._prompts = _Lane(self.model)
+        self._large_prompts = _Lane(replace(self.model))
+        self._grammars = anyio.CapacityLimiter(1)
 
     async def prepare(self, ask: Ask) -> Prepared:
         """The prompt and the grammar of a request. Raises Refusal."""
-        return await anyio.to_thread.run_sync(self._prepare, ask, limiter=self._one_at_a_time)
-
-    def _prepare(self, ask: Ask) -> Prepared:
-        prompt = self.model.prompt(ask)
-        return Prepared(prompt, self._grammar(ask, prompt))
+        lane = self._large_prompts if ask.size > LARGE_REQUEST else self._prompts
+        prompt = await anyio.to_thread.run_sync(lane.model.prompt, ask, limiter=lane.limiter)
+        return Prepared(prompt, await anyio.to_thread.run_sync(self._grammar, ask, prompt, limiter=self._grammars))
 
     def _grammar(self, ask: Ask, prompt: Prompt) -> Export | None:
         wanted = ask.must_call or ask.json_schema is not None
@@ -89,7 +97,9 @@ class Gateway:
             if not wanted:
                 return None
             what = "response_format" if ask.json_schema is not None else "tool_choice"
-            raise unsupported(what, f"the server behind this gateway ({self.kind}) takes no grammar that would hold it")
+            raise unsupported(what, f"the server ({self.kind}) takes no grammar that would hold it")
+        if len(ask.tools) > MOST_GRAMMAR_TOOLS:
+            raise Refusal(f"a grammar is written for at most {MOST_GRAMMAR_TOOLS} tools", param="tools")
         return self.model.grammar(ask, prompt, self.upstream.target)
 
     async def turn(self, ask: Ask, prepared: Prepared, number: int = 0) -> Turn:
@@ -97,8 +107,10 @@ class Gateway:
         if number and "seed" in ask.sampling:
             ask = replace(ask, sampling={**ask.sampling, "seed": ask.sampling["seed"] + number})
         body = self.upstream.body(self.model, prepared.prompt, ask, prepared.grammar)
-        answer = await answer_of(self.client, self.upstream, body)
-        return Turn(self, ask, prepared.prompt, answer)
+        deadline = time.monotonic() + self.limits.seconds
+        async with self.waits.until(deadline, self.limits.idle):
+            answer = await answer_of(self.client, self.upstream, body)
+        return Turn(self, ask, prepared.prompt, answer, deadline)
 
     async def count(self, ask: Ask) -> int:
         """How many tokens the prompt of a request has. Raises Refusal."""
@@ -109,8 +121,9 @@ class Gateway:
 class Turn:
     """One output of the model. What it says of itself is known when `events` is over."""
 
-    def __init__(self, gateway: Gateway, ask: Ask, prompt: Prompt, answer: Answer) -> None:
+    def __init__(self, gateway: Gateway, ask: Ask, prompt: Prompt, answer: Answer, deadline: float) -> None:
         self._gateway, self._ask, self._prompt, self._answer = gateway, ask, prompt, answer
+        self._deadline = deadline
         fmt = gateway.model.fmt
         if not ask.tools or ask.tool_choice == "none":
             fmt = fmt.text_only
@@ -127,17 +140,16 @@ class Turn:
         await self._answer.close()
 
     async def events(self) -> AsyncIterator[list[Event]]:
-        """The events of the output as it comes. Raises Refusal where the server breaks off, or time is over."""
-        deadline, behind = time.monotonic() + self._gateway.limits.seconds, 0
-        async for piece in self._answer.pieces():
-            if time.monotonic() > deadline:
-                raise Refusal("the answer took too long", 504, code="timeout")
+        """The events of the output as it comes. Raises Refusal if the server breaks off, or time is over."""
+        pieces, after = self._answer.pieces(), 0
+        while (piece := await self._next(pieces)) is not None:
+            over = self.reason is not None  # nothing after the end belongs to the answer but its numbers
             self._note(piece)
             if self._stops.found is not None:
-                behind += 1
-            elif events := self._read(self._stops.feed(piece.text)):
+                after += 1
+            elif not over and (events := self._read(self._stops.feed(piece.text))):
                 yield events
-            if self._calls.over or behind > _BEHIND_STOP:
+            if self._calls.over or after > _AFTER_STOP:
                 break
         if self._stops.found is not None:
             self.reason, self.stopped_by = "stop", self._stops.found
@@ -149,11 +161,22 @@ class Turn:
             yield self._calls.events(self._parser.close(None if cut else self.reason))
         self._write_record()
 
+    async def _next(self, pieces: AsyncIterator[Piece]) -> Piece | None:
+        """The next piece, None after the last. Once the answer has ended, nothing that goes wrong changes it."""
+        ended = self.reason is not None or self._stops.found is not None
+        try:
+            async with self._gateway.waits.until(self._deadline, _AFTER_END if ended else self._gateway.limits.idle):
+                return await anext(pieces, None)
+        except Refusal:
+            if ended:
+                return None
+            raise
+
     def _note(self, piece: Piece) -> None:
         """Keep what the server says of the output besides its text."""
         if piece.usage is not None:
             self.usage = piece.usage
-        self.reason = piece.reason or self.reason
+        self.reason = self.reason or piece.reason
         if piece.stopped_by in self._ask.stop:
             self.stopped_by = piece.stopped_by
 
@@ -188,15 +211,3 @@ class Turn:
     def said(self) -> Message:
         """What has been read so far."""
         return self._calls.message(self._parser.message)
-
-
-def recorder(path: str) -> Callable[[dict[str, Any]], None]:
-    """What appends raw outputs to a file, one JSON object a line, readable by its owner only."""
-    import os
-
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-
-    def record(row: dict[str, Any]) -> None:
-        os.write(handle, (json.dumps(row) + "\n").encode())
-
-    return record

@@ -1,8 +1,9 @@
 """The gateway as an ASGI application: routes, limits, and the answers of three APIs.
 
-Strategy: a request is read, prepared and accepted by the server behind before anything is sent, so that whatever is
-wrong up to there has the status and the error object of its API. After that a stream can only say so inside itself,
-and always ends. A client that goes away, or that does not take what it is sent, closes the connection behind.
+Strategy: a request is read, prepared and accepted by the server before anything is sent, so that whatever is wrong up
+to there has the status and the error object of its API. After that a stream can only say so inside itself. Every stream
+goes through `_stream`, which ends it with one final event. A client that goes away, or that does not take what it is
+sent, closes the connection to the server.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import anyio
 from sse_starlette.sse import EventSourceResponse
@@ -38,25 +41,32 @@ from toolgram.adapters import (
 )
 from toolgram.adapters.chat import new_id
 from toolgram.adapters.usage import Usage, added
-from toolgram.gateway.answering import Gateway, Prepared, Turn
+from toolgram.anomalies import REPAIRED
+from toolgram.gateway.answering import Gateway, Limits, Prepared, Turn
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.chat_requests import read_chat
+from toolgram.gateway.engine import answers
 from toolgram.gateway.errors import Api, Refusal, error_body
 from toolgram.gateway.merging import together
 from toolgram.gateway.messages_requests import read_messages
-from toolgram.gateway.observing import Numbers
+from toolgram.gateway.observing import Numbers, log_answer
 from toolgram.gateway.responses_requests import read_responses
+from toolgram.limits import LARGE_REQUEST
+from toolgram.message import Message
 
+_LOG = logging.getLogger("toolgram.gateway")
 _T = TypeVar("_T")
 _BODY_SECONDS = 60.0
 _CLOSING_SECONDS = 5.0
 _GONE = 499  # what is counted for a client that went away; nobody is there to read it
 
 
-def create_app(gateway: Gateway, api_key: str | None = None, hosts: list[str] | None = None) -> Starlette:
+def create_app(
+    gateway: Gateway, api_key: str | None = None, hosts: list[str] | None = None, hide_metrics: bool = False
+) -> Starlette:
     """The application. With `hosts`, requests that name another host are refused, which keeps a web page that a
-    person opens from reaching a gateway that only this machine can reach."""
-    served = Served(gateway, api_key)
+    person opens from reaching a gateway that only this machine can reach. With `hide_metrics`, numbers need the key."""
+    served = Served(gateway, api_key, hide_metrics)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -75,7 +85,7 @@ def create_app(gateway: Gateway, api_key: str | None = None, hosts: list[str] | 
             Route("/metrics", served.metrics),
         ],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts)] if hosts else [],
-        exception_handlers={HTTPException: _http_error, Exception: _failed},
+        exception_handlers={HTTPException: _failed, Refusal: _failed, Exception: _failed},
         lifespan=lifespan,
     )
 
@@ -90,21 +100,28 @@ def _refused(api: Api, refusal: Refusal) -> JSONResponse:
     return JSONResponse(error_body(api, refusal), refusal.status, headers)
 
 
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return _refused(api_of(request.url.path), Refusal(str(error.detail), error.status_code))
-
-
 async def _failed(request: Request, error: Exception) -> Response:
-    """A mistake of this program. It says nothing of the request."""
-    return _refused(api_of(request.url.path), Refusal(f"internal error: {type(error).__name__}", 500))
+    """The error object of the API that a path belongs to."""
+    if isinstance(error, HTTPException):
+        refusal = Refusal(str(error.detail), error.status_code)
+    else:
+        refusal = error if isinstance(error, Refusal) else _internal(error)
+    return _refused(api_of(request.url.path), refusal)
 
 
 class Streamed(EventSourceResponse):
     """A stream that lets go of what it holds, however it ends: also where it never began."""
 
-    def __init__(self, content: AsyncIterator[bytes], close: Callable[[], Awaitable[None]], slow: float) -> None:
-        super().__init__(content, ping=15, sep="\n", send_timeout=slow)
+    def __init__(self, content: AsyncIterator[bytes], close: Callable[[], Awaitable[None]], limits: Limits) -> None:
+        # The library ends streams when the process has to; here that is the server's part, which gives them time.
+        super().__init__(
+            content,
+            ping=15,
+            sep="\n",
+            send_timeout=limits.slow,
+            shutdown_event=anyio.Event(),
+            shutdown_grace_period=limits.grace + _CLOSING_SECONDS,
+        )
         self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,6 +136,21 @@ class Streamed(EventSourceResponse):
                 await self._close()
 
 
+def _object(data: bytearray) -> Mapping[str, Any]:
+    """The JSON object of a request. Raises Refusal."""
+    try:
+        said = json.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise Refusal(f"the request is not UTF-8: byte {error.start + 1}") from None
+    except RecursionError:
+        raise Refusal("the request is nested too deeply") from None
+    except ValueError as error:
+        raise Refusal(f"the request is not JSON: {error}") from None
+    if not isinstance(said, dict):
+        raise Refusal("the request must be a JSON object")
+    return said
+
+
 def _is_slow(error: BaseException) -> bool:
     """Whether a client did not take what it was sent."""
     if isinstance(error, BaseExceptionGroup):
@@ -129,10 +161,10 @@ def _is_slow(error: BaseException) -> bool:
 class Served:
     """The endpoints of one gateway."""
 
-    def __init__(self, gateway: Gateway, api_key: str | None) -> None:
+    def __init__(self, gateway: Gateway, api_key: str | None, hide_metrics: bool) -> None:
         self.gateway = gateway
-        self.numbers = Numbers()
-        self._api_key = api_key
+        self.numbers = Numbers(lambda: gateway.record.lost if gateway.record is not None else 0)
+        self._api_key, self._hide_metrics = api_key, hide_metrics
         self._busy = 0
         self._created = int(time.time())
 
@@ -145,8 +177,8 @@ class Served:
         if not hmac.compare_digest(given.encode(), self._api_key.encode()):
             raise Refusal("the API key is missing or wrong", 401, code="invalid_api_key")
 
-    async def _body(self, request: Request) -> Mapping[str, Any]:
-        """The JSON object of a request. Raises Refusal."""
+    async def _ask(self, request: Request, read: Callable[[Mapping[str, Any]], Ask]) -> Ask:
+        """What a request asks for. Raises Refusal."""
         self._check_key(request)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal("the content type must be application/json", 415)
@@ -160,17 +192,12 @@ class Served:
                         raise Refusal(f"the request has more than {most} bytes", 413)
         except TimeoutError:
             raise Refusal("the request did not arrive in time", 408) from None
-        try:
-            said = json.loads(data.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            raise Refusal(f"the request is not UTF-8: byte {error.start + 1}") from None
-        except RecursionError:
-            raise Refusal("the request is nested too deeply") from None
-        except ValueError as error:
-            raise Refusal(f"the request is not JSON: {error}") from None
-        if not isinstance(said, dict):
-            raise Refusal("the request must be a JSON object")
-        return said
+        if len(data) > LARGE_REQUEST:
+            ask = await anyio.to_thread.run_sync(lambda: read(_object(data)))
+        else:
+            ask = read(_object(data))
+        ask.size = len(data)
+        return ask
 
     def endpoint(self, api: Api, read: Callable[[Mapping[str, Any]], Ask]) -> Callable[[Request], Awaitable[Response]]:
         """The endpoint that answers requests of an API."""
@@ -188,7 +215,7 @@ class Served:
         return answer
 
     async def _answer(self, request: Request, read: Callable[[Mapping[str, Any]], Ask]) -> Response:
-        ask = read(await self._body(request))
+        ask = await self._ask(request, read)
         if self._busy >= self.gateway.limits.concurrent:
             raise Refusal("too many answers are being written; try again", 429, code="rate_limit_exceeded")
         self._busy += 1
@@ -199,7 +226,7 @@ class Served:
             if not ask.stream:
                 return JSONResponse(await _unless_gone(request, self._whole(ask, prepared)))
             turn = await _unless_gone(request, self.gateway.turn(ask, prepared))
-            stream = _STREAMS[ask.api](self, ask, prepared, turn)
+            stream = _stream(_Answering(self, ask, prepared, turn))
 
             async def close() -> None:
                 self._done()
@@ -207,7 +234,7 @@ class Served:
                 await turn.close()
 
             handed_on = True
-            return Streamed(stream, close, self.gateway.limits.slow)
+            return Streamed(stream, close, self.gateway.limits)
         finally:
             if not handed_on:
                 self._done()
@@ -247,18 +274,34 @@ class Served:
                     await turn.close()
         except Refusal as refusal:
             return refusal
-        self.numbers.answer(ask.api, time.monotonic() - began, turn.usage, message)
+        self.answered(ask, turn, message, began)
         return turn
+
+    def answered(self, ask: Ask, turn: Turn, message: Message, began: float) -> None:
+        """Count an answer that is over, and log it in one line, without a word of what it says."""
+        seconds = time.monotonic() - began
+        self.numbers.answer(ask.api, seconds, turn.usage, message)
+        repairs = sum(each.kind in REPAIRED for each in message.anomalies)
+        log_answer(
+            api=ask.api,
+            id=new_id("req_"),
+            model=self.gateway.model.name,
+            format=self.gateway.model.fmt.name,
+            calls=len(message.tool_calls),
+            malformed=len(message.malformed),
+            repairs=repairs,
+            finish=turn.reason,
+            tokens=turn.usage.output,
+            seconds=round(seconds, 3),
+        )
 
     # --- the small endpoints
 
     async def count(self, request: Request) -> Response:
         """How many tokens a request of Anthropic's has."""
         try:
-            ask = read_messages(await self._body(request), counting=True)
+            ask = await self._ask(request, partial(read_messages, counting=True))
             return JSONResponse({"input_tokens": await self.gateway.count(ask)})
-        except Refusal as refusal:
-            return _refused("messages", refusal)
         except ClientDisconnect:
             return Response(status_code=_GONE)
 
@@ -271,33 +314,28 @@ class Served:
 
     async def models(self, request: Request) -> Response:
         """The one model that is served."""
-        try:
-            self._check_key(request)
-        except Refusal as refusal:
-            return _refused("chat", refusal)
+        self._check_key(request)
         name = self.gateway.model.name
         listed = {"object": "list", "data": [self._model()], "has_more": False, "first_id": name, "last_id": name}
         return JSONResponse(listed)
 
     async def one_model(self, request: Request) -> Response:
         """The model by its name."""
-        try:
-            self._check_key(request)
-            if request.path_params["id"] != self.gateway.model.name:
-                raise Refusal(f"there is one model here: {self.gateway.model.name}", 404, code="model_not_found")
-        except Refusal as refusal:
-            return _refused("chat", refusal)
+        self._check_key(request)
+        if request.path_params["id"] != self.gateway.model.name:
+            raise Refusal(f"there is one model here: {self.gateway.model.name}", 404, code="model_not_found")
         return JSONResponse(self._model())
 
     async def health(self, request: Request) -> Response:
-        """That the gateway runs."""
-        model = self.gateway.model
-        return JSONResponse(
-            {"status": "ok", "model": model.name, "format": model.fmt.name, "upstream": self.gateway.kind}
-        )
+        """That the gateway runs, and whether its server answers at all: 503 if it does not."""
+        model, alive = self.gateway.model, await answers(self.gateway.client)
+        said = {"model": model.name, "format": model.fmt.name, "upstream": self.gateway.kind}
+        return JSONResponse({"status": "ok" if alive else "the server does not answer", **said}, 200 if alive else 503)
 
     async def metrics(self, request: Request) -> Response:
         """Numbers for Prometheus."""
+        if self._hide_metrics:
+            self._check_key(request)
         return Response(self.numbers.text(), media_type="text/plain; version=0.0.4")
 
 
@@ -329,38 +367,64 @@ async def _gone(request: Request) -> None:
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-def _bytes(messages: list[dict[str, Any]]) -> bytes:
-    """Stream events as they are sent: the response adds nothing to bytes."""
-    return sse(messages).encode()
+class _Answering(NamedTuple):
+    """One request whose stream has begun."""
+
+    served: Served
+    ask: Ask
+    prepared: Prepared
+    turn: Turn
 
 
-async def _chat(served: Served, ask: Ask, prepared: Prepared, turn: Turn) -> AsyncIterator[bytes]:
-    """A chat completion as a stream; several choices come at the same time, each with its index."""
-    id, created, usages = new_id("chatcmpl-"), int(time.time()), list[Usage]()
-    settings: Any = {"calls": served.gateway.calls, "reasoning": served.gateway.reasoning, "id": id, "created": created}
+Messages: TypeAlias = list[dict[str, Any]]
+Parts: TypeAlias = tuple[AsyncGenerator[Messages, None], Callable[[Refusal], Messages]]
 
-    def chunks_of(number: int) -> ChatChunks:
-        return ChatChunks(served.gateway.model.name, index=number, **settings)
 
-    choices = [_choice(served, ask, prepared, turn, number, chunks_of(number)) for number in range(ask.answers)]
+async def _stream(answering: _Answering) -> AsyncGenerator[bytes, None]:
+    """A stream that ends with a final event, whatever happens: the answer's own, or an error."""
+    parts, fail = _STREAMS[answering.ask.api](answering)
     try:
-        async with aclosing(together(choices)) as merged:
-            async for made in merged:
-                if isinstance(made, Usage):
-                    usages.append(made)
-                else:
-                    yield _bytes(made)
-        if ask.usage:
-            yield _bytes([chunks_of(0).usage(added(usages))])
-        yield CHAT_DONE.encode()
+        async with aclosing(parts):
+            async for messages in parts:
+                yield sse(messages).encode()
+        if answering.ask.api == "chat":
+            yield CHAT_DONE.encode()
     except Refusal as refusal:
-        yield _bytes([error_body("chat", refusal)])
+        yield sse(fail(refusal)).encode()
+    except Exception as error:
+        _LOG.exception("an answer ended with a mistake of the gateway")
+        yield sse(fail(_internal(error))).encode()
+
+
+def _internal(error: Exception) -> Refusal:
+    """A mistake of this program. It says nothing of the request."""
+    return Refusal(f"internal error: {type(error).__name__}", 500)
+
+
+def _chat(answering: _Answering) -> Parts:
+    return _choices(answering), lambda refusal: [error_body("chat", refusal)]
+
+
+async def _choices(answering: _Answering) -> AsyncGenerator[Messages, None]:
+    """The chunks of a chat completion; several choices come at the same time, each with its index."""
+    ask, gateway = answering.ask, answering.served.gateway
+    settings: Any = {"calls": gateway.calls, "reasoning": gateway.reasoning}
+    settings |= {"id": new_id("chatcmpl-"), "created": int(time.time())}
+    chunks = [ChatChunks(gateway.model.name, index=number, **settings) for number in range(ask.answers)]
+    usages: list[Usage] = []
+    choices = [_choice(answering, number, each, usages) for number, each in enumerate(chunks)]
+    async with aclosing(together(choices)) as merged:
+        async for made in merged:
+            yield made
+    if ask.usage:
+        yield [chunks[0].usage(added(usages))]
 
 
 async def _choice(
-    served: Served, ask: Ask, prepared: Prepared, turn: Turn, number: int, chunks: ChatChunks
-) -> AsyncGenerator[list[dict[str, Any]] | Usage, None]:
-    """The chunks of one choice, and how many tokens it took; `turn` is that of the first one."""
+    answering: _Answering, number: int, chunks: ChatChunks, usages: list[Usage]
+) -> AsyncGenerator[Messages, None]:
+    """The chunks of one choice; the turn of the first one has begun."""
+    served, ask, prepared, turn = answering
     began = time.monotonic()
     if number:
         turn = await served.gateway.turn(ask, prepared, number)
@@ -369,45 +433,42 @@ async def _choice(
         async for events in turn.events():
             if made := chunks.feed(events):
                 yield made
+        usages.append(turn.usage)
+        served.answered(ask, turn, turn.said, began)
         yield chunks.end((), turn.reason)
-        yield turn.usage
-        served.numbers.answer("chat", time.monotonic() - began, turn.usage, turn.said)
     finally:
         with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
             await turn.close()
 
 
-async def _responses(served: Served, ask: Ask, prepared: Prepared, turn: Turn) -> AsyncIterator[bytes]:
-    """A response as a stream."""
-    gateway, began = served.gateway, time.monotonic()
-    adapter = ResponseEvents(gateway.model.name, calls=gateway.calls, request=ask.body)
-    yield _bytes(adapter.start())
-    try:
-        async for events in turn.events():
-            if made := adapter.feed(events):
-                yield _bytes(made)
-        yield _bytes(adapter.end((), turn.reason, turn.usage))
-        served.numbers.answer("responses", time.monotonic() - began, turn.usage, turn.said)
-    except Refusal as refusal:
-        yield _bytes(adapter.fail(refusal.code or "server_error", refusal.message))
+def _responses(answering: _Answering) -> Parts:
+    gateway, turn = answering.served.gateway, answering.turn
+    adapter = ResponseEvents(gateway.model.name, calls=gateway.calls, request=answering.ask.body)
+    parts = _events(answering, adapter, lambda: adapter.end((), turn.reason, turn.usage))
+    return parts, lambda refusal: adapter.fail(refusal.code or "server_error", refusal.message)
 
 
-async def _messages(served: Served, ask: Ask, prepared: Prepared, turn: Turn) -> AsyncIterator[bytes]:
-    """A message as a stream."""
-    gateway, began = served.gateway, time.monotonic()
+def _messages(answering: _Answering) -> Parts:
+    gateway, turn = answering.served.gateway, answering.turn
     adapter = MessageEvents(gateway.model.name, calls=gateway.calls)
-    yield _bytes(adapter.start())
-    try:
-        async for events in turn.events():
-            if made := adapter.feed(events):
-                yield _bytes(made)
-        yield _bytes(adapter.end((), turn.reason, turn.usage, turn.stopped_by))
-        served.numbers.answer("messages", time.monotonic() - began, turn.usage, turn.said)
-    except Refusal as refusal:
-        yield _bytes([error_body("messages", refusal)])
+    parts = _events(answering, adapter, lambda: adapter.end((), turn.reason, turn.usage, turn.stopped_by))
+    return parts, lambda refusal: [error_body("messages", refusal)]
 
 
-_STREAMS: Mapping[Api, Callable[[Served, Ask, Prepared, Turn], Any]] = {
+async def _events(
+    answering: _Answering, adapter: ResponseEvents | MessageEvents, end: Callable[[], Messages]
+) -> AsyncGenerator[Messages, None]:
+    """The events of an API that has one answer to a request."""
+    began, turn = time.monotonic(), answering.turn
+    yield adapter.start()
+    async for events in turn.events():
+        if made := adapter.feed(events):
+            yield made
+    answering.served.answered(answering.ask, turn, turn.said, began)
+    yield end()
+
+
+_STREAMS: Mapping[Api, Callable[[_Answering], Parts]] = {
     "chat": _chat,
     "responses": _responses,
     "messages": _messages,

@@ -15,11 +15,12 @@ from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.gateway.errors import Api, Refusal, unsupported
-from toolgram.limits import MOST_MESSAGES, MOST_STOPS
+from toolgram.limits import MAX_INTEGER, MOST_MESSAGES, MOST_STOPS
 from toolgram.tools.reading import read_tools
 
 _NUMBERS = ("temperature", "top_p", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
 _INTEGERS = ("top_k", "seed")
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
 
 @dataclass
@@ -42,6 +43,7 @@ class Ask:
     thinking: bool | None = None
     template: dict[str, Any] = field(default_factory=dict)  # variables for the template
     continued: str = ""  # the beginning of the answer, where the request has it
+    size: int = 0  # bytes of the request
 
     @property
     def must_call(self) -> bool:
@@ -56,22 +58,15 @@ def given(body: Mapping[str, Any], name: str, kind: type | tuple[type, ...], def
         return default
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        names = {
-            dict: "an object",
-            list: "a list",
-            str: "text",
-            bool: "true or false",
-            int: "a number",
-            float: "a number",
-        }
-        raise Refusal(f"{name} must be {names[kinds[0]]}, not {kind_of(value)}", param=name)
+        raise Refusal(f"{name} must be {_KINDS.get(kinds[0], 'a number')}, not {kind_of(value)}", param=name)
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise Refusal(f"{name} is out of range", param=name)
     return value
 
 
 def kind_of(value: Any) -> str:
     """What a JSON value is, in words."""
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
+    return _KINDS.get(type(value), "a number")
 
 
 def items(body: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
@@ -109,7 +104,7 @@ def sampling(body: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = value
     bias = given(body, "logit_bias", dict)
     if bias:
-        if not all(isinstance(each, (int, float)) and math.isfinite(each) for each in bias.values()):
+        if not all(isinstance(each, (int, float)) and abs(each) <= MAX_INTEGER for each in bias.values()):
             raise Refusal("logit_bias maps ids of tokens to numbers", param="logit_bias")
         found["logit_bias"] = bias
     return found
@@ -135,6 +130,8 @@ def function_tools(tools: Sequence[Any], where: str = "tools") -> list[dict[str,
         if not tool.is_function:
             kind = str(tool.definition.get("type"))[:40]
             raise unsupported(where, f"a tool of the type {kind!r} runs on the server, and this one has none")
+    for each in chat:  # templates read both without asking whether they are there
+        each["function"] = {"description": "", "parameters": {"type": "object", "properties": {}}, **each["function"]}
     return chat
 
 

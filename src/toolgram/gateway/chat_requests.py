@@ -82,7 +82,7 @@ def chat_choice(choice: Any, tools: list[dict[str, Any]]) -> str | dict[str, Any
 
 def allowed(said: Mapping[str, Any], tools: list[dict[str, Any]]) -> str:
     """Some tools of those that were declared: the others are taken away. Raises Refusal where none is left."""
-    names = {(tool.get("function") or tool).get("name") for tool in items(said, "tools")}
+    names = [given(given(tool, "function", dict, tool), "name", str) for tool in items(said, "tools")]
     tools[:] = [tool for tool in tools if tool["function"]["name"] in names]
     if not tools:
         raise Refusal("tool_choice allows no tool that is declared", param="tool_choice")
@@ -97,7 +97,7 @@ def schema_of(said: Mapping[str, Any] | None, where: str) -> Mapping[str, Any] |
     if kind == "json_object":
         return {"type": "object"}
     if kind == "json_schema":
-        schema = said.get("schema", (said.get("json_schema") or {}).get("schema"))
+        schema = said.get("schema", given(said, "json_schema", dict, {}).get("schema"))
         if isinstance(schema, dict):
             return schema
         raise Refusal(f"{where} has no schema", param=where)

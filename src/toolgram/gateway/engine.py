@@ -1,8 +1,8 @@
-"""One connection to the server behind the gateway: raw text out of it, within limits, and errors as refusals.
+"""One connection to the server that runs the model: raw text out of it, within limits, and errors as refusals.
 
-Strategy: what comes from the server is not trusted either. A line has a greatest length, a silence and a whole answer
-have a greatest time, and whatever is no answer becomes a `Refusal` that says what the server said. Leaving the
-iterator closes the connection, which is how a server learns that nobody wants the rest.
+Strategy: what comes from the server is not trusted either. A line and an answer have a greatest length, numbers have a
+greatest value, text is made valid Unicode, and whatever is no answer becomes a `Refusal` with the words and the address
+of the server. Closing an answer closes the connection, which tells the server that nobody wants the rest.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ _KINDS = (
     ("/api/version", "ollama"),
     ("/version", "vllm"),
 )
+
+
+_JSON = {"Content-Type": "application/json"}
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,7 @@ async def look_at(client: httpx.AsyncClient, kind: str | None = None) -> Found:
         if name == "llama.cpp":
             if "chat_template" not in said and "default_generation_settings" not in said:
                 continue
-            path = _string(said.get("model_path")) or ""
-            model = _string(said.get("model_alias")) or path.replace("\\", "/").rpartition("/")[2]
+            model = _string(said.get("model_alias")) or _string(said.get("model_path")) or ""
             template = _string(said.get("chat_template"))
             models = (model,) if model else ()
             return Found(name, template, _token(said.get("bos_token")), _token(said.get("eos_token")), models)
@@ -78,6 +80,15 @@ async def look_at(client: httpx.AsyncClient, kind: str | None = None) -> Found:
     if kind == "mlx" or (kind is None and await _is_mlx(client)):
         return Found("mlx")
     return Found(kind or "openai", models=await _models(client))
+
+
+async def answers(client: httpx.AsyncClient) -> bool:
+    """Whether the server answers anything at all."""
+    try:
+        await client.get("/v1/models", timeout=2.0)
+    except httpx.HTTPError:
+        return False
+    return True
 
 
 async def _is_mlx(client: httpx.AsyncClient) -> bool:
@@ -123,12 +134,59 @@ class Answer:
 
     def __init__(self, response: httpx.Response, upstream: Upstream) -> None:
         self._response, self._upstream = response, upstream
+        self._where = address_of(response.request.url)
+        self._seen = 0  # characters of its text, as the server counts them
+        self._half = ""  # the first half of a character that was cut in two
 
     async def pieces(self) -> AsyncIterator[Piece]:
-        """The pieces as they come. Raises Refusal where the server breaks off."""
-        with _refusals():
-            async for piece in _pieces(self._response, self._upstream):
+        """The pieces until the server says that it is over. Raises Refusal if it breaks off before."""
+        ended = False
+        with _refusals(self._where):
+            async for line in self._lines():
+                if line.strip() == "[DONE]":
+                    return
+                piece = self._piece(line)
+                ended = ended or piece.reason is not None
                 yield piece
+        if not ended:
+            raise Refusal(f"{self._where} broke off in the middle of its answer", 502, code="upstream")
+
+    async def _lines(self) -> AsyncIterator[str]:
+        data: SSEData | JSONLines = JSONLines() if self._upstream.lines else SSEData()
+        async for block in self._response.aiter_bytes():
+            for line in data.feed(block):
+                yield line
+        for line in data.end():
+            yield line
+
+    def _piece(self, line: str) -> Piece:
+        """What one message of the stream says. Raises Refusal."""
+        if not line.strip():
+            return Piece()
+        try:
+            said = json.loads(line)
+        except (ValueError, RecursionError):
+            said = None
+        if not isinstance(said, dict):
+            raise Refusal(f"{self._where} sent what is no JSON object", 502, code="upstream")
+        if said.get("error"):
+            problem = _said(said["error"]) or said["error"]
+            raise Refusal(f"{self._where} said: {problem}", 502, code="upstream")
+        piece = self._upstream.read(said)
+        text = piece.text[self._seen :] if piece.is_whole else piece.text
+        self._seen += len(text)
+        if self._seen > MAX_ANSWER:
+            raise Refusal(f"the answer has more than {MAX_ANSWER} characters", 502, code="upstream")
+        return piece._replace(text=self._valid(text, piece.reason is not None))
+
+    def _valid(self, text: str, last: bool) -> str:
+        """Text without halves of characters: JSON can say one, and two pieces can have one each."""
+        text, self._half = self._half + text, ""
+        if text and "\ud800" <= text[-1] <= "\udbff" and not last:
+            text, self._half = text[:-1], text[-1]
+        if text.isascii():
+            return text
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
     async def close(self) -> None:
         """Let go of the connection, which tells the server that nobody wants the rest."""
@@ -139,53 +197,62 @@ class Answer:
 async def answer_of(client: httpx.AsyncClient, upstream: Upstream, body: Mapping[str, Any]) -> Answer:
     """Ask the server; when this returns, it has accepted the request. To be closed. Raises Refusal."""
     content = json.dumps(body).encode()
-    headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
-    with _refusals():
+    headers = {**_JSON, "Accept": "text/event-stream", "Accept-Encoding": "identity"}
+    where = address_of(client.base_url)
+    with _refusals(where):
         request = client.build_request("POST", upstream.path, content=content, headers=headers)
         response = await client.send(request, stream=True)
         if response.status_code == 200:
             return Answer(response, upstream)
         try:
-            raise await _refused(response)
+            raise await _refused(response, where)
         finally:
             await response.aclose()
 
 
 async def count_tokens(client: httpx.AsyncClient, upstream: Upstream, prompt: str) -> int:
-    """How many tokens a prompt has, by the server's own tokenizer. Raises Refusal where it cannot say."""
+    """How many tokens a prompt has, by the server's own tokenizer. Raises Refusal if it cannot say."""
+    where = address_of(client.base_url)
     if upstream.count is None:
-        raise Refusal("the server behind this gateway does not count tokens", 501)
+        raise Refusal(f"{where} does not count tokens", 501)
     path, field = upstream.count
     body = {field: prompt, "add_special": True, "parse_special": True, "add_special_tokens": False}
-    with _refusals():
-        response = await client.post(
-            path, content=json.dumps(body).encode(), headers={"Content-Type": "application/json"}
-        )
+    with _refusals(where):
+        response = await client.post(path, content=json.dumps(body).encode(), headers=_JSON)
         if response.status_code != 200:
-            raise Refusal(f"the server behind this gateway said {response.status_code}", 502, code="upstream")
+            raise Refusal(f"{where} said {response.status_code}", 502, code="upstream")
         try:
             said = response.json()
             counted = said.get("count", said.get("tokens"))
             return len(counted) if isinstance(counted, list) else int(counted)
         except (ValueError, TypeError, AttributeError, RecursionError):
-            raise Refusal("the server behind this gateway did not say how many tokens", 502, code="upstream") from None
+            raise Refusal(f"{where} did not say how many tokens", 502, code="upstream") from None
+
+
+def address_of(url: httpx.URL) -> str:
+    """A server in words, by its address without what is secret in it."""
+    return f"the server at {url.scheme}://{url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def _refusals(where: str) -> Iterator[None]:
     """What goes wrong with a connection, as a refusal."""
     try:
         yield
     except httpx.ConnectError:
-        raise Refusal("the server behind this gateway does not answer", 502, code="upstream") from None
+        raise Refusal(f"{where} does not answer", 502, code="upstream") from None
     except httpx.TimeoutException:
-        raise Refusal("the server behind this gateway took too long", 504, code="upstream_timeout") from None
+        raise Refusal(f"{where} took too long", 504, code="upstream_timeout") from None
     except (httpx.HTTPError, httpx.StreamError) as error:
         said = str(error) or type(error).__name__
-        raise Refusal(f"the connection to the server behind this gateway broke: {said}", 502, code="upstream") from None
+        raise Refusal(f"the connection to {where} broke: {said}", 502, code="upstream") from None
+    except Refusal:
+        raise
+    except ToolgramError as error:  # of a line without end
+        raise Refusal(str(error), 502, code="upstream") from None
 
 
-async def _refused(response: httpx.Response) -> Refusal:
+async def _refused(response: httpx.Response, where: str) -> Refusal:
     """What the server said instead of an answer."""
     data = b""
     async for piece in response.aiter_bytes():
@@ -196,7 +263,7 @@ async def _refused(response: httpx.Response) -> Refusal:
     with suppress(ValueError, RecursionError):
         text = _said(json.loads(text)) or text
     status = response.status_code if response.status_code in (400, 413, 429, 503) else 502
-    return Refusal(f"the server behind this gateway said {response.status_code}: {text}", status, code="upstream")
+    return Refusal(f"{where} said {response.status_code}: {text}", status, code="upstream")
 
 
 def _said(error: Any) -> str:
@@ -233,43 +300,3 @@ class JSONLines:
         """What is left."""
         line, self._rest = b"".join(self._rest), []
         return [line.decode("utf-8", "replace")]
-
-
-async def _pieces(response: httpx.Response, upstream: Upstream) -> AsyncIterator[Piece]:
-    data: SSEData | JSONLines = JSONLines() if upstream.lines else SSEData()
-    seen, ended = 0, False
-    async for block in response.aiter_bytes():
-        try:
-            found = data.feed(block)
-        except ToolgramError as error:
-            raise Refusal(str(error), 502, code="upstream") from None
-        for line in found:
-            piece = _piece(line, upstream, seen)
-            ended = ended or piece.reason is not None
-            seen += len(piece.text)
-            if seen > MAX_ANSWER:
-                raise Refusal(f"the answer has more than {MAX_ANSWER} characters", 502, code="upstream")
-            yield piece
-    for line in data.end():
-        piece = _piece(line, upstream, seen)
-        ended = ended or piece.reason is not None
-        yield piece
-    if not ended:
-        raise Refusal("the server behind this gateway broke off in the middle of its answer", 502, code="upstream")
-
-
-def _piece(line: str, upstream: Upstream, seen: int) -> Piece:
-    if line.strip() in ("", "[DONE]"):
-        return Piece()
-    try:
-        said = json.loads(line)
-    except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
-        raise Refusal("the server behind this gateway sent what is no JSON object", 502, code="upstream")
-    if said.get("error"):
-        raise Refusal(
-            f"the server behind this gateway said: {_said(said['error']) or said['error']}", 502, code="upstream"
-        )
-    piece = upstream.read(said)
-    return piece._replace(text=piece.text[seen:]) if piece.is_whole else piece

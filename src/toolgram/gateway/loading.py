@@ -56,7 +56,16 @@ def load_model(
     bos, eos = files.bos_token or found.bos_token, files.eos_token or found.eos_token
     fmt = format_of(files, fmt)
     served = served or (name if name in found.models else next(iter(found.models), None))
-    return Model(name or served or "model", fmt, files.template, bos, eos, files.special, special_text, served)
+    return Model(
+        name or _without_folders(served or "model"), fmt, files.template, bos, eos, files.special, special_text, served
+    )
+
+
+def _without_folders(name: str) -> str:
+    """A model's name for clients: of a path, what its last folder or file is called. Ids of a hub stay."""
+    path = name.replace("\\", "/").rstrip("/")
+    is_path = path.startswith(("/", "./", "../", "~")) or "\\" in name or path.endswith(".gguf")
+    return path.rpartition("/")[2] if is_path else name
 
 
 def format_of(files: TemplateFiles, fmt: Format | None = None) -> Format:

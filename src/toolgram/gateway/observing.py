@@ -1,20 +1,29 @@
-"""Numbers about the gateway, for Prometheus. They count; nothing of a request or an answer is in them."""
+"""Numbers about the gateway, for Prometheus, and a line for each answer. Nothing of what is said is in them."""
 
 from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from toolgram.adapters.usage import Usage
 from toolgram.message import Message
 
+_LOG = logging.getLogger("toolgram.gateway")
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
 class Numbers:
-    """The counters of one gateway."""
+    """The counters of one gateway. `lost` says how many raw outputs could not be recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, lost: Callable[[], int]) -> None:
         self.registry = CollectorRegistry()
+        Gauge("toolgram_records_lost", "Raw outputs that could not be recorded", registry=self.registry).set_function(
+            lost
+        )
         self._requests = Counter(
             "toolgram_requests", "Requests by their API and the status of the answer", ["api", "status"],
             registry=self.registry,
@@ -51,3 +60,32 @@ class Numbers:
     def text(self) -> bytes:
         """All of them, as Prometheus reads them."""
         return generate_latest(self.registry)
+
+
+def log_answer(**fields: Any) -> None:
+    """Log an answer that is over."""
+    _LOG.info("answer", extra={"fields": fields})
+
+
+def log_to_stderr(as_json: bool) -> None:
+    """Show what the gateway logs: a line of `name=value` each, or a JSON object."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Lines(as_json))
+    _LOG.handlers, _LOG.propagate = [handler], False
+    _LOG.setLevel(logging.INFO)
+
+
+class _Lines(logging.Formatter):
+    def __init__(self, as_json: bool) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A record on one line."""
+        fields = getattr(record, "fields", {})
+        if not self._as_json:
+            return " ".join([super().format(record), *(f"{name}={value}" for name, value in fields.items())])
+        said = {"time": self.formatTime(record), "level": record.levelname, "message": record.getMessage(), **fields}
+        if record.exc_info:
+            said["error"] = self.formatException(record.exc_info)
+        return json.dumps(said)

@@ -15,7 +15,7 @@ from toolgram.export.expressions import Export
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.errors import Refusal
 from toolgram.gateway.model import Model, Prompt, joined
-from toolgram.limits import MOST_ANSWER_TOKENS
+from toolgram.limits import MAX_COUNT, MOST_ANSWER_TOKENS
 
 
 class Piece(NamedTuple):
@@ -63,7 +63,7 @@ def _reason(said: Any) -> str | None:
 
 
 def _number(value: Any) -> int:
-    return value if isinstance(value, int) and value >= 0 else 0
+    return value if isinstance(value, int) and 0 <= value <= MAX_COUNT else 0
 
 
 def _text(value: Any) -> str:

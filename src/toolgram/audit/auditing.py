@@ -1,0 +1,222 @@
+"""Files of logs, audited: what was returned beside what was written, by model, with examples.
+
+Strategy: the first rows of each file say which format each model writes; then every batch is compared by itself, in
+this process or in several, and the results are added up. Only the rows that are shown as examples are kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from toolgram.audit.comparing import KINDS, compare
+from toolgram.audit.served import Served, served
+from toolgram.bulk.errors import BadFile, BadRow
+from toolgram.bulk.inputs import ARROW, TOO_LONG, Batch, expand, from_stream, named, read_batches
+from toolgram.bulk.json_rows import read_row
+from toolgram.bulk.running import answer_in_processes
+from toolgram.explain import OWNER_OF, recognise
+from toolgram.explain.recognising import is_found
+from toolgram.formats import format_names, get_format
+from toolgram.names import Entry, known_names
+
+MOST_EXAMPLES = 10
+MOST_SAMPLED = 40  # outputs of a model by which its format is recognised
+_SAMPLED_ROWS = 5_000  # of each file
+_LONGEST = 20_000  # characters of an example, and of an output in the sample
+
+
+@dataclass
+class Audit:
+    """What was found. `models` has counts by model; `examples` some rows of each kind; `formats` what models write."""
+
+    rows: int = 0
+    unread: int = 0  # rows of no known shape
+    models: dict[str, Counter[str]] = field(default_factory=dict)
+    examples: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    formats: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, other: Audit) -> None:
+        """Add what was found in rows that come after these."""
+        self.rows += other.rows
+        self.unread += other.unread
+        for model, counts in other.models.items():
+            self.models.setdefault(model, Counter()).update(counts)
+        for kind, found in other.examples.items():
+            self.examples[kind] += found[: MOST_EXAMPLES - len(self.examples[kind])]
+
+    @property
+    def total(self) -> Counter[str]:
+        """The counts of all models."""
+        return sum(self.models.values(), Counter())
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        total = self.total
+        return {
+            "rows": self.rows,
+            "unread": self.unread,
+            "returned": total["returned"],
+            "written": total["written"],
+            "unsaid": total["unsaid"],
+            "found": {kind: total[kind] for kind in KINDS},
+            "models": [
+                {"model": model, "format": self.formats.get(model), **counts, "advice": advice(self.formats.get(model))}
+                for model, counts in self.models.items()
+            ],
+            "examples": self.examples,
+            "problems": self.problems,
+        }
+
+
+def advice(name: str | None) -> str:
+    """What would have read the text of a model."""
+    if not name:
+        return "no shipped format is recognised in it; with the chat template: toolgram derive"
+    parsers = known_names().entries.get(name, Entry()).parsers.get(("vllm", "tool"), ())
+    own = f" (vLLM's own parser for it: {', '.join(parsers)})" if parsers else ""
+    flags = f"--enable-auto-tool-choice --tool-call-parser toolgram_{name} --reasoning-parser toolgram_{name}"
+    return f"vllm serve {flags}{own}; or toolgram serve --format {name}"
+
+
+def audit(inputs: Sequence[str], fmt: str | None = None, workers: int = 1) -> Audit:
+    """Audit files, directories and patterns. `fmt` is the format of all rows, recognised if it is not given.
+
+    Raises ToolgramError for a format that does not ship and if there is no file.
+    """
+    files = expand(inputs)
+    found = Audit()
+    found.formats = _recognised(files) if fmt is None else {"": get_format(fmt).name}
+    job = AuditJob(found.formats)
+    batches = _batches(files, found)
+    for part in answer_in_processes(job, batches, workers) if workers > 1 else map(job.reader().kept, batches):
+        found.add(part)
+    found.formats = {model: found.formats.get(model, found.formats.get("", "")) for model in found.models}
+    _mark(found)
+    return found
+
+
+def _batches(files: Sequence[str], found: Audit) -> Iterator[Batch]:
+    for path in files:
+        try:
+            for batch in read_batches(path, ()):
+                yield batch._replace(file=named(path))
+        except BadFile as error:
+            found.problems.append(str(error))
+
+
+def _rows(batch: Batch) -> Iterator[tuple[int, Any]]:
+    """The rows of a batch; None is one that cannot be read."""
+    if batch.kind == ARROW:
+        yield from enumerate(from_stream(batch.data).to_pylist(), start=batch.first)
+    elif batch.kind != TOO_LONG:
+        for number, line in enumerate(batch.data.split(b"\n"), start=batch.first):
+            if line.strip():
+                try:
+                    yield number, read_row(line)
+                except BadRow:
+                    yield number, None
+
+
+def _recognised(files: Sequence[str]) -> dict[str, str]:
+    """The format of each model, by the texts of its first rows; those with brackets tell the most."""
+    samples: dict[str, list[str]] = {}
+    for path in files:
+        if path == "-":
+            raise BadFile("standard input is read once: name the format, --format NAME")
+        for _, row in islice(_sampled(path), _SAMPLED_ROWS):
+            for answer in served(row):
+                sample = samples.setdefault(answer.model, [])
+                if (
+                    len(sample) < MOST_SAMPLED
+                    and answer.text not in sample
+                    and any(mark in answer.text for mark in "<[{")
+                ):
+                    sample.append(answer.text[:_LONGEST])
+    formats = {}
+    for model, texts in samples.items():
+        first = recognise(texts)[0]
+        formats[model] = first.name if is_found(first) else ""
+    return formats
+
+
+def _sampled(path: str) -> Iterator[tuple[int, Any]]:
+    try:
+        for batch in read_batches(path, ()):
+            yield from _rows(batch)
+    except BadFile:
+        return  # it is said when the rows are compared
+
+
+@dataclass(frozen=True)
+class AuditJob:
+    """What a worker has to know."""
+
+    formats: Mapping[str, str]
+
+    def reader(self) -> _Reader:
+        """What compares batches. Made once per process."""
+        return _Reader(self.formats)
+
+
+class _Reader:
+    def __init__(self, formats: Mapping[str, str]) -> None:
+        self._formats, self._shipped = formats, frozenset(format_names())
+
+    def kept(self, batch: Batch) -> Audit:
+        """What is found in a batch."""
+        found = Audit(unread=int(batch.kind == TOO_LONG), rows=int(batch.kind == TOO_LONG))
+        for number, row in _rows(batch):
+            found.rows += 1
+            answers = list(served(row))
+            found.unread += not answers
+            for answer in answers:
+                self._count(found, answer, batch.file, number)
+        return found
+
+    def _count(self, found: Audit, answer: Served, file: str, number: int) -> None:
+        counts = found.models.setdefault(answer.model, Counter())
+        counts["answers"] += 1
+        counts["unsaid"] += answer.calls is None
+        name = (
+            answer.format if answer.format in self._shipped else self._formats.get(answer.model, self._formats.get(""))
+        )
+        if not name:
+            counts["returned"] += len(answer.calls or ())
+            counts["written"] += len(answer.calls or ())
+            return
+        compared = compare(answer, get_format(name))
+        counts["returned"] += compared.returned
+        counts["written"] += compared.written
+        for kind, why in compared.findings:
+            counts[kind] += 1
+            examples = found.examples[kind]
+            shown = bool(examples) and (examples[-1]["file"], examples[-1]["row"]) == (file, number)
+            if len(examples) < MOST_EXAMPLES and not shown:  # a row once
+                place = {"file": file, "row": number, "id": answer.id, "model": answer.model, "format": name}
+                calls = [call._asdict() for call in answer.calls or ()]
+                examples.append({**place, "why": why, "text": answer.text[:_LONGEST], "returned": calls,
+                                             "prefix": answer.prefix if answer.raw is not None else ""})  # fmt: skip
+
+
+def _mark(found: Audit) -> None:
+    """Say of each character of an example whose it is."""
+    for example in (each for examples in found.examples.values() for each in examples):
+        parser = get_format(example["format"]).parser(prefix=example.pop("prefix"))
+        events = [*parser.feed(example["text"]), *parser.close()]
+        example["pieces"] = _merged((OWNER_OF[event.type], event.source) for event in events if event.source)
+        example["advice"] = advice(example["format"])
+
+
+def _merged(pieces: Iterable[tuple[str, str]]) -> list[list[str]]:
+    made: list[list[str]] = []
+    for owner, text in pieces:
+        if made and made[-1][0] == owner:
+            made[-1][1] += text
+        else:
+            made.append([owner, text])
+    return made

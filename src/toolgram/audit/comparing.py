@@ -1,0 +1,126 @@
+"""How what a client got differs from what the model wrote.
+
+Strategy: if the log has the raw text, the format reads it, and the calls are paired: first those that are equal, then
+those with the same name. If it has only the answer, what the server left in the content is read. Nothing is guessed:
+a kind of loss that the log cannot show is not counted.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from toolgram.audit.served import Call, Served
+from toolgram.errors import ToolgramError
+from toolgram.formats import Format
+from toolgram.message import Message, ToolCall
+
+KINDS = {
+    "lost": "calls in the text that the server did not return",
+    "invented": "calls that the server returned and that are not in the text",
+    "cut off": "calls that were cut off and that the server returned as if they were whole",
+    "wrong arguments": "calls whose arguments are not those in the text",
+    "markers": "answers with markers of the format in their content",
+    "thoughts": "answers with the model's thinking in their content",
+}
+_THOUGHT = 40  # characters by which a thought is known again
+
+
+class Finding(NamedTuple):
+    """One difference, in words."""
+
+    kind: str
+    why: str
+
+
+class Compared(NamedTuple):
+    """One answer, compared. `returned` and `written` count calls."""
+
+    returned: int
+    written: int
+    findings: list[Finding]
+
+
+def compare(answer: Served, fmt: Format) -> Compared:
+    """The differences in one answer."""
+    calls = answer.calls or []
+    if answer.raw is None:
+        left = _read(fmt, answer.content, answer, "")
+        findings = [Finding("lost", f"{call.name} is in the content") for call in left.tool_calls]
+        findings += [Finding("cut off", f"{call.name}: its arguments end in the middle") for call in calls
+                     if _value(call.arguments) is _NONE]  # fmt: skip
+        findings += _left_in_content(fmt, answer.content, left, left.reasoning or "")
+        return Compared(len(calls), len(calls) + len(left.tool_calls), findings)
+    written = _read(fmt, answer.raw, answer, answer.prefix)
+    if answer.calls is None:
+        return Compared(0, len(written.tool_calls), [])
+    findings = _paired(calls, written.tool_calls)
+    return Compared(
+        len(calls),
+        len(written.tool_calls),
+        findings + _left_in_content(fmt, answer.content, written, written.reasoning),
+    )
+
+
+def _read(fmt: Format, text: str, answer: Served, prefix: str | None) -> Message:
+    try:
+        return fmt.parse(text, tools=answer.tools, prefix=prefix, finish_reason=answer.reason)
+    except ToolgramError:  # of tools in a shape that is not known
+        return fmt.parse(text, prefix=prefix, finish_reason=answer.reason)
+
+
+def _paired(returned: list[Call], written: list[ToolCall]) -> list[Finding]:
+    """The differences between calls; those that are equal say nothing, unless one was cut off."""
+    left, rest, findings = list(written), [], []
+    for call in returned:
+        same = next((each for each in left if _same(call, each)), None)
+        if same is None:
+            rest.append(call)
+        else:
+            left.remove(same)
+    for call in rest:
+        near = next((each for each in left if each.name == call.name), None)
+        if near is None:
+            findings.append(Finding("invented", f"{call.name} was returned"))
+            continue
+        left.remove(near)
+        if near.status == "truncated":
+            findings.append(Finding("cut off", f"{call.name}: the text ends inside {_short(near.arguments)}"))
+        else:
+            why = f"{call.name}: {_short(call.arguments)} was returned, {_short(near.arguments)} was written"
+            findings.append(Finding("wrong arguments", why))
+    return findings + [Finding("lost", f"{call.name} was not returned") for call in left if call.status == "complete"]
+
+
+def _same(call: Call, written: ToolCall) -> bool:
+    if call.name != written.name or written.status != "complete":
+        return False
+    return call.arguments == written.arguments or _value(call.arguments) == _value(written.arguments) != _NONE
+
+
+_NONE: Any = object()
+
+
+def _value(arguments: str) -> Any:
+    try:
+        return json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return _NONE
+
+
+def _left_in_content(fmt: Format, content: str, written: Message, thought: str | None) -> list[Finding]:
+    """What does not belong into content. A marker that the model mentions in its text does."""
+    if not content:
+        return []
+    findings, mentioned = [], written.content or ""
+    markers = [each for each in fmt.program.special.values() if each.strip() and each in content]
+    if foreign := [each for each in markers if each not in mentioned]:
+        findings.append(Finding("markers", f"{', '.join(foreign[:5])} in the content"))
+    start = (thought or "").strip()[:_THOUGHT]
+    if start and start in content and start not in mentioned:
+        findings.append(Finding("thoughts", f"{_short(start)} in the content"))
+    return findings
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:79] + "…"

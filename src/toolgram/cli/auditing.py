@@ -1,0 +1,102 @@
+"""`toolgram audit`: what a server lost, from its logs, on a terminal, as JSON, or as a page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from toolgram.cli.options import FormatOption
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, quiet_endings, refuse, spelled_out, write_json
+from toolgram.errors import ToolgramError, UnknownFormat
+
+MOST_SHOWN = 3  # examples of a kind on a terminal; JSON and the page have all
+
+
+def audit(
+    logs: Annotated[list[str], typer.Argument(metavar="LOGS", help="Files, directories or patterns.")],
+    format_name: FormatOption = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page that needs no network.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON document.")] = False,
+    workers: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes. None: one for each core.")] = None,
+) -> None:
+    """Say what a server lost, from its logs.
+
+    Reads what servers log: OpenAI's chat and Responses, Anthropic, vLLM, llama.cpp, LiteLLM, raw completions; JSON
+    lines, .gz, .zst and Parquet. The format is recognised for each model. Calls that were returned are compared with
+    those in the text: lost, invented, cut off, with wrong arguments; markers and thoughts in the content. A log that
+    has the raw text beside the answer shows the most: `raw`, `output` or `text`.
+
+    \b
+    toolgram audit logs/                          the table and some examples
+    toolgram audit requests.jsonl --html lost.html  ten examples of each kind, coloured
+
+    Exit status: 0 nothing was lost; 1 something was, or nothing could be read; 2 a mistake in the command.
+    """
+    from toolgram.audit import audit as run
+
+    with quiet_endings():
+        try:
+            found = run(logs, format_name, workers or os.cpu_count() or 1)
+        except UnknownFormat as error:
+            refuse(str(error))
+        except ToolgramError as error:
+            complain(str(error))
+            raise typer.Exit(NOTHING_USABLE) from None
+        for problem in found.problems:
+            complain(problem)
+        said = found.to_dict()
+        if html is not None:
+            _write_page(found, html)
+        if as_json:
+            write_json(said, indent=2 if sys.stdout.isatty() else None)
+        else:
+            _print(said)
+        clean = found.rows > found.unread and not found.problems and not any(said["found"].values())
+    raise typer.Exit(USABLE if clean else NOTHING_USABLE)
+
+
+def _write_page(found: Any, path: str) -> None:
+    from toolgram.audit.page import page
+
+    try:
+        Path(path).write_text(page(found), encoding="utf-8")
+    except OSError as error:
+        complain(f"{path}: cannot be written: {error.strerror or error}")
+        raise typer.Exit(NOTHING_USABLE) from None
+
+
+def _print(said: dict[str, Any]) -> None:
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    unread = f" ({said['unread']:,} of no known shape)" if said["unread"] else ""
+    console.print(
+        f"{said['rows']:,} rows{unread}: {said['returned']:,} calls returned, {said['written']:,} in the text"
+    )
+    lost, unsaid = any(said["found"].values()), said["unsaid"]
+    console.print(Text(_counted(said["found"]) or "nothing lost", "bold red" if lost else "bold green"))
+    if unsaid:
+        console.print(
+            f"{unsaid:,} answers do not say what calls were returned: nothing can be compared with their text"
+        )
+    for each in said["models"]:
+        console.print()
+        name = Text(spelled_out(each["model"] or "(no model said)"), "bold")
+        console.print(name, Text(f"format {each['format'] or 'none'}; {each['answers']:,} answers", "cyan"), sep="  ")
+        counts = {name: each.get(name, 0) for name in ("returned", "written", *said["found"])}
+        console.print(Text(f"  {_counted(counts) or 'no calls'}"))
+        console.print(Text(f"  what reads it: {each['advice']}", "dim"))
+    console.print()
+    for kind, examples in said["examples"].items():
+        for each in examples[:MOST_SHOWN]:
+            console.print(
+                Text(spelled_out(f"{kind}: {each['why']} ({each['file']}, row {each['row']})")), soft_wrap=True
+            )
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)

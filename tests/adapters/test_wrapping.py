@@ -1,0 +1,217 @@
+"""`toolgram.wrap`: the official clients get calls of a server that returns raw text, however they ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+import toolgram
+from tests.gateway.servers import TEMPLATE, running
+from toolgram.adapters import CHAT_DONE, sse
+
+TEXT = '<think>\nso\n</think>\n\nI look.\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+TOOL: Any = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+HI: Any = [{"role": "user", "content": "hi"}]
+USAGE = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}
+
+
+class Raw:
+    """A server that returns what its model wrote as content. `text` and `more` (fields of a message) can be set."""
+
+    def __init__(self) -> None:
+        self.text, self.size, self.more = TEXT, 5, dict[str, Any]()
+        self.reason, self.status = "stop", 200
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/v1/chat/completions", self.chat, methods=["POST"]),
+                Route("/v1/messages", self.messages, methods=["POST"]),
+            ]
+        )
+
+    def deltas(self) -> list[str]:
+        return [self.text[at : at + self.size] for at in range(0, len(self.text), self.size)]
+
+    async def chat(self, request: Request) -> Response:
+        if self.status != 200:
+            return JSONResponse({"error": {"message": "no"}}, self.status)
+        head = {"id": "c1", "created": 1, "model": "m", "object": "chat.completion"}
+        if not (await request.json()).get("stream"):
+            message = {"role": "assistant", "content": self.text, **self.more}
+            choices = [{"index": 0, "message": message, "finish_reason": self.reason}]
+            return JSONResponse({**head, "choices": choices, "usage": USAGE})
+        head["object"] = "chat.completion.chunk"
+        deltas: list[Any] = [{"role": "assistant", "content": ""}, *({"content": text} for text in self.deltas())]
+        deltas += [self.more] if self.more else []
+        chunks = [{**head, "choices": [{"index": 0, "delta": each, "finish_reason": None}]} for each in deltas]
+        chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": self.reason}]})
+        chunks.append({**head, "choices": [], "usage": USAGE})
+        return Response(sse(chunks) + CHAT_DONE, media_type="text/event-stream")
+
+    async def messages(self, request: Request) -> Response:
+        usage = {"input_tokens": 3, "output_tokens": 5}
+        head: dict[str, Any] = {"id": "m1", "type": "message", "role": "assistant", "model": "m", "usage": usage}
+        head |= {"stop_reason": None, "stop_sequence": None}
+        if not (await request.json()).get("stream"):
+            return JSONResponse({**head, "content": [{"type": "text", "text": self.text}], "stop_reason": "end_turn"})
+        events: list[Any] = [{"type": "message_start", "message": {**head, "content": []}}, {"type": "ping"}]
+        events.append({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
+        for text in self.deltas():
+            delta = {"type": "text_delta", "text": text}
+            events.append({"type": "content_block_delta", "index": 0, "delta": delta})
+        events.append({"type": "content_block_stop", "index": 0})
+        events.append({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}})
+        events.append({"type": "message_stop"})
+        return Response(sse(events), media_type="text/event-stream")
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[Raw, str]]:
+    raw = Raw()
+    with running(raw.app()) as address:
+        yield raw, address
+
+
+@pytest.fixture
+def server(served: tuple[Raw, str]) -> Raw:
+    served[0].__init__()  # type: ignore[misc]
+    return served[0]
+
+
+@pytest.fixture
+def chat(served: tuple[Raw, str]) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{served[1]}/v1", api_key="x", max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture
+def claude(served: tuple[Raw, str]) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(base_url=served[1], api_key="x", max_retries=0) as client:
+        yield client
+
+
+FORMATS: list[dict[str, Any]] = [{"format": "hermes"}, {"template": TEMPLATE}, {}]
+
+
+def check(message: Any, reason: str | None) -> None:
+    assert message.content == "I look."
+    (call,) = message.tool_calls
+    assert (call.function.name, json.loads(call.function.arguments)) == ("f", {"a": 1})
+    assert reason == "tool_calls"
+
+
+@pytest.mark.parametrize("given", FORMATS, ids=["name", "template", "recognised"])
+def test_openai(server: Raw, chat: openai.OpenAI, given: dict[str, Any]) -> None:
+    client = toolgram.wrap(chat, **given)
+    whole = client.chat.completions.create(model="any", messages=HI, tools=[TOOL])
+    check(whole.choices[0].message, whole.choices[0].finish_reason)
+    assert whole.choices[0].message.reasoning_content == "so"
+    assert whole.usage is not None
+    assert whole.usage.total_tokens == 8
+    with client.chat.completions.stream(model="any", messages=HI, tools=[TOOL]) as stream:
+        final = stream.get_final_completion()
+    check(final.choices[0].message, final.choices[0].finish_reason)
+    plain = chat.chat.completions.create(model="any", messages=HI)
+    assert plain.choices[0].message.content == TEXT, "the client itself remains as it was"
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_stream_comes_as_it_is_written(server: Raw, chat: openai.OpenAI, size: int) -> None:
+    server.size = size
+    client = toolgram.wrap(chat, "hermes")
+    chunks = list(client.chat.completions.create(model="any", messages=HI, stream=True))
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text.strip() == "I look."
+    calls = [call for chunk in chunks if chunk.choices for call in chunk.choices[0].delta.tool_calls or ()]
+    assert json.loads("".join(call.function.arguments or "" for call in calls if call.function)) == {"a": 1}
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "tool_calls"
+    assert {chunk.id for chunk in chunks} == {"c1"}
+    assert chunks[-1].usage is not None
+
+
+@pytest.mark.parametrize("given", FORMATS, ids=["name", "template", "recognised"])
+def test_anthropic(server: Raw, claude: anthropic.Anthropic, given: dict[str, Any]) -> None:
+    client = toolgram.wrap(claude, **given)
+    asked: Any = {"model": "any", "messages": HI, "max_tokens": 9}
+    whole = client.messages.create(**asked)
+    with client.messages.stream(**asked) as stream:
+        final = stream.get_final_message()
+    for message in (whole, final):
+        kinds = [block.type for block in message.content]
+        assert kinds == ["thinking", "text", "tool_use"]
+        assert (message.content[2].name, message.content[2].input) == ("f", {"a": 1})
+        assert message.stop_reason == "tool_use"
+        assert message.usage.output_tokens == 5
+
+
+def test_async_clients(server: Raw, served: tuple[Raw, str]) -> None:
+    async def run() -> None:
+        async with openai.AsyncOpenAI(base_url=f"{served[1]}/v1", api_key="x") as chat:
+            client = toolgram.wrap(chat, "hermes")
+            whole = await client.chat.completions.create(model="any", messages=HI)
+            check(whole.choices[0].message, whole.choices[0].finish_reason)
+            async with client.chat.completions.stream(model="any", messages=HI) as stream:
+                final = await stream.get_final_completion()
+            check(final.choices[0].message, final.choices[0].finish_reason)
+        async with anthropic.AsyncAnthropic(base_url=served[1], api_key="x") as claude:
+            message = await toolgram.wrap(claude, "hermes").messages.create(model="any", messages=HI, max_tokens=9)
+            assert message.stop_reason == "tool_use"
+
+    asyncio.run(run())
+
+
+def test_what_the_server_has_read_stays(server: Raw, chat: openai.OpenAI) -> None:
+    call = {"id": "x", "type": "function", "function": {"name": "g", "arguments": "{}"}}
+    server.text, server.reason, server.more = "", "tool_calls", {"tool_calls": [{"index": 0, **call}]}
+    client = toolgram.wrap(chat, "hermes")
+    whole = client.chat.completions.create(model="any", messages=HI)
+    chunks = list(client.chat.completions.create(model="any", messages=HI, stream=True))
+    assert whole.choices[0].message.tool_calls[0].function.name == "g"
+    (sent,) = [each for chunk in chunks if chunk.choices for each in chunk.choices[0].delta.tool_calls or ()]
+    assert sent.id == "x"
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "tool_calls"
+
+
+def test_a_call_that_is_cut_off(server: Raw, chat: openai.OpenAI) -> None:
+    server.text, server.reason = TEXT[:-20], "length"
+    client = toolgram.wrap(chat, "hermes")
+    assert client.chat.completions.create(model="any", messages=HI).choices[0].finish_reason == "length"
+
+
+def test_text_of_no_format_is_text(server: Raw, chat: openai.OpenAI) -> None:
+    server.text = "Just text."
+    client = toolgram.wrap(chat)
+    assert client.chat.completions.create(model="any", messages=HI).choices[0].message.content == "Just text."
+    chunks = list(client.chat.completions.create(model="any", messages=HI, stream=True))
+    assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == "Just text."
+
+
+def test_the_name_of_the_model_says_the_format(server: Raw, chat: openai.OpenAI) -> None:
+    """So that the first stream comes as it is written, too."""
+    client = toolgram.wrap(chat)
+    chunks = list(client.chat.completions.create(model="Qwen/Qwen3-8B", messages=HI, stream=True))
+    assert len([chunk for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]) > 1
+
+
+def test_errors_are_those_of_the_server(server: Raw, chat: openai.OpenAI) -> None:
+    server.status = 400
+    with pytest.raises(openai.BadRequestError, match="no"):
+        toolgram.wrap(chat, "hermes").chat.completions.create(model="any", messages=HI)
+
+
+def test_what_cannot_be_wrapped(chat: openai.OpenAI) -> None:
+    with pytest.raises(toolgram.ToolgramError, match="not str"):
+        toolgram.wrap("client")
+    with pytest.raises(toolgram.UnknownFormat):
+        toolgram.wrap(chat, "moon")

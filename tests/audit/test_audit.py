@@ -1,0 +1,187 @@
+"""`toolgram audit`: rows of every server's log, and each kind of loss, found and shown."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from toolgram.audit import audit
+from toolgram.audit.comparing import KINDS, compare
+from toolgram.audit.page import page
+from toolgram.audit.served import served
+from toolgram.cli.app import app
+from toolgram.formats import get_format
+
+HERMES = get_format("hermes")
+RAW = '<think>Oslo, surely.</think>Let me see.\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+CUT = '<tool_call>\n{"name": "f", "arguments": {"a": 1, "b": "x'
+CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+GOOD = {"role": "assistant", "content": "Let me see.", "reasoning_content": "Oslo, surely.", "tool_calls": [CALL]}
+
+
+def chat(message: Any, reason: str = "tool_calls", **more: Any) -> dict[str, Any]:
+    """A chat completion."""
+    return {"model": "m", "choices": [{"index": 0, "message": message, "finish_reason": reason}], **more}
+
+
+RESPONSES = {
+    "model": "m",
+    "output": [
+        {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "Oslo, surely."}]},
+        {"type": "message", "content": [{"type": "output_text", "text": "Let me see."}]},
+        {"type": "function_call", "name": "f", "arguments": '{"a": 1}'},
+    ],
+}
+ANTHROPIC = {
+    "model": "m",
+    "stop_reason": "tool_use",
+    "content": [
+        {"type": "thinking", "thinking": "Oslo, surely."},
+        {"type": "text", "text": "Let me see."},
+        {"type": "tool_use", "name": "f", "input": {"a": 1}},
+    ],
+}
+OLLAMA = {"model": "m", "message": {**GOOD, "thinking": "Oslo, surely.", "reasoning_content": None,
+          "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}, "done_reason": "stop"}  # fmt: skip
+ANSWERS: dict[str, Any] = {
+    "chat": chat(GOOD),
+    "vLLM's field": chat({**GOOD, "reasoning_content": None, "reasoning": "Oslo, surely."}),
+    "Responses": RESPONSES,
+    "Anthropic": ANTHROPIC,
+    "Ollama": OLLAMA,
+    "a message": {"model": "m", **GOOD},
+    "a batch file": {"custom_id": "1", "response": {"status_code": 200, "body": chat(GOOD)}},
+    "LiteLLM": {"model": "m", "response": json.dumps(chat(GOOD)), "model_parameters": {"tools": []}},
+    "LiteLLM's callback": {"kwargs": {"model": "m", "tools": []}, "response_obj": chat(GOOD)},
+}
+RAWS: dict[str, Any] = {
+    "completions": {"model": "m", "choices": [{"text": RAW, "finish_reason": "stop"}]},
+    "llama.cpp": {"model": "m", "content": RAW, "stop_type": "eos", "tokens_predicted": 9},
+    "SGLang": {"model": "m", "text": RAW, "meta_info": {}},
+    "Ollama": {"model": "m", "response": RAW, "done": True},
+    "a row of --record": {"model": "m", "output": RAW, "format": "hermes", "finish_reason": "stop", "tools": []},
+    "any text": {"model": "m", "completion": RAW},
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_is_read(name: str) -> None:
+    (found,) = served(ANSWERS[name])
+    assert (found.model, found.content, found.reasoning) == ("m", "Let me see.", "Oslo, surely.")
+    assert [(call.name, json.loads(call.arguments)) for call in found.calls or ()] == [("f", {"a": 1})]
+    assert found.raw is None
+    assert compare(found, HERMES) == (1, 1, [])
+
+
+@pytest.mark.parametrize("name", RAWS)
+def test_raw_text_is_read(name: str) -> None:
+    (found,) = served(RAWS[name])
+    assert (found.model, found.raw, found.calls) == ("m", RAW, None)
+    assert compare(found, HERMES) == (0, 1, [])
+
+
+@pytest.mark.parametrize("row", [None, 3, [], {}, {"x": 1}, {"choices": 3}, {"choices": [3, {}]}, {"response": "{oh"}])
+def test_a_row_of_no_known_shape(row: Any) -> None:
+    assert list(served(row)) == []
+
+
+def test_the_text_before_llama_cpp_parsed_it() -> None:
+    (found,) = served(chat(GOOD, __verbose={"content": RAW}))
+    assert found.raw == RAW
+    assert compare(found, HERMES) == (1, 1, [])
+
+
+def without(**changes: Any) -> dict[str, Any]:
+    return {**chat({**GOOD, **changes}), "raw": RAW}
+
+
+OTHER = {"function": {"name": "f", "arguments": '{"a": 2}'}}
+LOSSES: list[tuple[str, Any]] = [
+    ("lost", without(tool_calls=[])),
+    ("lost", chat({"content": RAW})),
+    ("invented", without(tool_calls=[CALL, {"function": {"name": "g", "arguments": "{}"}}])),
+    ("wrong arguments", without(tool_calls=[OTHER])),
+    ("cut off", {**chat({"content": None, "tool_calls": [CALL]}), "raw": CUT}),
+    ("cut off", chat({"content": None, "tool_calls": [{"function": {"name": "f", "arguments": '{"a": '}}]})),
+    ("markers", without(content="Let me see.\n</tool_call>")),
+    ("thoughts", without(content="<think>Oslo, surely.</think>Let me see.")),
+    ("thoughts", chat({**GOOD, "content": "<think>Oslo, surely.</think>Let me see."})),
+]
+
+
+@pytest.mark.parametrize(("kind", "row"), LOSSES)
+def test_a_loss_is_found(kind: str, row: Any) -> None:
+    (answer,) = served(row)
+    kinds = [finding.kind for finding in compare(answer, HERMES).findings]
+    assert kind in kinds
+    assert set(kinds) <= {kind, "markers", "thoughts"}, "calls are counted once"
+
+
+def test_what_is_equal_as_json_is_no_loss() -> None:
+    spaced = {"function": {"name": "f", "arguments": '{"a":1.0}'}}
+    (answer,) = served(without(tool_calls=[spaced]))
+    assert compare(answer, HERMES).findings == []
+
+
+def write(path: Path, rows: list[Any]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def test_files_of_several_models(tmp_path: Path) -> None:
+    """The format of each is recognised from its rows; workers find what one process finds."""
+    kimi = get_format("kimi_k2").example
+    rows = [row for _, row in LOSSES] * 20
+    rows += [{**chat({"content": kimi}), "model": "k"}, {**chat({"content": "Hello."}), "model": "plain"}, {"x": 1}]
+    plain = write(tmp_path / "a.jsonl", rows)
+    packed = tmp_path / "b.jsonl.gz"
+    packed.write_bytes(gzip.compress(Path(plain).read_bytes() + b"{oh\n"))
+    found = audit([plain, str(packed)])
+    assert found.formats == {"m": "hermes", "k": "kimi_k2", "plain": ""}
+    assert (found.rows, found.unread) == (2 * len(rows) + 1, 3)
+    assert all(found.total[kind] for kind in KINDS)
+    assert found.total["lost"] == 2 * (2 * 20 + len(get_format("kimi_k2").parse(kimi).tool_calls))
+    assert all(len(each) == 10 for each in found.examples.values())
+    assert all("".join(text for _, text in each["pieces"]) == each["text"] for each in found.examples["lost"])
+    two = audit([plain, str(packed)], workers=2)
+    assert two.to_dict() == found.to_dict()
+
+
+def test_parquet(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    path = tmp_path / "logs.parquet"
+    parquet.write_table(arrow.table({"model": ["m"], "raw": [RAW], "response": [json.dumps(chat(GOOD))]}), path)
+    found = audit([str(path)])
+    assert (found.total["returned"], found.total["written"], found.formats) == (1, 1, {"m": "hermes"})
+
+
+def test_the_command(tmp_path: Path) -> None:
+    log, html = write(tmp_path / "a.jsonl", [row for _, row in LOSSES]), tmp_path / "lost.html"
+    result = CliRunner().invoke(app, ["audit", log, "--html", str(html), "--workers", "1"])
+    assert result.exit_code == 1
+    assert "2 lost" in result.output
+    assert "--tool-call-parser toolgram_hermes" in result.output
+    shown = html.read_text(encoding="utf-8")
+    assert "http" not in shown.replace("http-equiv", "")
+    assert '<span class="arguments">{&#34;a&#34;: 1}</span>' in shown
+    result = CliRunner().invoke(app, ["audit", log, "--json", "--workers", "1", "--format", "hermes"])
+    assert json.loads(result.output)["found"]["lost"] == 2
+    good = write(tmp_path / "good.jsonl", [ANSWERS["chat"]])
+    assert CliRunner().invoke(app, ["audit", good, "--workers", "1"]).exit_code == 0
+    assert CliRunner().invoke(app, ["audit", good, "--format", "moon"]).exit_code == 2
+    assert CliRunner().invoke(app, ["audit", str(tmp_path / "none*.jsonl")]).exit_code == 1
+
+
+def test_the_page_obeys_no_model(tmp_path: Path) -> None:
+    odd = "<script>alert(1)</script>\ud800"
+    log = write(tmp_path / "a.jsonl", [{**chat({"content": odd + RAW}), "model": odd, "id": odd}])
+    shown = page(audit([log], "hermes"))
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown

@@ -1,0 +1,141 @@
+"""Every stream ends with one final event, whatever the server does, and every whole answer is one or an error."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.gateway.faults import FAULTS, Fault, rows
+from tests.gateway.faulty import Faulty
+from tests.gateway.servers import TEMPLATE, application_for, get, post, running
+from toolgram.gateway.answering import Limits
+from toolgram.gateway.loading import TemplateFiles
+from toolgram.gateway.serving import Settings
+
+CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
+BODIES: dict[str, Any] = {
+    CHAT: {"messages": [{"role": "user", "content": "hi"}], "stream_options": {"include_usage": True}},
+    RESPONSES: {"input": "hi"},
+    MESSAGES: {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 9},
+}
+PATIENT, IMPATIENT = Limits(idle=30, seconds=30), Limits(idle=0.3, seconds=0.6)
+FINAL = {
+    RESPONSES: {"response.completed", "response.incomplete", "response.failed"},
+    MESSAGES: {"message_stop", "error"},
+}
+
+
+class Gateways:
+    """The gateways before one faulty server: of each kind one that waits, and one that does not."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack, self.server = stack, stack.enter_context(Faulty().running())
+        self._addresses: dict[tuple[str, bool], str] = {}
+
+    def of(self, fault: Fault) -> str:
+        """The address of the gateway for a fault."""
+        key = fault.kind, fault.waits
+        if key not in self._addresses:
+            limits = IMPATIENT if fault.waits else PATIENT
+            files = TemplateFiles(TEMPLATE, "", "<|im_end|>")
+            settings = Settings(self.server.address, fault.kind, files, limits=limits)
+            app, _ = asyncio.run(application_for(settings))
+            self._addresses[key] = self._stack.enter_context(running(app))
+        return self._addresses[key]
+
+
+@pytest.fixture(scope="module")
+def gateways() -> Iterator[Gateways]:
+    with ExitStack() as stack:
+        yield Gateways(stack)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.what for fault in FAULTS])
+def test_a_fault(gateways: Gateways, fault: Fault) -> None:
+    address = gateways.of(fault)
+    gateways.server.steps = fault.steps
+    with ThreadPoolExecutor(6) as pool:
+        streams = [pool.submit(a_stream, address, path, fault) for path in BODIES]
+        wholes = [pool.submit(a_whole_answer, address, path, fault) for path in BODIES]
+        for each in [*streams, *wholes]:
+            each.result()
+    assert "toolgram_answers_in_flight 0.0" in get(f"{address}/metrics").text
+
+
+def a_whole_answer(address: str, path: str, fault: Fault) -> None:
+    response = post(address + path, json=BODIES[path])
+    said = response.json()
+    if fault.said:
+        assert response.status_code == fault.status, said
+        assert fault.said in said["error"]["message"]
+        return
+    assert response.status_code == 200, said
+    assert text_of_whole(path, said) == fault.text
+    counted = said["usage"].get("completion_tokens", said["usage"].get("output_tokens"))
+    assert counted == fault.usage
+
+
+def a_stream(address: str, path: str, fault: Fault) -> None:
+    """The invariant: after the last event nothing is open, and the last event says how it ended."""
+    with httpx.stream("POST", address + path, json={**BODIES[path], "stream": True}, timeout=60) as response:
+        body = response.read().decode()
+    if response.status_code != 200:
+        assert fault.said in json.loads(body)["error"]["message"]
+        assert response.status_code == fault.status
+        return
+    assert body.endswith("\n\n")
+    sent = [line.removeprefix("data: ") for line in body.splitlines() if line.startswith("data: ")]
+    failed = ends_once(path, sent)
+    assert fault.said in failed
+    if not fault.said:
+        assert not failed
+        assert text_of_stream(path, [json.loads(each) for each in sent if each != "[DONE]"]) == fault.text
+
+
+def ends_once(path: str, sent: list[str]) -> str:
+    """Assert that a stream has one final event, which is its last. The error in it, or ""."""
+    said = [json.loads(each) for each in sent if each != "[DONE]"]
+    if path == CHAT:
+        errors = [each for each in said if "error" in each]
+        assert (sent[-1] == "[DONE]") != (bool(errors) and errors[-1] == said[-1])
+        assert sent.count("[DONE]") + len(errors) == 1
+        reasons = [choice["finish_reason"] for each in said for choice in each.get("choices", ())]
+        assert (sum(reason is not None for reason in reasons) == 1) or errors
+        return str(errors[0]["error"]["message"]) if errors else ""
+    kinds = [each["type"] for each in said]
+    assert [kind for kind in kinds if kind in FINAL[path]] == kinds[-1:]
+    last = said[-1]
+    if path == RESPONSES:
+        assert [each["sequence_number"] for each in said] == list(range(len(said)))
+        return str(last["response"]["error"]["message"]) if last["type"] == "response.failed" else ""
+    assert last["type"] == "error" or kinds.count("content_block_start") == kinds.count("content_block_stop")
+    return str(last["error"]["message"]) if last["type"] == "error" else ""
+
+
+def text_of_whole(path: str, said: dict[str, Any]) -> str:
+    if path == CHAT:
+        return said["choices"][0]["message"]["content"] or ""
+    items = said["output"] if path == RESPONSES else [{"content": said["content"]}]
+    return "".join(part["text"] for item in items for part in item["content"])
+
+
+def text_of_stream(path: str, said: list[dict[str, Any]]) -> str:
+    if path == CHAT:
+        return "".join(choice["delta"].get("content") or "" for each in said for choice in each["choices"])
+    if path == RESPONSES:
+        return "".join(each["delta"] for each in said if each["type"] == "response.output_text.delta")
+    return "".join(each["delta"]["text"] for each in said if each["type"] == "content_block_delta")
+
+
+def test_the_matrix_is_published() -> None:
+    assert len(FAULTS) >= 32
+    published = (Path(__file__).parents[2] / "docs/faults.md").read_text(encoding="utf-8")
+    assert "\n".join(rows()) in published
