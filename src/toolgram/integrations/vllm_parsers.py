@@ -71,6 +71,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         if self.reasoning_parser is None and isinstance(self.tool_parser, ToolgramToolParser):
             self.tool_parser.skip_reasoning_parsing = True  # before 0.33 vLLM does not say so
         for parser in self._ours[:1]:
+            parser.served.see_model(kwargs.get("model_config"))
             say_start(parser.served)
         self.parse_delta = self._first_delta  # of this object, and until it has come
 
@@ -101,7 +102,9 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         return self.parse_delta(*args, **kwargs)
 
     def _see_request(self, request: Any) -> None:
-        """Where no calls are wanted, the session that the two share reads none."""
+        """Tell the sessions how the output may end. If no calls are wanted, the session that the two share reads none."""
+        for parser in self._ours:
+            parser.session.see_request(request)
         tools = self.tool_parser
         if isinstance(tools, ToolgramToolParser) and tools.partner is not None and _passes(request, tools.tools):
             tools.session.calls = False
@@ -112,10 +115,10 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         token_ids = kwargs.get("model_output_token_ids", args[1] if len(args) > 1 else ())
         for parser in self._ours:
             parser.whole_ids = token_ids
+        self._see_request(request)
         tools = self.tool_parser
         if not isinstance(tools, ToolgramToolParser):
             return super().parse(model_output, request, *args, **kwargs)
-        self._see_request(request)
         tools.answered = None
         reasoning, content, calls = super().parse(model_output, request, *args, **kwargs)
         if tools.answered is None and tools.handed is not None:  # of an answer without calls it is not asked
@@ -141,8 +144,6 @@ class Driver(DelegatingParser):  # type: ignore[misc]
 
     def finalize_generation(self, delta_message: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
         """The last delta, before what the parsers still hold is put into it: they are told the request."""
-        for parser in self._ours:
-            parser.request = request
         message = super().finalize_generation(delta_message, request, *args, **kwargs)
         tools = self.tool_parser
         if message is None or not isinstance(tools, ToolgramToolParser) or not tools.outgoing.carried:
@@ -164,19 +165,6 @@ def _passes(request: Any, tools: Any) -> bool:
     return not tools or getattr(request, "tool_choice", None) == "none"
 
 
-def _stopped(request: Any, session: Session) -> str | None:
-    """Return why the answer ended, which vLLM does not say: "stop" if its last token is the one that ends the text,
-    "length" if it has used up what it was given, and else None."""
-    if session.last == session.served.eos_id and session.seen:
-        return "stop"
-    fields = getattr(request, "__dict__", {})  # past the descriptor that warns of `max_tokens`
-    asked = (fields.get(name) for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"))
-    limits = [limit for limit in (*asked, session.left) if isinstance(limit, int) and limit > 0]
-    if not limits or session.seen < min(limits):
-        return None
-    return "length"
-
-
 class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: ignore[misc]
     """Takes reasoning out of an answer, and hands over to the tool parser where it ends."""
 
@@ -190,8 +178,6 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         self.session = Session(self.served)
         self.partner: ToolgramToolParser | None = None
         self.whole_ids: Sequence[int] = ()
-        self.request: Any = None
-        self._most = getattr(kwargs.get("model_config"), "max_model_len", None)
         self._prompt: Sequence[int] = ()
         self._counter: TokenCounter | None = None
         self._waiting: list[str] = []  # text that no event has accounted for yet
@@ -203,8 +189,6 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         """Keep what the prompt has already written for the model."""
         self._prompt = token_ids
         self.session.prefix = self.served.prefix(token_ids)
-        if isinstance(self._most, int):
-            self.session.left = max(1, self._most - len(token_ids))
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """Called before anything is parsed, in both modes."""
@@ -281,10 +265,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         partner = self.partner
         if not self.served.reasons and partner is None:
             return None, model_output
-        new_builder = partial(builder_for, request, None)
-        events, builder = self.session.whole(
-            model_output, self.whole_ids or None, new_builder, partial(_stopped, request)
-        )
+        events, builder = self.session.whole(model_output, self.whole_ids or None, partial(builder_for, request, None))
         if partner is None:
             thought, place = _first_thought(events, self.served)
             rest = "".join(event.source for event in events[place:])
@@ -334,7 +315,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         """Where reasoning has ended: the text behind it. At the end of a stream of reasoning: what is left."""
         if self._rest is not None:
             return quick_content(self._rest) if self._rest else None
-        delta = self._take(self.session.close(_stopped(self.request, self.session)))
+        delta = self._take(self.session.close())
         return delta if self.partner is not None else self._left_over(delta)
 
     def _left_over(self, delta: Any) -> Any:
@@ -377,7 +358,6 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self.whole_ids: Sequence[int] = ()
         self.handed: tuple[str, AnswerBuilder] | None = None  # by the partner: a whole answer, and how it was read
         self.answered: Any = None  # what was made of a whole answer
-        self.request: Any = None
         self.outgoing = Outgoing()
         self._passes: bool | None = None
         self._plain: PlainThought | None = None
@@ -425,12 +405,12 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             session = self._text_session()
             session.counts = False  # the whole answer was counted with its reasoning
             events = session.feed(model_output, None)
-            events += session.close(_stopped(request, session))
+            events += session.close()
             delta = delta_of(events)
             content = delta.content if delta is not None else None
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=content)
         new_builder = partial(builder_for, request, self.served.marks if self.skip_reasoning_parsing else None)
-        _, builder = self.session.whole(model_output, self.whole_ids or None, new_builder, partial(_stopped, request))
+        _, builder = self.session.whole(model_output, self.whole_ids or None, new_builder)
         return self._told(builder.answer())
 
     def _told(self, answer: Any) -> Any:
@@ -454,7 +434,6 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
     ) -> Any:
         """What a delta makes certain."""
         if self._passes is None:
-            self.request = request
             self._passes = self._is_plain(request)
             if not self._passes and self.session.calls and _passes(request, self.tools):
                 self.session.queue = None
@@ -507,7 +486,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         session = self.session
         events = session.queue or []
         session.queue = None
-        events = [*events, *session.close(_stopped(self.request, session))]
+        events = [*events, *session.close()]
         return self.outgoing.last(self._plainly(events) if self.skip_reasoning_parsing else events)
 
 
