@@ -41,8 +41,9 @@ from toolgram.integrations.vllm_surface import (
     ReasoningParser,
     ToolCall,
     ToolParser,
+    as_constraint,
 )
-from toolgram.integrations.vllm_tags import is_forced, structural_tag, where_the_grammar_begins
+from toolgram.integrations.vllm_tags import is_forced, mode_of, structural_tag, where_the_grammar_begins
 
 
 class _Attachable(type):
@@ -116,6 +117,8 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         for parser in self._ours:
             parser.whole_ids = token_ids
         self._see_request(request)
+        if mode_of(request):  # vLLM reads no calls in an answer to this choice of Responses, in one message
+            request = request.model_copy(update={"tool_choice": mode_of(request)})
         tools = self.tool_parser
         if not isinstance(tools, ToolgramToolParser):
             return super().parse(model_output, request, *args, **kwargs)
@@ -375,6 +378,8 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         request = super().adjust_request(request)
         if not _passes(request, getattr(request, "tools", None)):
             keep_special_tokens(request, self.served)
+        if mode_of(request) and is_forced(request) and (tag := self.get_structural_tag(request)) is not None:
+            put_tag(request, as_constraint(tag), None)  # vLLM asks for no tag here
         return request
 
     def get_structural_tag(self, request: Any, *, reasoning: bool = False, strict_level: Any = None) -> Any:

@@ -64,6 +64,11 @@ def check_constraint(asked: Any) -> None:
     find("validate_xgrammar_grammar", "vllm.v1.structured_output.backend_xgrammar")(sampling(structured_outputs=asked))
 
 
+def as_constraint(tag: Any) -> Any:
+    """Return a structural tag as vLLM's parameters of an answer."""
+    return find("StructuredOutputsParams", "vllm.sampling_params")(structural_tag=tag.model_dump_json())
+
+
 def as_ebnf(grammar: str) -> str:
     """A grammar as xgrammar's rules, from Lark where vLLM takes it for that; "" where xgrammar does not read it."""
     try:

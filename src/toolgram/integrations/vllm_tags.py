@@ -138,10 +138,16 @@ def choice_of(request: Any) -> Any:
     choice = getattr(request, "tool_choice", "auto")
     if choice is None or isinstance(choice, str):
         return choice or "auto"
-    if getattr(choice, "type", None) == "allowed_tools":
+    if mode_of(request):
         return choice.model_dump()
     function = getattr(choice, "function", choice)
     return {"type": "function", "function": {"name": getattr(function, "name", "")}}
+
+
+def mode_of(request: Any) -> str:
+    """Return the mode of a choice among `allowed_tools`, which Responses know; "" for another choice."""
+    choice = getattr(request, "tool_choice", None)
+    return str(choice.mode) if getattr(choice, "type", None) == "allowed_tools" else ""
 
 
 def is_forced(request: Any) -> bool:
