@@ -93,7 +93,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         if reasoning is not None and tools is not None and getattr(tools, "partner", None) is not reasoning:
             return None  # one of them is not toolgram's, and may read other markers
         parser = self._ours[-1]
-        declared = [] if tools is None or _passes(request, tools.tools) else list(tools.tools)
+        declared = () if tools is None or _passes(request, tools.tools) else tools.tools
         return answer_tag(parser.served, reasoning, parser.session, request, declared)
 
     def _first_delta(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,7 +103,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         return self.parse_delta(*args, **kwargs)
 
     def _see_request(self, request: Any) -> None:
-        """Tell the sessions how the output may end. If no calls are wanted, the session that the two share reads none."""
+        """Tell the sessions how the output may end, and whether calls are wanted in it."""
         for parser in self._ours:
             parser.session.see_request(request)
         tools = self.tool_parser
@@ -365,9 +365,9 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self._passes: bool | None = None
         self._plain: PlainThought | None = None
 
-    def _declared(self) -> list[Any]:
+    def _declared(self) -> Sequence[Any]:
         """The tools, in either of vLLM's two shapes."""
-        return list(self.tools)
+        return self.tools  # type: ignore[no-any-return]
 
     def see_prompt(self, token_ids: Sequence[int]) -> None:
         """Keep what the prompt has already written, where no reasoning parser does."""
