@@ -54,9 +54,7 @@ class Served:
         self.tokenizer_ref = _reference(tokenizer)
         self.name = name
         self.is_mistral = _mistral_version(tokenizer) is not None
-        self.fmt, self.why = _format_of(tokenizer, name)
-        if self.why:
-            logger.warning("toolgram: %s", self.why)
+        self.fmt, self.why = format_of(tokenizer, name)
         self.tokens = _added_tokens(tokenizer)
         self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
         self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # that end an output
@@ -529,7 +527,7 @@ def _reference(tokenizer: Any) -> Callable[[], Any]:
         return lambda: tokenizer
 
 
-def _format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
+def format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
     """The format and a warning, which may be empty. Never raises: a mistake here must not stop the server."""
     try:
         if name != AUTO:

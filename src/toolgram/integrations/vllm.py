@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from multiprocessing import parent_process
 from typing import Any
 
 from toolgram.formats import format_names
@@ -107,7 +108,7 @@ def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:
         getattr(manager, loaded, {}).pop(name, None)  # a class that is already loaded would be used instead
     if known:
         logger.info("toolgram: vLLM's %s is read by toolgram (%s)", name, format_name)
-    else:
+    elif parent_process() is None:  # a server's other processes register the names as well
         logger.warning("toolgram: %s names %s, which vLLM does not have", OVERRIDE_VARIABLE, name)
 
 

@@ -27,12 +27,27 @@ from typing import Any
 
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.answers import AnswerBuilder, PlainThought
-from toolgram.integrations.observing import logger
-from toolgram.integrations.served import AUTO, Served, Session, TokenCounter, served
+from toolgram.integrations.observing import logger, warn_once
+from toolgram.integrations.served import (
+    AUTO,
+    TEMPLATE_VARIABLE,
+    Served,
+    Session,
+    TokenCounter,
+    chat_template_of,
+    served,
+)
 from toolgram.integrations.start_line import say_start
 from toolgram.integrations.vllm_answer_form import answer_tag, put_tag, take_form
 from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, ended, warn_of_unknown_setting
-from toolgram.integrations.vllm_patches import apply_patches, drive, quick_arguments, quick_content, quick_reasoning
+from toolgram.integrations.vllm_patches import (
+    apply_patches,
+    drive,
+    quick_arguments,
+    quick_content,
+    quick_reasoning,
+    template_of_the_server,
+)
 from toolgram.integrations.vllm_surface import (
     DelegatingParser,
     DeltaMessage,
@@ -74,6 +89,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         for parser in self._ours[:1]:
             parser.served.see_model(kwargs.get("model_config"))
             say_start(parser.served)
+            warn_of_the_template(parser.served)
         self.parse_delta = self._first_delta  # of this object, and until it has come
 
     def adjust_request(self, request: Any) -> Any:
@@ -161,6 +177,27 @@ def introduce(reasoning: Any, tools: Any) -> None:
         reasoning.partner, tools.partner = tools, reasoning
         reasoning.session.tools = tools.session.tools
         tools.session = reasoning.session
+    elif isinstance(tools, ToolgramToolParser) and reasoning is not None:
+        tools.follow_another()
+        warn_once(
+            f"the parsers {reasoning.__class__.__name__} and {tools.__class__.__name__} do not read one stream: name "
+            "the same for both, --tool-call-parser toolgram --reasoning-parser toolgram"
+        )
+
+
+_seen_templates: set[int] = set()
+
+
+def warn_of_the_template(found: Served) -> None:
+    """Log a warning if a format was derived from another chat template than the server's, as soon as that is known."""
+    if found.name != AUTO or id(found) in _seen_templates or (template := template_of_the_server()) is None:
+        return
+    _seen_templates.add(id(found))
+    if template and template != chat_template_of(found.tokenizer_ref()):
+        warn_once(
+            "the server's --chat-template differs from the tokenizer's, which the format was derived from: calls may "
+            f"be read as text. Set {TEMPLATE_VARIABLE} to the same file"
+        )
 
 
 def _passes(request: Any, tools: Any) -> bool:
@@ -362,6 +399,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self.handed: tuple[str, AnswerBuilder] | None = None  # by the partner: a whole answer, and how it was read
         self.answered: Any = None  # what was made of a whole answer
         self.outgoing = Outgoing()
+        self._follows = False  # whether another reasoning parser reads first
         self._passes: bool | None = None
         self._plain: PlainThought | None = None
 
@@ -372,6 +410,16 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
     def see_prompt(self, token_ids: Sequence[int]) -> None:
         """Keep what the prompt has already written, where no reasoning parser does."""
         self.session.prefix = self.served.prefix(token_ids)
+        if self._follows:
+            self.follow_another()
+
+    def follow_another(self) -> None:
+        """Read what another reasoning parser leaves: a thought that the prompt has begun is over then."""
+        self._follows = True
+        begun = self.served.default_prefix() if self.session.prefix is None else self.session.prefix
+        self.session.prefix = (
+            self.served.behind_thought(begun) if self.served.reasoning_behind(begun) == "open" else begun
+        )
 
     def adjust_request(self, request: Any) -> Any:
         """Markers that are special tokens have to be in the text, if there are calls to be read."""

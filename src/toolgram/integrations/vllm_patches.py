@@ -11,6 +11,7 @@ marked as toolgram's and pass everything else to the original.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,6 +21,7 @@ from toolgram.integrations.answers import WHOLE
 from toolgram.integrations.observing import logger
 from toolgram.integrations.vllm_surface import Ended, arguments_delta, call_delta, content_delta, reasoning_delta
 
+_CALLERS = 12  # of a constructor, among which the server is
 _DONE = "_patched_by_toolgram"
 MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
 
@@ -47,6 +49,23 @@ def drive(owner: type[Any], driver: type[Any], base_name: str = "DelegatingParse
         return False
     owner.__bases__ = bases
     return True
+
+
+def template_of_the_server() -> str | None:
+    """Return the chat template that the server was given, "" for none, and None if nobody who makes a parser has one.
+
+    Reason: a format that is derived from the tokenizer's template does not fit if the server has another one, and no
+    parser is told. It is looked for in the objects that are making one, until it was found. Without: no warning.
+    """
+    frame = sys._getframe(1)
+    for _ in range(_CALLERS):
+        owner: Any = frame.f_locals.get("self")
+        if type(owner).__module__.startswith("vllm.") and hasattr(owner, "chat_template"):
+            return str(owner.chat_template or "")
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return None
 
 
 def _order_the_last_delta() -> bool:
