@@ -54,7 +54,7 @@ def test_another_reasoning_parser(reasoning: str, said: list[str]) -> None:
     """What it leaves is read as an answer, whatever the prompt has begun."""
     tokenizer = Pieces([], MARKERS)
     server = Server(tokenizer, "toolgram_hermes", reasoning)
-    prompt = tokenizer.encode("<think>\n")
+    prompt = [tokenizer.eos_token_id, *tokenizer.encode("<think>\n")]
     ids = tokenizer.encode(f"Hm.</think>Look.\n{CALL}")
     whole = server.whole(ids, server.request(TOOLS), prompt)
     assert whole.calls == [("get_time", "{}")]
