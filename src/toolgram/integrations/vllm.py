@@ -35,7 +35,7 @@ PARSERS = "toolgram.integrations.vllm_parsers"
 NOT_OVERRIDABLE = frozenset({"kimi_k3", "cohere_command3", "cohere_command4", "minicpmv"})
 
 # One line for every vLLM that is too old or too new: said when names are registered, so that nothing fails later.
-NEEDED = "toolgram needs vLLM 0.24 or newer and was tested with 0.33; update vLLM, or use its own parsers"
+NEEDED = "toolgram needs vLLM 0.31 or newer and was tested with 0.33; update vLLM, or use its own parsers"
 
 logger = logging.getLogger("vllm.toolgram")
 

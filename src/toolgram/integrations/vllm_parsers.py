@@ -64,6 +64,10 @@ from toolgram.integrations.vllm_tags import is_forced, mode_of, structural_tag, 
 class _Attachable(type):
     """The metaclass of both parsers. Python calls `__set_name__` when vLLM stores a parser in its driver class."""
 
+    def unified_parser_cls(cls) -> type[Any]:
+        """Return the class that drives the two, for a vLLM that asks (`integrations/upstream`)."""
+        return Driver
+
     def __set_name__(cls, owner: type[Any], name: str) -> None:
         if name in ("tool_parser_cls", "reasoning_parser_cls") and not issubclass(owner, Driver):
             drive(owner, Driver)
@@ -153,6 +157,11 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         tools = self.tool_parser
         if isinstance(tools, ToolgramToolParser) and (tools.partner is None or not _TELLS_PROMPTS):
             tools.see_prompt(prompt_token_ids)
+
+    def set_finish_reason(self, finish_reason: str | None) -> None:
+        """Keep the engine's finish reason, from a vLLM that says it (`integrations/upstream`). It can only deny."""
+        for parser in self._ours:
+            parser.session.cut = finish_reason not in (None, "stop")
 
     def is_reasoning_end(self, input_ids: list[int]) -> bool:
         """Asked of the prompt; in 0.24 that is the only time when it is shown."""

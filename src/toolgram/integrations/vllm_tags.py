@@ -28,7 +28,7 @@ from toolgram.tools.reading import read_tools
 FORCED_VARIABLE = "TOOLGRAM_FORCED_CALLS"
 FORCED_FIELD = "toolgram_forced_calls"
 AFTER_TEXT = "after_text"
-_FROM_THE_FIRST = ("_grammar_from_parser", "_grammar_from_tool_parser")  # 0.33; up to 0.24, where only chat has it
+_FROM_THE_FIRST = "_grammar_from_parser"  # vLLM's word for it
 
 
 def structural_tag(
@@ -186,15 +186,10 @@ def may_have_text_before(request: Any) -> bool:
 
 def can_hold_from_the_first_token(request: Any) -> bool:
     """Whether a request can say that its grammar has the reasoning in it. vLLM's own parsers say it in the same way."""
-    return any(name in _private(request) for name in _FROM_THE_FIRST)
+    return _FROM_THE_FIRST in (getattr(type(request), "__private_attributes__", None) or {})
 
 
 def hold_from_the_first_token(request: Any) -> None:
     """Say so."""
-    for name in _FROM_THE_FIRST:
-        if name in _private(request):
-            setattr(request, name, True)
-
-
-def _private(request: Any) -> Any:
-    return getattr(type(request), "__private_attributes__", None) or {}
+    if can_hold_from_the_first_token(request):
+        setattr(request, _FROM_THE_FIRST, True)
