@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from weakref import ref
 
 from toolgram.call_ids import CallIds
-from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallEnd
+from toolgram.events import Content, Dropped, Event, Malformed, ToolCallEnd
 from toolgram.formats import Format, get_format
 from toolgram.integrations import observing as observe
 from toolgram.integrations.observing import logger
@@ -40,7 +40,7 @@ from toolgram.spec.data import TEXT
 AUTO = "auto"  # the format is chosen from the tokenizer
 MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
 TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, where the server is given one that the tokenizer does not know
-_BLOCK = 32  # tokens that are decoded at once to be counted
+BLOCK = 32  # tokens that are decoded at once to be counted
 _MOST_TOKENS = 4  # of one character
 
 
@@ -179,7 +179,7 @@ class Served:
         while begin > floor and prompt[begin - 1] not in self._boundaries:
             begin -= 1
         if self._prompts:
-            text = self.decode(prompt[max(floor, begin - _BLOCK) :])
+            text = self.decode(prompt[max(floor, begin - BLOCK) :])
             for whole, opened in self._prompts:
                 if text.endswith(whole):
                     return opened
@@ -446,64 +446,6 @@ class Session:
             logger.error("toolgram: %s failed, text passes through: %r", self.served.fmt, error, exc_info=error)
         self.failed, self._parser = True, None
         return [Content(text, text)] if text else []
-
-
-class TokenCounter:
-    """Counts the tokens of reasoning among generated ids, each id once however often the growing list is shown."""
-
-    def __init__(self, served: Served, prefix: str, opened: bool) -> None:
-        self._served = served
-        self._inside = opened
-        self._done = 0
-        self._count = 0
-        self._held = 0  # tokens that may turn out to be a marker
-        fmt = served.fmt
-        by_text = fmt is not None and served.reasons and not served.counts_by_id
-        self._parser = fmt.parser(prefix=prefix, keep_message=False) if fmt is not None and by_text else None
-
-    def count(self, token_ids: Sequence[int]) -> int:
-        """How many of these, of which the first ones were counted before, are reasoning. Markers are not."""
-        fresh = token_ids[self._done :]
-        if self._parser is not None:
-            self._by_text(fresh)
-        elif self._served.counts_by_id:
-            self._by_id(fresh)
-        self._done = max(self._done, len(token_ids))
-        return self._count
-
-    def _by_id(self, token_ids: Sequence[int]) -> None:
-        starts, ends = self._served.start_ids, self._served.end_ids
-        inside, count = self._inside, self._count
-        for number in token_ids:
-            if inside:
-                if number in ends:
-                    inside = False
-                elif number not in starts:
-                    count += 1
-            elif number in starts:
-                inside = True
-        self._inside, self._count = inside, count
-
-    def _by_text(self, token_ids: Sequence[int]) -> None:
-        marks = {text[0] for text in (*self._served.start_texts, *self._served.ends)}
-        for begin in range(0, len(token_ids), _BLOCK):
-            block = token_ids[begin : begin + _BLOCK]
-            text = self._served.decode(block)
-            if marks.isdisjoint(text):
-                self._feed(text, len(block))
-            else:
-                for number in block:
-                    self._feed(self._served.decode([number]), 1)
-
-    def _feed(self, text: str, tokens: int) -> None:
-        assert self._parser is not None
-        events = self._parser.feed(text)
-        self._held += tokens
-        if any(type(event) is Reasoning for event in events):
-            self._count += self._held
-            self._held = 0
-        elif self._parser.state not in self._served.reasoning_states:
-            self._held = 0  # a marker, or something else
 
 
 # --- one per tokenizer ----------------------------------------------------------------------------------------------
