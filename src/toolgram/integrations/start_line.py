@@ -16,7 +16,7 @@ def say_start(served: Served) -> None:
         return
     _said.add(id(served))
     try:
-        for problem in (served.why, _misfit(served)):
+        for problem in (served.why, _not_fitting(served)):
             if problem:
                 warn_once(problem)
         if served.fmt is not None:
@@ -26,7 +26,7 @@ def say_start(served: Served) -> None:
         logger.debug("toolgram: nothing to say of %s: %r", served.name, error)
 
 
-def _misfit(served: Served) -> str:
+def _not_fitting(served: Served) -> str:
     """Return what is wrong with a format that was named, if none of its markers is a token of the model; "" for
     nothing."""
     fmt = served.fmt

@@ -28,12 +28,12 @@ from typing import Any
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.answers import AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger, warn_once
+from toolgram.integrations.reasoning_tokens import TokenCounter
 from toolgram.integrations.served import (
     AUTO,
     TEMPLATE_VARIABLE,
     Served,
     Session,
-    TokenCounter,
     chat_template_of,
     served,
 )
