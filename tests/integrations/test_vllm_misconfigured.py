@@ -14,6 +14,7 @@ pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make tes
 from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import GROUPS, Server
+from tests.integrations.vllm_ways import OLD
 from toolgram.integrations import observing, vllm_parsers
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -58,7 +59,7 @@ def test_another_reasoning_parser(reasoning: str, said: list[str]) -> None:
     ids = tokenizer.encode(f"Hm.</think>Look.\n{CALL}")
     whole = server.whole(ids, server.request(TOOLS), prompt)
     assert whole.calls == [("get_time", "{}")]
-    assert (whole.content or "").strip() == "Look."
+    assert OLD or (whole.content or "").strip() == "Look.", "before 0.33 the prompt of a whole answer is not shown"
     for group in GROUPS:
         heard = server.stream(ids, server.request(TOOLS, stream=True), group, prompt)
         assert heard.calls == [("get_time", "{}")], group

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from vllm.parser.abstract_parser import DelegatingParser
+from vllm.reasoning import ReasoningParser
 
 import toolgram
 from tests.integrations.cases import TOOLS
@@ -18,7 +18,7 @@ from tests.integrations.vllm_heard import Heard
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.served import served
 
-OLD = not hasattr(DelegatingParser, "set_prompt_token_ids")  # 0.24: what it lacks is in docs/vllm.md
+OLD = not hasattr(ReasoningParser, "set_prompt_token_ids")  # before 0.33: what it lacks is in docs/vllm.md
 HERMES = (
     "<think>Hm.</think>Let me look.\n"
     '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>\n'

@@ -75,7 +75,7 @@ class _Attachable(type):
             warn_of_unknown_setting()
 
 
-_TELLS_PROMPTS = hasattr(DelegatingParser, "set_prompt_token_ids")  # since 0.33
+_TELLS_PROMPTS = hasattr(ReasoningParser, "set_prompt_token_ids")  # since 0.33
 
 
 class Driver(DelegatingParser):  # type: ignore[misc]
@@ -151,12 +151,12 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         return reasoning, content, calls
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
-        """The prompt: also for a tool parser without reasoning parser."""
-        if _TELLS_PROMPTS:
+        """Show the prompt to both parsers, of which vLLM knows one, and before 0.33 none."""
+        if _TELLS_PROMPTS and self.reasoning_parser not in self._ours:
             super().set_prompt_token_ids(prompt_token_ids)
-        tools = self.tool_parser
-        if isinstance(tools, ToolgramToolParser) and (tools.partner is None or not _TELLS_PROMPTS):
-            tools.see_prompt(prompt_token_ids)
+        for parser in self._ours:
+            if getattr(parser, "partner", None) is None or parser is self.reasoning_parser:
+                parser.see_prompt(prompt_token_ids)
 
     def set_finish_reason(self, finish_reason: str | None) -> None:
         """Keep the engine's finish reason, from a vLLM that says it (`integrations/upstream`). It can only deny."""
