@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm` builds an environment with it")
 
+from vllm.parser.abstract_parser import DelegatingParser
+
 import toolgram
 from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
@@ -283,6 +285,8 @@ def test_where_the_end_of_a_thought_is_spelled_the_grammar_holds_from_the_first_
     """The token with the last character of the marker may hold the first ones of a call, which an engine lets pass."""
     import xgrammar
 
+    if not hasattr(DelegatingParser, "set_prompt_token_ids"):
+        pytest.skip("vLLM 0.31 asks for no tag if one call at a time is wanted")
     markers = [] if spelled else ["<think>", "</think>", "<tool_call>", "</tool_call>"]
     server = Server(Pieces([], markers), "toolgram_hermes", "toolgram_hermes")
     request = server.adjusted(server.request(TOOLS, parallel_tool_calls=False), [0])

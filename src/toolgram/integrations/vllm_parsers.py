@@ -76,6 +76,7 @@ class _Attachable(type):
 
 
 _TELLS_PROMPTS = hasattr(ReasoningParser, "set_prompt_token_ids")  # since 0.33
+_ASKS_WHAT_FOLLOWS = hasattr(DelegatingParser, "set_prompt_token_ids")  # since 0.32
 
 
 class Driver(DelegatingParser):  # type: ignore[misc]
@@ -87,7 +88,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         pair = (self.reasoning_parser, self.tool_parser)
         self._ours = [each for each in pair if isinstance(each, (ToolgramReasoningParser, ToolgramToolParser))]
         if self.tool_parser is None and isinstance(self.reasoning_parser, ToolgramReasoningParser):
-            self.reasoning_parser.tells_what_follows = not _TELLS_PROMPTS
+            self.reasoning_parser.tells_what_follows = not _ASKS_WHAT_FOLLOWS
         if self.reasoning_parser is None and isinstance(self.tool_parser, ToolgramToolParser):
             self.tool_parser.skip_reasoning_parsing = True  # before 0.33 vLLM does not say so
         for parser in self._ours[:1]:
@@ -164,7 +165,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
             parser.session.cut = finish_reason not in (None, "stop")
 
     def is_reasoning_end(self, input_ids: list[int]) -> bool:
-        """Asked of the prompt; in 0.24 that is the only time when it is shown."""
+        """Asked of the prompt; in 0.31 that is the only time when it is shown."""
         if not _TELLS_PROMPTS:
             for parser in self._ours:
                 parser.see_prompt(input_ids)
@@ -219,7 +220,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
     format_name = AUTO
     engine_based_streaming = True
-    tells_what_follows = False  # without a tool parser, 0.24 does not ask for the text behind reasoning
+    tells_what_follows = False  # without a tool parser, 0.31 does not ask for the text behind reasoning
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, *args, **kwargs)
