@@ -11,12 +11,13 @@ MLX := .venv-mlx
 NEWEST_VLLM := 0.33.0
 VLLM ?= $(NEWEST_VLLM)
 VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
+UPSTREAM := .vllm-upstream
 LLAMA := .llama-cpp
 SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -60,13 +61,20 @@ certain: $(READY) ## is a complete call the one that was made; SHORT=1 SEED=1 RO
 suite: $(READY) ## run toolgram on the cases of suite/; ARGS='--clause P3 --show 5' [.venv 230 MB, 2 min | 2 min]
 	$(BIN)/python suite/run.py '$(BIN)/python suite/adapters/toolgram_adapter.py' $(ARGS)
 
-test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.24.0 for another version [.venv-vllm 1.5 GB, 2 min | minutes]
+test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.32.0 or 0.31.0 for another version [.venv-vllm 1.5 GB, 2 min | minutes]
 	VLLM_LOGGING_LEVEL=ERROR $(VLLM_ENV)/bin/python -m pytest tests/integrations --ignore tests/integrations/test_vllm_http.py $(ARGS)
 
 test-vllm-http: $(VLLM_ENV)/.installed ## requests to real vLLM servers, also through the gateway; a format of each family by the day; ALL=1 for all, SEED=1 [.venv-vllm 1.6 GB, 3 min | minutes; ALL=1 hours]
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
 	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=INFO $(VLLM_ENV)/bin/python -m pytest \
 		tests/integrations/test_vllm_http.py tests/gateway/test_vllm_server.py tests/gateway/test_transformers_server.py $(ARGS)
+
+test-vllm-upstream: $(VLLM_ENV)/.installed ## the plug-in in a copy of vLLM with the patches of integrations/upstream, and without its own [.venv-vllm 1.5 GB, 2 min | minutes]
+	rm -rf $(UPSTREAM) && mkdir $(UPSTREAM)
+	cp -al "$$($(VLLM_ENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/vllm" $(UPSTREAM)/vllm
+	for each in integrations/upstream/vllm/*.patch; do patch --silent -p1 -d $(UPSTREAM) < "$$each" || exit 1; done
+	TOOLGRAM_VLLM_PATCHES=off PYTHONPATH=$(UPSTREAM) VLLM_LOGGING_LEVEL=ERROR $(VLLM_ENV)/bin/python -m pytest \
+		-W default integrations/upstream $(or $(ARGS),tests/integrations --ignore tests/integrations/test_vllm_http.py)
 
 test-vllm-if-built: # part of `make ci`; the plug-in's tests against a stand-in are part of `make test`
 	@if [ -e $(VLLM_ENV)/.installed ]; then $(MAKE) --no-print-directory test-vllm; \
@@ -128,12 +136,12 @@ $(SERVE)/.ready: $(READY) tests/gateway/serve-requirements.txt
 		--requirement tests/gateway/serve-requirements.txt
 	@touch $@
 
-vllm-table: $(VLLM_ENV)/.installed ## run vLLM's own parsers on the same cases and write the table in docs/vllm.md [.venv-vllm 1.5 GB, 2 min | minutes]
-	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.compare --write docs/vllm.md
+vllm-table: $(VLLM_ENV)/.installed ## run vLLM's own parsers on the same cases and write the table in docs/reference/vllm-tables.md [.venv-vllm 1.5 GB, 2 min | minutes]
+	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.compare --write docs/reference/vllm-tables.md
 
-vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vLLM's parsers as well; writes docs/vllm.md; MODELS='Qwen3 QwQ' [.venv-vllm 1.6 GB, 3 min | hours]
+vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vLLM's parsers as well; writes docs/reference/vllm-tables.md; MODELS='Qwen3 QwQ' [.venv-vllm 1.6 GB, 3 min | hours]
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
-	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.http_table --theirs --write docs/vllm.md $(MODELS)
+	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.http_table --theirs --write docs/reference/vllm-tables.md $(MODELS)
 
 export-table: $(READY) ## run exports whose grammars changed in their engines, write the table in docs/export.md; ALL=1, SAMPLES=200 for more [.venv 230 MB, 2 min | minutes; ALL=1 hours]
 	$(BIN)/python -m tests.export.table --write docs/export.md --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
@@ -179,6 +187,9 @@ bench: $(READY) ## measure against peers and write benchmarks/RESULTS.md; QUICK=
 
 bench-vllm: $(VLLM_ENV)/.installed ## measure the plug-in inside vLLM's serving layer, against a parser that does nothing [.venv-vllm 1.5 GB, 2 min | minutes]
 	@VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m benchmarks.vllm_layer $(if $(QUICK),--quick)
+
+vllm-cost-table: $(VLLM_ENV)/.installed ## what a request costs in vLLM's serving layer; writes docs/reference/vllm-tables.md [.venv-vllm 1.5 GB, 2 min | 1 min]
+	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m benchmarks.vllm_layer_requests --write docs/reference/vllm-tables.md
 
 bench-logs: $(RAY)/.ready ## measure whole logs with one process, two and Ray, and write docs/bulk.md; ARGS='--megabytes 100' [.venv-ray 900 MB, 2 min | 6 min]
 	$(RAY)/bin/python -m benchmarks.logs --write $(ARGS)

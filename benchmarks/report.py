@@ -82,7 +82,7 @@ def field(results: Results, cell: Cell) -> str:
 MISSED = """What the time goes into where a target is missed, and the next step for each:
 [0014](../docs/decisions/0014-speed-targets-missed.md). `python -m benchmarks.where` prints the profile, delta by delta.
 Short outputs read whole are in [SHORT.md](SHORT.md), whole logs and a Ray cluster in [docs/bulk.md](../docs/bulk.md),
-the plug-in inside vLLM in [docs/vllm.md](../docs/vllm.md)."""
+the plug-in inside vLLM in [its tables](../docs/reference/vllm-tables.md)."""
 
 
 def machine() -> str:

@@ -1,7 +1,7 @@
 """vLLM's own serving layer with toolgram as its parser: no GPU, no model, no download.
 
 What a server would stream to a client is printed delta by delta, for toolgram and for vLLM's own parser of the same
-format. The model is a text; what makes a client's deltas of its tokens is vLLM's. Runs with vLLM 0.24 to 0.33, which
+format. The model is a text; what makes a client's deltas of its tokens is vLLM's. Runs with vLLM 0.31 to 0.33, which
 differ in what they tell a parser.
 
     make test-vllm                                     # builds .venv-vllm, once

@@ -1,6 +1,6 @@
-"""vLLM's own parsers and toolgram's on the same cases, in vLLM's real serving layer: the table in docs/vllm.md.
+"""vLLM's own parsers and toolgram's on the same cases, in vLLM's real serving layer, as a table.
 
-    python -m tests.integrations.compare [--write docs/vllm.md]
+    python -m tests.integrations.compare [--write docs/reference/vllm-tables.md]
 
 vLLM's reasoning parser is switched on for the cases with reasoning only: some take whatever comes first for thought.
 A run is wrong if the client has another message than the case means. Blanks do not count, nor does how arguments are

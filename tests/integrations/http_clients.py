@@ -17,6 +17,8 @@ from tests.integrations.vllm_heard import Heard
 CHAT, RESPONSES, MESSAGES = "chat", "responses", "messages"
 APIS = (CHAT, RESPONSES, MESSAGES)
 MOST = 40_000  # tokens of an answer, where no limit is asked for
+SERVERS_OWN = 200  # the limit of the servers, for a request that has none
+UNLIMITED = -1
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Ask:
     form: dict[str, Any] | None = None  # the JSON schema of the answer
     begun: str = ""  # the beginning of the answer, which the model continues; in chat only
     extra: dict[str, Any] = field(default_factory=dict)
+    allowed: str = ""  # in Responses: the mode of `allowed_tools` with that tool
 
     @property
     def text(self) -> str:
@@ -97,9 +100,9 @@ class Clients:
         made: Any = await self.openai.chat.completions.create(
             model="model",
             messages=messages,
-            max_completion_tokens=ask.limit or MOST,
             stream=ask.pace is not None,
             extra_body=extra,
+            **({} if ask.limit == UNLIMITED else {"max_completion_tokens": ask.limit or MOST}),
             **fields,
         )
         if ask.pace is None:
@@ -114,7 +117,10 @@ class Clients:
             fields["tools"] = [{"type": "function", **tool["function"], "strict": False} for tool in ask.tools]
         if ask.choice:
             words = ("none", "auto", "required")
-            fields["tool_choice"] = ask.choice if ask.choice in words else {"type": "function", "name": ask.choice}
+            named = {"type": "function", "name": ask.choice}
+            fields["tool_choice"] = ask.choice if ask.choice in words else named
+            if ask.allowed:
+                fields["tool_choice"] = {"type": "allowed_tools", "mode": ask.allowed, "tools": [named]}
         if ask.parallel is not None:
             fields["parallel_tool_calls"] = ask.parallel
         if ask.form:
@@ -122,8 +128,8 @@ class Clients:
         made = await self.openai.responses.create(
             model="model",
             input=ask.text,
-            max_output_tokens=ask.limit or MOST,
             stream=ask.pace is not None,
+            **({} if ask.limit == UNLIMITED else {"max_output_tokens": ask.limit or MOST}),
             extra_body={"chat_template_kwargs": ask.template, **({"stop": ask.stop} if ask.stop else {}), **ask.extra},
             **fields,
         )

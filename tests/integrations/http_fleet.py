@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.integrations.http_clients import Clients
+from tests.integrations.http_clients import SERVERS_OWN, Clients
 from tests.integrations.http_matrix import Model, Trial
 from tests.integrations.http_shapes import Shape, shapes
 from tests.integrations.vllm_heard import Heard
@@ -50,6 +50,8 @@ def make_model(shape: Shape, folder: Path) -> Model:
         "eos_token_id": tokenizer.eos_token_id,
     } | shape.model
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    limit = {"max_new_tokens": SERVERS_OWN, "eos_token_id": tokenizer.eos_token_id}
+    (folder / "generation_config.json").write_text(json.dumps(limit), encoding="utf-8")
     (folder / "scripts.json").write_text("[]", encoding="utf-8")
     return Model(shape, tokenizer, folder)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import toolgram
 from tests.integrations.cases import TOOLS, TURNS
-from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask
+from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, SERVERS_OWN, UNLIMITED, Ask
 from tests.integrations.http_shapes import CLOSED, Shape
 from tests.integrations.vllm_heard import Heard
 from tests.integrations.writers import Turn
@@ -134,6 +134,7 @@ class Model:
             *self._chosen(),
             *self._formed(),
             *self._cut(),
+            *self._ended(),
             *self._quoted(),
             *self._broken(),
             *self._examples(),
@@ -185,12 +186,12 @@ class Model:
             for turn in ALL:
                 if turn.label not in self.chosen:
                     continue
-                for choice in ("no tools", "none", "required", "get_weather", "one at a time"):
+                for choice in ("no tools", "none", "required", "get_weather", "allowed", "one at a time"):
                     tools = None if choice == "no tools" else TOOLS
                     text = self.written(turn, tools, template)
                     if text is None:
                         continue
-                    for api in APIS:
+                    for api in APIS if choice != "allowed" else (RESPONSES,):
                         for pace in self.few:
                             yield from self._choice(
                                 f"{turn.label}, thinking {thinking}", turn, choice, text, api, pace, template
@@ -213,7 +214,9 @@ class Model:
             yield replace(_exact(f"{label}, {choice}", choice, turn, ask, script), rule=rule)
         else:
             fits = bool(turn.calls) and not turn.content and (choice == "required" or len(turn.calls) == 1)
-            kind = "required" if choice == "required" else "named"
+            kind = choice if choice in ("required", "allowed") else "named"
+            if choice == "allowed":
+                ask = replace(ask, choice="get_weather", allowed="required")
             made = _exact(f"{label}, {kind}", kind, turn, ask, script)
             yield made if fits else replace(made, rule="first" if turn.calls and not turn.content else "refused")
 
@@ -288,6 +291,23 @@ class Model:
                         rule=f"cut {where.partition(',')[0]}",
                         finish="length",
                     )
+
+    def _ended(self) -> Iterator[Trial]:
+        """Ended in a value, by a stop string, or by the limit of a server in a request that has none."""
+        many = " ".join(f"word {number}" for number in range(SERVERS_OWN))
+        turn = Turn("", content="Let me look.", calls=(_WEATHER, ("write_file", {"path": "/tmp/a", "content": many})))
+        text = self.written(turn, TOOLS, {}) if self.shape.can_write(turn) else None
+        if text is None:
+            return
+        for api in APIS:
+            for pace in self.few:
+                stopped = Ask(0, api, pace, TOOLS, stop=["word 20"])
+                made = _exact("a stop string in arguments", "cut off", turn, stopped, self.script(text))
+                yield replace(made, rule="cut arguments", finish="any")
+                if api != MESSAGES:  # there, every request has a limit
+                    ask = Ask(0, api, pace, TOOLS, limit=UNLIMITED)
+                    made = _exact("the limit of the server", "cut off", turn, ask, self.script(text))
+                    yield replace(made, rule="cut arguments", finish="length")
 
     def _quoted(self) -> Iterator[Trial]:
         """Markers that are spelled and not generated."""
@@ -389,7 +409,7 @@ def _wrong_calls(heard: Heard, trial: Trial) -> list[str]:
 def _wrong_cut(heard: Heard, trial: Trial) -> str:
     """Nothing that was cut off looks whole, and nothing else is lost."""
     where = trial.rule.removeprefix("cut ")
-    if heard.finish_reason != "length":
+    if heard.finish_reason != trial.finish != "any":
         return f"finish reason {heard.finish_reason}"
     if where in ("reasoning", "content"):
         got, other = (heard.reasoning, heard.content) if where == "reasoning" else (heard.content, heard.reasoning)

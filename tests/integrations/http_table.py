@@ -3,7 +3,7 @@
 Strategy: a few models at a time, each with a server for toolgram's parsers and one for vLLM's. What was heard is kept
 in `http_results.json`, a row for each model, so that the table can be measured in parts; the page has all rows.
 
-    python -m tests.integrations.http_table [MODEL ...] [--theirs] [--write docs/vllm.md]
+    python -m tests.integrations.http_table [MODEL ...] [--theirs] [--write docs/reference/vllm-tables.md]
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Registries, base classes, message types, and a driver that calls a pair of parse
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 ATTRIBUTES = ("vllm", "vllm_surface", "vllm_answer_form", "vllm_deltas", "vllm_patches", "vllm_parsers")
 OURS = tuple(f"toolgram.integrations.{name}" for name in ATTRIBUTES)
@@ -150,7 +152,24 @@ class DelegatingParser:
         calls = [(call.id, call.function.name, call.function.arguments) for call in found.tool_calls]
         return reasoning, found.content or None, calls
 
-    def parse_delta(self, text: str, ids: list[int], request: Any, prompt: list[int] | None, *, finished: bool) -> Any:
+    def is_reasoning_end(self, input_ids: list[int]) -> bool:
+        return self.reasoning_parser is not None and self.reasoning_parser.is_reasoning_end(input_ids)
+
+    def adjust_request(self, request: Any) -> Any:
+        for parser in (self.reasoning_parser, self.tool_parser):
+            request = request if parser is None else parser.adjust_request(request)
+        return request
+
+    def parse_delta(
+        self,
+        delta_text: str,
+        delta_token_ids: list[int],
+        request: Any,
+        prompt_token_ids: list[int] | None = None,
+        *,
+        finished: bool,
+    ) -> Any:
+        text, ids, prompt = delta_text, delta_token_ids, prompt_token_ids
         if not self._asked and prompt is not None:
             self._asked = True
             self.set_prompt_token_ids(prompt)
@@ -219,8 +238,8 @@ def request(tools: Any, tool_choice: Any = "auto", **fields: Any) -> Any:
 
 class _Messages:
     @classmethod
-    def to_chat_completion_request(cls, request: Any) -> Any:
-        return request
+    def to_chat_completion_request(cls, anthropic_request: Any) -> Any:
+        return anthropic_request
 
 
 _RESPONSES = "vllm.entrypoints.openai.responses.serving"
@@ -249,7 +268,8 @@ def installed(protocol: str = "vllm.entrypoints.generate.base.protocol") -> Iter
     )
     for kind in (DeltaMessage, DeltaToolCall, DeltaFunctionCall, ExtractedToolCallInformation, ToolCall, FunctionCall):
         setattr(mine[protocol], kind.__name__, kind)
-    with hidden():
+    with hidden(), patch.dict(os.environ):
+        os.environ.pop("TOOLGRAM_VLLM_PATCHES", None)  # this vLLM has none of those that make ours unnecessary
         sys.modules.update(mine)
         yield mine["vllm"]
 

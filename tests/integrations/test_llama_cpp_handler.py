@@ -102,6 +102,19 @@ def test_stops_end_the_answer_wherever_they_are_cut() -> None:
     assert ask(model("one STO", end=False), stop="STOP")["choices"][0]["message"]["content"] == "one STO"
 
 
+@pytest.mark.parametrize("stop", ["Gr", "zone", '": "'])
+def test_a_stop_string_ends_no_call(stop: str) -> None:
+    """Of tags, whose values nothing else closes; that of a JSON string is cut off anyway."""
+    value = "<parameter=zone>\nGreenwich, the old one\n</parameter>"
+    text = f"<tool_call>\n<function=get_time>\n{value}\n</function>\n</tool_call>"
+    said = ask(model(text), handler(fmt=toolgram.get_format("qwen3_coder")), tools=TOOLS, stop=["old", stop])[
+        "choices"
+    ][0]
+    for call in said["message"].get("tool_calls") or ():
+        with pytest.raises(ValueError, match=r".*"):
+            json.loads(call["function"]["arguments"])
+
+
 def test_one_call_where_parallel_calls_are_not_wanted() -> None:
     llama = model(CALL + "\n" + CALL + "text")
     said = ask(llama, tools=TOOLS, parallel_tool_calls=False)["choices"][0]

@@ -99,7 +99,7 @@ def test_real_tokenizers(name: str, kind: str, tmp_path_factory: pytest.TempPath
         text = "".join(server.texts(ids, prompt, request))
         written = case.text.replace("[ARGS]", "") if is_mistral and OLD else case.text  # as docs/vllm.md says of 0.24
         assert "".join(text.split()) == "".join(written.split()), "the tokenizer gives back what was written"
-        message = fmt.parse(text, TOOLS, case.prefix, "length" if case.finish == "length" else None)
+        message = fmt.parse(text, TOOLS, case.prefix, case.finish)
         for way, heard in heard_everywhere(server, ids, prompt, case.finish):
             runs += 1
             if heard.told() != told(message):
@@ -124,7 +124,7 @@ def test_any_chat_template(path: Path) -> None:
         opened = report.analysis.prompts[probe.prompt]
         ids = tokenizer.encode(probe.output)
         prompt = tokenizer.encode(f"<s>Hi<|end|of|test|>{opened.text}")
-        meant = meant_ways(fmt, probe.output, opened.opened, None)
+        meant = meant_ways(fmt, probe.output, opened.opened, "stop")
         for way, heard in heard_everywhere(server, ids, prompt, groups=(1, 3, WHOLE)):
             runs += 1
             wanted = meant[way != "whole"]
@@ -149,7 +149,7 @@ def test_any_output_in_any_grouping(name: str) -> None:
             return
         whole = server.whole(ids, server.request(TOOLS), [0], "stop", tokenizer.eos_token_id)
         stream = server.stream(ids, server.request(TOOLS), group, [0], "stop", tokenizer.eos_token_id)
-        meant = meant_ways(toolgram.get_format(name), text, None, None)
+        meant = meant_ways(toolgram.get_format(name), text, None, "stop", tokenizer)
         assert (whole.told(), stream.told()) == meant
 
     check()

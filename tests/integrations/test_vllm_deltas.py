@@ -39,12 +39,10 @@ def events_of(text: str, finish_reason: str | None = None) -> list[Any]:
     return [*parser.feed(text), *parser.close(finish_reason)]
 
 
-def answer_of(deltas: Any, text: str, how: str, finish_reason: str | None = None) -> Any:
+def answer_of(deltas: Any, text: str, how: str) -> Any:
     """The message of a whole answer, under one setting."""
     session = Session(Served(Pieces(["<tool_call>", "</tool_call>"]), "hermes"))
-    _, builder = session.whole(
-        text, None, lambda closing: deltas.AnswerBuilder(closing, deltas.FAILED[how]), lambda _: finish_reason
-    )
+    _, builder = session.whole(text, None, lambda closing: deltas.AnswerBuilder(closing, deltas.FAILED[how]))
     return builder.answer()
 
 
@@ -83,7 +81,7 @@ def test_it_stays_a_call_where_that_is_asked_for(deltas: Any) -> None:
 
 @pytest.mark.parametrize(("how", "names", "content"), [("text", ["get_weather"], "Hi."), ("whole", [], f"Hi. {CUT}")])
 def test_a_call_that_was_cut_off(how: str, names: list[str], content: str, deltas: Any) -> None:
-    assert told(answer_of(deltas, f"Hi. {CUT}", how, "length")) == (content, names)
+    assert told(answer_of(deltas, f"Hi. {CUT}", how)) == (content, names)
 
 
 @given(text=st.lists(st.sampled_from([GOOD, BROKEN, CUT, "text", " ", "\n", "<tool_call>", "}"]), max_size=6))
@@ -92,8 +90,8 @@ def test_a_whole_answer_is_the_message(text: list[str]) -> None:
         deltas = import_module("toolgram.integrations.vllm_deltas")
         output = "".join(text)
         message = toolgram.get_format("hermes").parse(output, finish_reason="length")
-        assert told(answer_of(deltas, output, "text", "length")) == told(message)
-        for call in answer_of(deltas, output, "whole", "length").tool_calls:
+        assert told(answer_of(deltas, output, "text")) == told(message)
+        for call in answer_of(deltas, output, "whole").tool_calls:
             assert isinstance(json.loads(call.arguments), dict)
 
 
@@ -173,14 +171,13 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason", "outcome"),
-    [(GOOD, None, "complete"), (BROKEN, None, "malformed"), (CUT, "length", "truncated"), ("Hi.", None, "complete")],
+    ("text", "outcome"), [(GOOD, "complete"), (BROKEN, "malformed"), (CUT, "truncated"), ("Hi.", "complete")]
 )
-def test_every_answer_is_counted_once(text: str, reason: str | None, outcome: str, counts: Any) -> None:
+def test_every_answer_is_counted_once(text: str, outcome: str, counts: Any) -> None:
     session = Session(Served(Pieces(["<tool_call>", "</tool_call>"]), "hermes"))
     for letter in text:
         session.feed(letter, None)
-    session.close(reason)
+    session.close()
     assert observing.counts == {outcome: 1}
 
 
@@ -194,7 +191,7 @@ def test_outputs_that_failed_are_written_where_they_are_asked_for(
     for text in (BROKEN, GOOD, BROKEN, BROKEN):
         session = Session(Served(Pieces(["<tool_call>"]), "hermes"))
         session.feed(text, None)
-        session.close(None)
+        session.close()
     rows = [json.loads(line) for line in (folder / "failed.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["text"] for row in rows] == [BROKEN, BROKEN]
     assert (folder / rows[0]["file"]).read_text(encoding="utf-8") == BROKEN

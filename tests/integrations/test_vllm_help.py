@@ -27,6 +27,13 @@ def test_vllms_own_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert said.split()[-1] == "llama4_pythonic"
 
 
+def test_a_name_that_vllm_does_not_have_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    print_vllm_help(None, "llama3_json,hermess,qwen3")
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "hermess" in said
+
+
 @pytest.mark.parametrize(("format_name", "override"), [("nothing", None), (None, "kimi_k3"), (None, " , ")])
 def test_mistakes_are_one_line_and_status_2(
     format_name: str | None, override: str | None, capsys: pytest.CaptureFixture[str]

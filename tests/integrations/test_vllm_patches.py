@@ -18,9 +18,13 @@ from toolgram.integrations import vllm_deltas as deltas
 from toolgram.integrations import vllm_patches as patches
 from toolgram.integrations import vllm_surface as surface
 from toolgram.integrations import vllm_tags as tags
+from toolgram.integrations.observing import warn_once
 from toolgram.integrations.vllm_parsers import Driver, ToolParser_hermes
 
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.skipif(patches.switched_off(), reason="`make test-vllm-upstream` runs without these patches"),
+]
 
 
 def test_every_patch_finds_its_place() -> None:
@@ -40,9 +44,43 @@ def test_a_class_that_vllm_composes_inherits_from_the_driver() -> None:
     assert not issubclass(type("Other", (DelegatingParser,), {"tool_parser_cls": None}), Driver)
 
 
-@pytest.mark.parametrize("name", ["adjust_request", "parse", "parse_delta", "finalize_generation", "is_reasoning_end"])
+@pytest.mark.parametrize("name", patches.DRIVEN)
 def test_the_driver_overrides_what_there_is(name: str) -> None:
-    assert callable(getattr(DelegatingParser, name))
+    assert patches.takes(getattr(DelegatingParser, name), *patches.DRIVEN[name])
+    assert name in Driver.__dict__ or name == "parse_delta", "which is replaced for one delta, in each object"
+
+
+@pytest.mark.parametrize("name", patches.DRIVEN)
+def test_a_class_with_other_methods_is_left_alone(name: str) -> None:
+    """With one warning, and each of the two parsers works alone."""
+    warn_once.cache_clear()
+    base = type("DelegatingParser", (DelegatingParser,), {name: lambda self, *, other: None})
+    owners = [type("Composed", (base,), {}) for _ in range(2)]
+    assert [patches.drive(owner, Driver) for owner in owners] == [False, False]
+    assert owners[0].__bases__ == (base,)
+    assert warn_once.cache_info().currsize == 1
+
+
+@pytest.mark.parametrize("patch", patches.PATCHES, ids=lambda patch: patch.name)
+def test_a_function_with_other_parameters_is_left_alone(patch: patches.Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vllm.entrypoints.anthropic.serving import AnthropicServingMessages
+    from vllm.entrypoints.openai.responses import serving
+
+    def unlike(more: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(serving, "split_delta", unlike)
+    monkeypatch.setattr(AnthropicServingMessages, patches._CONVERSION, classmethod(unlike))
+    assert not patch.apply()
+    assert serving.split_delta is unlike
+
+
+def test_nothing_is_changed_if_that_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(patches.PATCHES_VARIABLE, "off")
+    patches.apply_patches.cache_clear()
+    assert list(patches.apply_patches()) == []
+    assert not patches.drive(type("Composed", (DelegatingParser,), {}), Driver)
+    patches.apply_patches.cache_clear()
 
 
 def test_quick_messages_equal_the_constructors() -> None:
@@ -80,4 +118,4 @@ def test_a_request_can_say_that_its_grammar_has_the_reasoning() -> None:
     request = ChatCompletionRequest(model="m", messages=[{"role": "user", "content": "Hi"}])
     assert tags.can_hold_from_the_first_token(request)
     tags.hold_from_the_first_token(request)
-    assert any(getattr(request, name, False) for name in tags._FROM_THE_FIRST)
+    assert getattr(request, tags._FROM_THE_FIRST)

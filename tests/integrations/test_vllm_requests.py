@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm` builds an environment with it")
 
+from vllm.parser.abstract_parser import DelegatingParser
+
 import toolgram
 from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
@@ -167,11 +169,14 @@ def test_a_call_that_was_cut_off_does_not_look_complete(hermes: Server, cut: int
                 json.loads(arguments)
 
 
-def test_a_name_alone_is_a_call_only_where_the_model_stopped() -> None:
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_a_name_that_may_go_on_is_no_call(finish: str) -> None:
+    """Whatever ended the answer: the marker behind a name has not come."""
     server = Server(Pieces(specials_of("mistral_v11")), "toolgram_mistral_v11", "toolgram_mistral_v11")
-    assert both_ways(server, "[TOOL_CALLS]get_time").calls == [("get_time", "{}")]
     tokens = len(server.tokenizer.encode("[TOOL_CALLS]get_time"))
-    assert both_ways(server, "[TOOL_CALLS]get_time", finish="length", max_tokens=tokens).calls == []
+    heard = both_ways(server, "[TOOL_CALLS]get_time", finish=finish, max_tokens=tokens)
+    assert heard.calls == []
+    assert heard.content == "[TOOL_CALLS]get_time"
 
 
 @pytest.mark.parametrize(("name", "length"), [("mistral_v11", 9), ("mistral_v3", 9), ("hermes", 29)])
@@ -280,10 +285,12 @@ def test_where_the_end_of_a_thought_is_spelled_the_grammar_holds_from_the_first_
     """The token with the last character of the marker may hold the first ones of a call, which an engine lets pass."""
     import xgrammar
 
+    if not hasattr(DelegatingParser, "set_prompt_token_ids"):
+        pytest.skip("vLLM 0.31 asks for no tag if one call at a time is wanted")
     markers = [] if spelled else ["<think>", "</think>", "<tool_call>", "</tool_call>"]
     server = Server(Pieces([], markers), "toolgram_hermes", "toolgram_hermes")
     request = server.adjusted(server.request(TOOLS, parallel_tool_calls=False), [0])
-    assert any(getattr(request, name, False) for name in _FROM_THE_FIRST) == spelled
+    assert getattr(request, _FROM_THE_FIRST) == spelled
     grammar = xgrammar.Grammar.from_structural_tag(request.structured_outputs.structural_tag)
     accepts = xgrammar.testing._is_grammar_accept_string
     call = HERMES.partition("</think>")[2].partition("</tool_call>")[0] + "</tool_call>"

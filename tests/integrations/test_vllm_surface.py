@@ -64,6 +64,7 @@ def test_a_tokenizer_that_gives_nothing_warns_once_and_passes_text(
     tokenizer: Any, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
+    observing.warn_once.cache_clear()
     monkeypatch.setattr(observing.logger, "warning", lambda message, *values: lines.append(message % values))
     server = Server(tokenizer, "toolgram", "toolgram")
     request = server.request(TOOLS)

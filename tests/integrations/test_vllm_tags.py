@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import toolgram
 from tests.export.engines import Xgrammar, vocabulary
@@ -14,8 +17,10 @@ from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import every_format
+from toolgram.errors import ToolgramError
 from toolgram.integrations.served import Served
-from toolgram.integrations.vllm_tags import tag_text
+from toolgram.integrations.vllm_tags import tag_text, written
+from toolgram.limits import MOST_TAGS
 from toolgram.observing.paths import canonical_outputs
 
 for engine in ("tvm_ffi", "numpy"):
@@ -25,7 +30,7 @@ CALL = (("get_weather", {"city": "Paris"}),)
 FORM = {"type": "regex", "pattern": "[0-9]+"}
 
 
-def asked(choice: str) -> Any:
+def asked(choice: Any) -> Any:
     """A request."""
     return SimpleNamespace(tool_choice=choice, parallel_tool_calls=True)
 
@@ -66,3 +71,48 @@ def test_where_the_prompt_is_not_known_no_thought_is_added() -> None:
     request = asked("required")
     known, unknown = (tag_text(served, request, TOOLS, prefix, None) for prefix in ("", None))
     assert len(known) > len(unknown)
+
+
+NAMES = [tool["function"]["name"] for tool in TOOLS]
+
+
+@given(
+    asks=st.lists(
+        st.tuples(
+            st.sampled_from(["required", "auto", *NAMES]),
+            st.booleans(),
+            st.lists(st.sampled_from(TOOLS), min_size=1, max_size=2, unique_by=lambda tool: tool["function"]["name"]),
+            st.sampled_from([None, "", "<think>\n"]),
+            st.sampled_from([None, False]),
+            st.sampled_from([None, FORM]),
+        ),
+        max_size=4,
+    )
+)
+@settings(max_examples=10, deadline=None)
+def test_a_tag_from_the_cache_is_the_one_that_would_be_written(asks: list[Any]) -> None:
+    served, fmt = Served(Pieces([], ["<think>", "</think>"]), "hermes"), toolgram.get_format("hermes")
+    for choice, parallel, tools, prefix, reasoning, form in (*asks, *asks):
+        name = tools[0]["function"]["name"]
+        named = {"type": "function", "function": {"name": name}}
+        words = choice in ("required", "auto")
+        request = asked(choice if words else SimpleNamespace(function=SimpleNamespace(name=name)))
+        request.parallel_tool_calls = parallel
+        export = fmt.export(
+            "structural_tag", tools, choice if words else named, parallel, text_before_calls=choice == "auto",
+            answer_format=form, reasoning=reasoning, prefix=prefix,
+        )  # fmt: skip
+        assert tag_text(served, request, tools, prefix, reasoning, form) == export.text
+
+
+def test_the_same_tools_are_exported_once() -> None:
+    """In whatever objects they come; also if there is no tag."""
+    served = Served(Pieces([], ["<think>", "</think>"]), "hermes")
+    before = written.cache_info()
+    for _ in range(5):
+        tag_text(served, asked("required"), [json.loads(json.dumps(tool)) for tool in TOOLS], "", None)
+        with pytest.raises(ToolgramError, match=r"no tools"):
+            tag_text(served, asked("required"), [], "", None)
+    after = written.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (2, 8)
+    assert after.maxsize == MOST_TAGS

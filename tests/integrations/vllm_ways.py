@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from vllm.parser.abstract_parser import DelegatingParser
+from vllm.reasoning import ReasoningParser
 
 import toolgram
 from tests.integrations.cases import TOOLS
@@ -16,8 +16,9 @@ from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import GROUPS, Server
 from tests.integrations.vllm_heard import Heard
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
+from toolgram.integrations.served import served
 
-OLD = not hasattr(DelegatingParser, "set_prompt_token_ids")  # 0.24: what it lacks is in docs/vllm.md
+OLD = not hasattr(ReasoningParser, "set_prompt_token_ids")  # before 0.33: what it lacks is in docs/vllm.md
 HERMES = (
     "<think>Hm.</think>Let me look.\n"
     '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>\n'
@@ -60,10 +61,14 @@ def told_as_it_came(events: Iterable[Event]) -> tuple[Any, Any, list[tuple[str, 
     return content or None, reasoning or None, [(name, arguments) for name, arguments in calls]
 
 
-def meant_ways(fmt: toolgram.Format, text: str, prefix: str | None, finish: str | None) -> tuple[Any, Any]:
-    """What a format makes of an answer: in one message, and as it came."""
-    parser = fmt.parser(TOOLS, prefix)
-    events = [*parser.feed(text), *parser.close(finish)]
+def meant_ways(
+    fmt: toolgram.Format, text: str, prefix: str | None, finish: str | None, tokenizer: Any = None
+) -> tuple[Any, Any]:
+    """What a format makes of an answer: in one message, and as it came. With a tokenizer, by the ids of its tokens."""
+    special = served(tokenizer, fmt.name).special_tokens if tokenizer is not None else None
+    parser = fmt.parser(TOOLS, prefix, None, special)
+    pieces = [(tokenizer.decode([token]), token) for token in tokenizer.encode(text)] if tokenizer is not None else text
+    events = [*parser.feed(pieces), *parser.close(finish)]
     return told(parser.message), told_as_it_came(events)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import toolgram
-from toolgram.cli.terminal import refuse
+from toolgram.cli.terminal import complain, refuse
 from toolgram.integrations.vllm import (
     AUTO_NAME,
     NOT_OVERRIDABLE,
@@ -11,6 +11,7 @@ from toolgram.integrations.vllm import (
     overridden_format,
     parser_names,
 )
+from toolgram.names import KINDS, known_names
 
 
 def print_vllm_help(format_name: str | None, override: str | None) -> None:
@@ -47,6 +48,10 @@ def _print_override(names: str) -> None:
     parser = wanted[0]
     print(f"{OVERRIDE_VARIABLE}={given} vllm serve MODEL --enable-auto-tool-choice --tool-call-parser {parser}")
     print()
+    known = known_names()
+    theirs = {each for entry in known.entries.values() for kind in KINDS for each in entry.parsers["vllm", kind]}
     for name in wanted:
         format_name = overridden_format(name)
         print(f"  {name:28} {'the format that follows from the tokenizer' if format_name == 'auto' else format_name}")
+        if name not in theirs | {*known.shared["vllm"]}:
+            complain(f"vLLM has no parser {name!r} that toolgram knows; the server starts, and says so if it has none")

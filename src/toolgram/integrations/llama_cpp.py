@@ -35,6 +35,7 @@ from toolgram.gateway.call_limit import CallLimit
 from toolgram.gateway.chat_requests import read_chat
 from toolgram.gateway.loading import TemplateFiles, format_of
 from toolgram.gateway.model import Model, Prompt, joined
+from toolgram.gateway.stop_texts import StopTexts
 from toolgram.integrations.pieces import NO_TOKEN, Coming
 from toolgram.runtime.special_tokens import Piece
 
@@ -139,7 +140,8 @@ class _Output:
         if self._room < 1:
             raise ToolgramError(f"the prompt has {len(self._tokens)} tokens, and the model takes {llama.n_ctx()}")
         self._most = min(ask.limit or self._room, self._room)
-        self._stops = Stops([*joined([*model.stop, *ask.stop])])
+        self._stops = StopTexts([*joined([*model.stop, *ask.stop])])
+        self._ends = model.stop  # the stop strings that are the model's own word
         self._options = {name: options[name] for name in _SAMPLING if options.get(name) is not None}
         self._options |= {"temp": options.get("temperature", 0.2), "grammar": grammar}
         self._options["logits_processor"] = _biased(options.get("logits_processor"), ask.sampling.get("logit_bias"))
@@ -165,7 +167,8 @@ class _Output:
                 yield events
             if self._calls.over:
                 return
-        yield self._calls.events(self._parser.close(self.reason))
+        cut = self._stops.found is not None and self._stops.found not in self._ends
+        yield self._calls.events(self._parser.close(None if cut else self.reason))
 
     def _pieces(self) -> Iterator[list[Piece]]:
         """Text, with the tokens that it is of; characters are whole. Says at its end why it ended."""
@@ -179,7 +182,7 @@ class _Output:
             coming.add(text, token)
             if pieces := coming.take(len(self._stops.feed(text))):
                 yield pieces
-            if self._stops.found:
+            if self._stops.found is not None:
                 self.reason = "stop"
                 return
             if self._written >= self._most:
@@ -199,37 +202,6 @@ class _Output:
     def usage(self) -> Usage:
         """How many tokens it took."""
         return Usage(len(self._tokens), self._written)
-
-
-class Stops:
-    """Texts at which an output ends. Text that one of them may begin with is held until that is decided."""
-
-    def __init__(self, stops: list[str]) -> None:
-        self._stops = stops
-        self._held = ""
-        self.found = False
-
-    def feed(self, text: str) -> str:
-        """The text that is certain; what stands behind a stop, and the stop itself, is dropped."""
-        if not self._stops:
-            return text
-        text = self._held + text
-        places = [place for stop in self._stops if (place := text.find(stop)) >= 0]
-        if places:
-            self.found, self._held = True, ""
-            return text[: min(places)]
-        most = max(map(len, self._stops)) - 1
-        for size in range(min(most, len(text)), 0, -1):
-            if any(stop.startswith(text[-size:]) for stop in self._stops):
-                self._held = text[-size:]
-                return text[:-size]
-        self._held = ""
-        return text
-
-    def end(self) -> str:
-        """What was held."""
-        held, self._held = self._held, ""
-        return held
 
 
 def token_text(vocabulary: Any, token: int) -> bytes:

@@ -3,6 +3,7 @@
 * The counter `toolgram_answers_total` has a label `outcome`: complete, truncated, malformed, repaired, passed_through.
   It is in the registry of prometheus_client, from which vLLM serves /metrics; where that package is missing, the counts
   are one line in the log at the end.
+* The gauge `toolgram_tags` has a label `result`: found in the cache, or written anew.
 * TOOLGRAM_RECORD_FAILED=DIRECTORY writes outputs with a call that could not be read there: `failed.jsonl` for `toolgram
   parse --jsonl text`, each as a text file for `toolgram explain`, and the format beside them. At most MOST_RECORDED
   outputs of at most LONGEST_RECORDED characters; off by default, because outputs are what users asked and were told.
@@ -15,7 +16,8 @@ import json
 import logging
 import os
 from collections import Counter
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,18 @@ def _counter() -> Any:
     except ValueError:  # a process that loaded this module twice
         made = getattr(prometheus.REGISTRY, "_names_to_collectors", {}).get("toolgram_answers")
     return {outcome: made.labels(outcome=outcome) for outcome in OUTCOMES} if made is not None else None
+
+
+def watch_cache(info: Callable[[], Any]) -> None:
+    """Show how many tags of requests were found in a cache, and how many were written anew: `toolgram_tags`."""
+    try:
+        gauge: Any = import_module("prometheus_client").Gauge(
+            "toolgram_tags", "Tags of requests, by result", ["result"]
+        )
+    except (ImportError, ValueError):  # a process without the package, or one that loaded this module twice
+        return
+    for result, name in (("found", "hits"), ("written", "misses")):
+        gauge.labels(result=result).set_function(partial(lambda each: getattr(info(), each), name))
 
 
 def _say_counts() -> None:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from weakref import ref
 
 from toolgram.call_ids import CallIds
-from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallEnd
+from toolgram.events import Content, Dropped, Event, Malformed, ToolCallEnd
 from toolgram.formats import Format, get_format
 from toolgram.integrations import observing as observe
 from toolgram.integrations.observing import logger
@@ -40,7 +40,8 @@ from toolgram.spec.data import TEXT
 AUTO = "auto"  # the format is chosen from the tokenizer
 MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
 TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, where the server is given one that the tokenizer does not know
-_BLOCK = 32  # tokens that are decoded at once to be counted
+BLOCK = 32  # tokens that are decoded at once to be counted
+_MOST_TOKENS = 4  # of one character
 
 
 Builder = TypeVar("Builder", bound=MessageBuilder)
@@ -53,12 +54,11 @@ class Served:
         self.tokenizer_ref = _reference(tokenizer)
         self.name = name
         self.is_mistral = _mistral_version(tokenizer) is not None
-        self.fmt, self.why = _format_of(tokenizer, name)
-        if self.why:
-            logger.warning("toolgram: %s", self.why)
+        self.fmt, self.why = format_of(tokenizer, name)
         self.tokens = _added_tokens(tokenizer)
         self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
-        self.eos_id = getattr(tokenizer, "eos_token_id", None)
+        self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # that end an output
+        self._model: Any = None  # the server's configuration of it
         self._prompts = _generation_prompts(self.fmt)
         self._behind: dict[str, str] = {}  # where the ends of prompts leave reasoning; a template writes a few of them
         self._read_program()
@@ -99,6 +99,18 @@ class Served:
         self.closing_ids = self._ids_of(self.end_texts)
         self.spelled_closing = tuple(sorted(text for text in self.end_texts if text not in self.tokens))
         self.counts_by_id = bool(self.marks) and all(text in self.tokens for text in self.marks)
+
+    def see_model(self, model_config: Any) -> None:
+        """Add the ids that end an output as the server's generation config says, when the first request comes."""
+        if self._model is model_config or model_config is None:
+            return
+        self._model = model_config
+        try:
+            found = model_config.try_get_generation_config()
+        except Exception as error:  # the server reads it as well, and says what is wrong with it
+            logger.debug("toolgram: no generation config: %r", error)
+        else:
+            self.eos_ids |= frozenset(_numbers(found.get("eos_token_id")))
 
     def _ids_of(self, texts: Iterable[str]) -> frozenset[int]:
         return frozenset(self.tokens[text] for text in texts if text in self.tokens)
@@ -167,7 +179,7 @@ class Served:
         while begin > floor and prompt[begin - 1] not in self._boundaries:
             begin -= 1
         if self._prompts:
-            text = self.decode(prompt[max(floor, begin - _BLOCK) :])
+            text = self.decode(prompt[max(floor, begin - BLOCK) :])
             for whole, opened in self._prompts:
                 if text.endswith(whole):
                     return opened
@@ -256,8 +268,8 @@ class Session:
     """One output, as it is read by one toolgram parser. Cheap to make: the parser comes with the first text."""
 
     __slots__ = (
-        "_parser", "_raw", "_statuses", "_tokens", "builder", "call_ids", "calls", "counts", "failed", "last", "left",
-        "prefix", "queue", "seen", "served", "tools",
+        "_parser", "_raw", "_recent", "_statuses", "_tokens", "builder", "call_ids", "calls", "counts", "cut",
+        "eos_ids", "failed", "last", "prefix", "queue", "served", "stops", "tools",
     )  # fmt: skip
 
     def __init__(
@@ -274,33 +286,42 @@ class Session:
         self.prefix: str | None = None  # not told
         self.call_ids: CallIds | None = None
         self.queue: list[Event] | None = None  # read by one of a server's parsers, and meant for the other
-        self.seen = 0  # tokens
-        self.last = -1  # the id of the last one
-        self.left = 0  # tokens of the limit that the prompt has taken
+        self.last = -1  # the id of the last token
+        self.eos_ids = served.eos_ids  # an output whose last token is one of these has ended by itself
+        self.stops: Sequence[str] = ()  # the stop strings of the request
+        self.cut = False  # whether the server says that the output did not end by itself
+        self._recent: list[int] = []  # the ids in which a stop string may be, if there are any
         self.failed = False
         self._parser: Parser | None = None
         self._tokens = TokenText(served.by_id, served.decode)
         self._statuses: set[str] = set()  # of the calls that have ended
         self._raw: list[str] | None = [] if observe.recorder() is not None else None  # kept for the outputs that fail
 
+    def see_request(self, request: Any) -> None:
+        """Read how the output of a request may end: at ids of its own, at its stop strings, or at no end id at all."""
+        own = frozenset() if getattr(request, "ignore_eos", False) else self.served.eos_ids
+        self.eos_ids = own.union(getattr(request, "stop_token_ids", None) or ())
+        asked = getattr(request, "stop", None) or ()
+        self.stops = (asked,) if isinstance(asked, str) else tuple(asked)
+
     def whole(
         self,
         text: str,
         token_ids: Sequence[int] | None,
         new_builder: Callable[[frozenset[str]], Builder],
-        finish_reason: Callable[[Session], str | None],
     ) -> tuple[list[Event], Builder]:
-        """A whole answer with the same tools and prompt, in a session of its own: its events, and what has folded them
-        into a message.
+        """Return the events of a whole answer with the same tools and prompt, which a session of its own reads, and
+        what has folded them into a message.
 
-        `new_builder` is given the closing markers; `finish_reason` is asked of that session. What could not be read is
-        content, all of it."""
+        `new_builder` is given the closing markers. What could not be read is content, all of it.
+        """
         other = Session(self.served, self.tools, self.calls)
-        other.prefix, other.call_ids, other.left = self.prefix, self.call_ids, self.left
+        other.prefix, other.call_ids = self.prefix, self.call_ids
+        other.eos_ids, other.stops, other.cut = self.eos_ids, self.stops, self.cut
         closing = self.served.fmt.program.closing if self.served.fmt is not None else frozenset()
         other.builder = builder = new_builder(closing)
         events = other.feed(text, token_ids)
-        events += other.close(finish_reason(other))
+        events += other.close()
         if other._parser is None:
             events, builder = [Content(text, text)], new_builder(closing)
             builder.add(events)
@@ -318,8 +339,9 @@ class Session:
                     return [Content(text, text)] if text else []
             pieces = None
             if token_ids:
-                self.seen += len(token_ids)
                 self.last = token_ids[-1]
+                if self.stops:
+                    self._keep(token_ids)
             if token_ids is None:
                 self._tokens.forget()
             elif self.served.by_id:
@@ -356,19 +378,57 @@ class Session:
         take = getattr(self._parser, "take_anomalies", None)
         return take() if callable(take) else ()
 
-    def close(self, finish_reason: str | None) -> list[Event]:
-        """The events of the end."""
+    def _keep(self, token_ids: Sequence[int]) -> None:
+        """Keep the ids of this delta, and as many before them as a stop string may have."""
+        before = _MOST_TOKENS * max(map(len, self.stops))
+        self._recent = [*self._recent[-before:], *token_ids]
+
+    def _stopped_by(self) -> str:
+        """Return the stop string that has ended the output; "" for none. A server looks for them in every step, so the
+        first one is the last."""
+        if not self._recent:
+            return ""
+        ids = self._recent[:-1] if self.last in self.eos_ids else self._recent
+        text = self.served.decode(ids)
+        return next((each for each in self.stops if each and each in text), "")
+
+    def close(self) -> list[Event]:
+        """Return the events of the end.
+
+        An output has ended by itself if its last token is an end id, and no stop string has cut it off before. A stop
+        string that a server has taken out of the text is read, if it closes what is open: the model has written it.
+        """
+        stopped_by = self._stopped_by()
+        reason = "stop" if self.last in self.eos_ids and not stopped_by and not self.cut else None
+        events: list[Event] = []
         try:
-            events = self._parser.close(finish_reason) if self._parser is not None else []
+            if self._parser is not None:
+                if stopped_by:
+                    events += self._closed_by(self._parser, stopped_by)
+                events += self._parser.close(reason)
         except Exception as error:
-            events = self._fail(error, "")
+            events += self._fail(error, "")
         self._note(events)
         try:
             if self.counts:
-                self._count(finish_reason)
+                self._count(reason)
         except Exception as error:  # a disk that is full must not cost an answer
             logger.warning("toolgram: an answer was not counted: %r", error)
         return events
+
+    def _closed_by(self, parser: Parser, marker: str) -> list[Event]:
+        """Return the events of a stop string, if it is a marker that closes the call that is open, and else none."""
+        fmt = self.served.fmt
+        if fmt is None or marker.strip() not in fmt.program.closing:
+            return []
+        pieces = self._tokens.cut(marker, ()) if self.served.by_id else None
+        tried = fmt.restore(parser.snapshot(), self.tools(), None, self.served.special_tokens)
+        events = [*(tried.feed(marker, ()) if pieces is None else tried.feed(pieces)), *tried.close(None)]
+        last = next((event for event in reversed(events) if event.source), None)
+        cut_off = any(type(event) is ToolCallEnd and event.status != "complete" for event in events)
+        if cut_off or type(last) is not Dropped or not last.source.endswith(marker):
+            return []
+        return parser.feed(marker, ()) if pieces is None else parser.feed(pieces)
 
     def _open(self) -> Parser | None:
         served = self.served
@@ -386,64 +446,6 @@ class Session:
             logger.error("toolgram: %s failed, text passes through: %r", self.served.fmt, error, exc_info=error)
         self.failed, self._parser = True, None
         return [Content(text, text)] if text else []
-
-
-class TokenCounter:
-    """Counts the tokens of reasoning among generated ids, each id once however often the growing list is shown."""
-
-    def __init__(self, served: Served, prefix: str, opened: bool) -> None:
-        self._served = served
-        self._inside = opened
-        self._done = 0
-        self._count = 0
-        self._held = 0  # tokens that may turn out to be a marker
-        fmt = served.fmt
-        by_text = fmt is not None and served.reasons and not served.counts_by_id
-        self._parser = fmt.parser(prefix=prefix, keep_message=False) if fmt is not None and by_text else None
-
-    def count(self, token_ids: Sequence[int]) -> int:
-        """How many of these, of which the first ones were counted before, are reasoning. Markers are not."""
-        fresh = token_ids[self._done :]
-        if self._parser is not None:
-            self._by_text(fresh)
-        elif self._served.counts_by_id:
-            self._by_id(fresh)
-        self._done = max(self._done, len(token_ids))
-        return self._count
-
-    def _by_id(self, token_ids: Sequence[int]) -> None:
-        starts, ends = self._served.start_ids, self._served.end_ids
-        inside, count = self._inside, self._count
-        for number in token_ids:
-            if inside:
-                if number in ends:
-                    inside = False
-                elif number not in starts:
-                    count += 1
-            elif number in starts:
-                inside = True
-        self._inside, self._count = inside, count
-
-    def _by_text(self, token_ids: Sequence[int]) -> None:
-        marks = {text[0] for text in (*self._served.start_texts, *self._served.ends)}
-        for begin in range(0, len(token_ids), _BLOCK):
-            block = token_ids[begin : begin + _BLOCK]
-            text = self._served.decode(block)
-            if marks.isdisjoint(text):
-                self._feed(text, len(block))
-            else:
-                for number in block:
-                    self._feed(self._served.decode([number]), 1)
-
-    def _feed(self, text: str, tokens: int) -> None:
-        assert self._parser is not None
-        events = self._parser.feed(text)
-        self._held += tokens
-        if any(type(event) is Reasoning for event in events):
-            self._count += self._held
-            self._held = 0
-        elif self._parser.state not in self._served.reasoning_states:
-            self._held = 0  # a marker, or something else
 
 
 # --- one per tokenizer ----------------------------------------------------------------------------------------------
@@ -467,7 +469,7 @@ def _reference(tokenizer: Any) -> Callable[[], Any]:
         return lambda: tokenizer
 
 
-def _format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
+def format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
     """The format and a warning, which may be empty. Never raises: a mistake here must not stop the server."""
     try:
         if name != AUTO:
@@ -538,6 +540,11 @@ def _added_tokens(tokenizer: Any) -> dict[str, int]:
     except Exception:
         logger.debug("toolgram: %s does not pair its special tokens with ids", _named(tokenizer))
     return {text: number for text, number in found.items() if text}
+
+
+def _numbers(ids: Any) -> list[int]:
+    """Return ids, of which there may be one, several or none."""
+    return [each for each in (ids if isinstance(ids, (list, tuple)) else [ids]) if isinstance(each, int)]
 
 
 def _texts(tokens: Any) -> list[str]:

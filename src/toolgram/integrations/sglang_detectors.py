@@ -34,7 +34,6 @@ from toolgram.integrations.served import AUTO, Served, Session, served
 from toolgram.integrations.start_line import say_start
 from toolgram.integrations.vllm_tags import structural_tag
 
-_ENDED = None  # see above: SGLang gives no reason
 _ON, _OFF, _UNSET = "on", "off", "unset"
 
 
@@ -90,7 +89,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         if self._read is not None and self._read[0] == text and self._tools == tools:
             return self._read[1]
         self._tools = tools
-        events, builder = self._new_session().whole(text, None, self._builder, lambda _: _ENDED)
+        events, builder = self._new_session().whole(text, None, self._builder)
         answer = builder.answer()
         calls = [
             ToolCallItem(tool_index=index, name=call.name, parameters=call.arguments)
@@ -118,7 +117,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
     def finish(self, tools: Sequence[Any]) -> StreamingParseResult:
         """What the end makes certain."""
         self._tools = tools
-        events = [*self._waiting, *self._plain(self._session.close(_ENDED))]
+        events = [*self._waiting, *self._plain(self._session.close())]
         self._waiting = []
         return _result(events)
 
@@ -253,7 +252,7 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
 
     def _detect_and_parse_impl(self, text: str) -> Any:
         session = self._new_session()
-        thought, rest = self._split([*session.feed(text, None), *session.close(_ENDED)])
+        thought, rest = self._split([*session.feed(text, None), *session.close()])
         return reasoning_parser.StreamingParseResult(normal_text=rest, reasoning_text=thought)
 
     def _parse_streaming_increment_impl(self, new_text: str) -> Any:
@@ -269,7 +268,7 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
 
     def finish(self) -> Any:
         """What the end makes certain. With `force_nonempty_content`, an answer of nothing but reasoning is content."""
-        thought, rest = self._split(self._session.close(_ENDED))
+        thought, rest = self._split(self._session.close())
         thought = self._take_kept() + thought
         if self._force_nonempty_content and self._in_reasoning:
             thought, rest, self._accumulated_reasoning = "", self._accumulated_reasoning + thought + rest, ""
@@ -315,7 +314,7 @@ def _keeps_calls_as_text(found: Served) -> bool:
     if fmt is None:
         return True
     session = Session(found, calls=False)
-    events = [*session.feed(fmt.example, None), *session.close("stop")]
+    events = [*session.feed(fmt.example, None), *session.close()]
     text = "".join(event.text for event in events if isinstance(event, (Content, Malformed)))
     whole, rest = (fmt.parse(each, prefix="", finish_reason="stop").tool_calls for each in (fmt.example, text))
     return [(call.name, call.arguments) for call in rest] == [(call.name, call.arguments) for call in whole]

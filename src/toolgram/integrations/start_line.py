@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolgram.integrations.observing import logger, register_counter
-from toolgram.integrations.served import Served
+from toolgram.integrations.observing import logger, register_counter, warn_once
+from toolgram.integrations.served import AUTO, Served, chat_template_of, format_of
 
 _SHOWN = 6  # markers in the line
 UNTOLD_END = "which no marker of its own ends: a grammar holds calls from the first token on, or not at all"
@@ -11,15 +11,37 @@ _said: set[int] = set()
 
 
 def say_start(served: Served) -> None:
-    """One line about a format, once in a process that serves."""
-    if id(served) in _said or served.fmt is None:
+    """Log one line about a format, and what is wrong with the choice of it; once in a process that serves."""
+    if id(served) in _said:
         return
     _said.add(id(served))
     try:
-        logger.info("toolgram: %s", start_line(served))
-        register_counter()
+        for problem in (served.why, _not_fitting(served)):
+            if problem:
+                warn_once(problem)
+        if served.fmt is not None:
+            logger.info("toolgram: %s", start_line(served))
+            register_counter()
     except Exception as error:  # a line in a log must not stop a server
         logger.debug("toolgram: nothing to say of %s: %r", served.name, error)
+
+
+def _not_fitting(served: Served) -> str:
+    """Return what is wrong with a format that was named, if none of its markers is a token of the model; "" for
+    nothing."""
+    fmt = served.fmt
+    markers = set(fmt.program.special.values()) if fmt is not None and served.name != AUTO else set()
+    tokenizer = served.tokenizer_ref()
+    if fmt is None or not markers or not markers.isdisjoint(served.tokens) or chat_template_of(tokenizer) is None:
+        return ""
+    fits, _ = format_of(tokenizer, AUTO)
+    if fits is None or fits.name == fmt.name or (fits.report and fits.report.shipped == fmt.name):
+        return ""
+    name = f"toolgram_{fits.report.shipped}" if fits.report and fits.report.shipped else "toolgram"
+    return (
+        f"toolgram_{fmt.name} does not fit this model: 0 of {len(markers)} markers are tokens. Its chat template "
+        f"is that of {name}: --tool-call-parser {name} --reasoning-parser {name}"
+    )
 
 
 def start_line(served: Served) -> str:

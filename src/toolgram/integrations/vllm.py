@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from multiprocessing import parent_process
 from typing import Any
 
 from toolgram.formats import format_names
@@ -34,7 +35,7 @@ PARSERS = "toolgram.integrations.vllm_parsers"
 NOT_OVERRIDABLE = frozenset({"kimi_k3", "cohere_command3", "cohere_command4", "minicpmv"})
 
 # One line for every vLLM that is too old or too new: said when names are registered, so that nothing fails later.
-NEEDED = "toolgram needs vLLM 0.24 or newer and was tested with 0.33; update vLLM, or use its own parsers"
+NEEDED = "toolgram needs vLLM 0.31 or newer and was tested with 0.33; update vLLM, or use its own parsers"
 
 logger = logging.getLogger("vllm.toolgram")
 
@@ -107,7 +108,7 @@ def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:
         getattr(manager, loaded, {}).pop(name, None)  # a class that is already loaded would be used instead
     if known:
         logger.info("toolgram: vLLM's %s is read by toolgram (%s)", name, format_name)
-    else:
+    elif parent_process() is None:  # a server's other processes register the names as well
         logger.warning("toolgram: %s names %s, which vLLM does not have", OVERRIDE_VARIABLE, name)
 
 

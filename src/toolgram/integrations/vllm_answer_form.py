@@ -28,7 +28,7 @@ _CONSTRAINTS = ("json", "regex", "choice", "grammar", "json_object")
 _SPACING = ("disable_any_whitespace", "disable_additional_properties", "whitespace_pattern")
 
 
-def answer_tag(served: Served, partner: Any, session: Session, request: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+def answer_tag(served: Served, partner: Any, session: Session, request: Any, tools: Sequence[Any]) -> Any:
     """What the request asks of its answer, with what stands around an answer in this format, as vLLM's parameters; None
     where vLLM's own way is as good, or the only one."""
     asked = _asked_of_the_answer(request)

@@ -27,12 +27,27 @@ from typing import Any
 
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.answers import AnswerBuilder, PlainThought
-from toolgram.integrations.observing import logger
-from toolgram.integrations.served import AUTO, Served, Session, TokenCounter, served
+from toolgram.integrations.observing import logger, warn_once
+from toolgram.integrations.reasoning_tokens import TokenCounter
+from toolgram.integrations.served import (
+    AUTO,
+    TEMPLATE_VARIABLE,
+    Served,
+    Session,
+    chat_template_of,
+    served,
+)
 from toolgram.integrations.start_line import say_start
 from toolgram.integrations.vllm_answer_form import answer_tag, put_tag, take_form
 from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, ended, warn_of_unknown_setting
-from toolgram.integrations.vllm_patches import apply_patches, drive, quick_arguments, quick_content, quick_reasoning
+from toolgram.integrations.vllm_patches import (
+    apply_patches,
+    drive,
+    quick_arguments,
+    quick_content,
+    quick_reasoning,
+    template_of_the_server,
+)
 from toolgram.integrations.vllm_surface import (
     DelegatingParser,
     DeltaMessage,
@@ -41,12 +56,17 @@ from toolgram.integrations.vllm_surface import (
     ReasoningParser,
     ToolCall,
     ToolParser,
+    as_constraint,
 )
-from toolgram.integrations.vllm_tags import is_forced, structural_tag, where_the_grammar_begins
+from toolgram.integrations.vllm_tags import is_forced, mode_of, structural_tag, where_the_grammar_begins
 
 
 class _Attachable(type):
     """The metaclass of both parsers. Python calls `__set_name__` when vLLM stores a parser in its driver class."""
+
+    def unified_parser_cls(cls) -> type[Any]:
+        """Return the class that drives the two, for a vLLM that asks (`integrations/upstream`)."""
+        return Driver
 
     def __set_name__(cls, owner: type[Any], name: str) -> None:
         if name in ("tool_parser_cls", "reasoning_parser_cls") and not issubclass(owner, Driver):
@@ -55,7 +75,8 @@ class _Attachable(type):
             warn_of_unknown_setting()
 
 
-_TELLS_PROMPTS = hasattr(DelegatingParser, "set_prompt_token_ids")  # since 0.33
+_TELLS_PROMPTS = hasattr(ReasoningParser, "set_prompt_token_ids")  # since 0.33
+_ASKS_WHAT_FOLLOWS = hasattr(DelegatingParser, "set_prompt_token_ids")  # since 0.32
 
 
 class Driver(DelegatingParser):  # type: ignore[misc]
@@ -67,11 +88,13 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         pair = (self.reasoning_parser, self.tool_parser)
         self._ours = [each for each in pair if isinstance(each, (ToolgramReasoningParser, ToolgramToolParser))]
         if self.tool_parser is None and isinstance(self.reasoning_parser, ToolgramReasoningParser):
-            self.reasoning_parser.tells_what_follows = not _TELLS_PROMPTS
+            self.reasoning_parser.tells_what_follows = not _ASKS_WHAT_FOLLOWS
         if self.reasoning_parser is None and isinstance(self.tool_parser, ToolgramToolParser):
             self.tool_parser.skip_reasoning_parsing = True  # before 0.33 vLLM does not say so
         for parser in self._ours[:1]:
+            parser.served.see_model(kwargs.get("model_config"))
             say_start(parser.served)
+            warn_of_the_template(parser.served)
         self.parse_delta = self._first_delta  # of this object, and until it has come
 
     def adjust_request(self, request: Any) -> Any:
@@ -91,7 +114,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         if reasoning is not None and tools is not None and getattr(tools, "partner", None) is not reasoning:
             return None  # one of them is not toolgram's, and may read other markers
         parser = self._ours[-1]
-        declared = [] if tools is None or _passes(request, tools.tools) else list(tools.tools)
+        declared = () if tools is None or _passes(request, tools.tools) else tools.tools
         return answer_tag(parser.served, reasoning, parser.session, request, declared)
 
     def _first_delta(self, *args: Any, **kwargs: Any) -> Any:
@@ -101,7 +124,9 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         return self.parse_delta(*args, **kwargs)
 
     def _see_request(self, request: Any) -> None:
-        """Where no calls are wanted, the session that the two share reads none."""
+        """Tell the sessions how the output may end, and whether calls are wanted in it."""
+        for parser in self._ours:
+            parser.session.see_request(request)
         tools = self.tool_parser
         if isinstance(tools, ToolgramToolParser) and tools.partner is not None and _passes(request, tools.tools):
             tools.session.calls = False
@@ -112,10 +137,12 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         token_ids = kwargs.get("model_output_token_ids", args[1] if len(args) > 1 else ())
         for parser in self._ours:
             parser.whole_ids = token_ids
+        self._see_request(request)
+        if mode_of(request):  # vLLM reads no calls in an answer to this choice of Responses, in one message
+            request = request.model_copy(update={"tool_choice": mode_of(request)})
         tools = self.tool_parser
         if not isinstance(tools, ToolgramToolParser):
             return super().parse(model_output, request, *args, **kwargs)
-        self._see_request(request)
         tools.answered = None
         reasoning, content, calls = super().parse(model_output, request, *args, **kwargs)
         if tools.answered is None and tools.handed is not None:  # of an answer without calls it is not asked
@@ -125,15 +152,20 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         return reasoning, content, calls
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
-        """The prompt: also for a tool parser without reasoning parser."""
-        if _TELLS_PROMPTS:
+        """Show the prompt to both parsers, of which vLLM knows one, and before 0.33 none."""
+        if _TELLS_PROMPTS and self.reasoning_parser not in self._ours:
             super().set_prompt_token_ids(prompt_token_ids)
-        tools = self.tool_parser
-        if isinstance(tools, ToolgramToolParser) and (tools.partner is None or not _TELLS_PROMPTS):
-            tools.see_prompt(prompt_token_ids)
+        for parser in self._ours:
+            if getattr(parser, "partner", None) is None or parser is self.reasoning_parser:
+                parser.see_prompt(prompt_token_ids)
+
+    def set_finish_reason(self, finish_reason: str | None) -> None:
+        """Keep the engine's finish reason, from a vLLM that says it (`integrations/upstream`). It can only deny."""
+        for parser in self._ours:
+            parser.session.cut = finish_reason not in (None, "stop")
 
     def is_reasoning_end(self, input_ids: list[int]) -> bool:
-        """Asked of the prompt; in 0.24 that is the only time when it is shown."""
+        """Asked of the prompt; in 0.31 that is the only time when it is shown."""
         if not _TELLS_PROMPTS:
             for parser in self._ours:
                 parser.see_prompt(input_ids)
@@ -141,8 +173,6 @@ class Driver(DelegatingParser):  # type: ignore[misc]
 
     def finalize_generation(self, delta_message: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
         """The last delta, before what the parsers still hold is put into it: they are told the request."""
-        for parser in self._ours:
-            parser.request = request
         message = super().finalize_generation(delta_message, request, *args, **kwargs)
         tools = self.tool_parser
         if message is None or not isinstance(tools, ToolgramToolParser) or not tools.outgoing.carried:
@@ -157,6 +187,27 @@ def introduce(reasoning: Any, tools: Any) -> None:
         reasoning.partner, tools.partner = tools, reasoning
         reasoning.session.tools = tools.session.tools
         tools.session = reasoning.session
+    elif isinstance(tools, ToolgramToolParser) and reasoning is not None:
+        tools.follow_another()
+        warn_once(
+            f"the parsers {reasoning.__class__.__name__} and {tools.__class__.__name__} do not read one stream: name "
+            "the same for both, --tool-call-parser toolgram --reasoning-parser toolgram"
+        )
+
+
+_seen_templates: set[int] = set()
+
+
+def warn_of_the_template(found: Served) -> None:
+    """Log a warning if a format was derived from another chat template than the server's, as soon as that is known."""
+    if found.name != AUTO or id(found) in _seen_templates or (template := template_of_the_server()) is None:
+        return
+    _seen_templates.add(id(found))
+    if template and template != chat_template_of(found.tokenizer_ref()):
+        warn_once(
+            "the server's --chat-template differs from the tokenizer's, which the format was derived from: calls may "
+            f"be read as text. Set {TEMPLATE_VARIABLE} to the same file"
+        )
 
 
 def _passes(request: Any, tools: Any) -> bool:
@@ -164,25 +215,12 @@ def _passes(request: Any, tools: Any) -> bool:
     return not tools or getattr(request, "tool_choice", None) == "none"
 
 
-def _stopped(request: Any, session: Session) -> str | None:
-    """Return why the answer ended, which vLLM does not say: "stop" if its last token is the one that ends the text,
-    "length" if it has used up what it was given, and else None."""
-    if session.last == session.served.eos_id and session.seen:
-        return "stop"
-    fields = getattr(request, "__dict__", {})  # past the descriptor that warns of `max_tokens`
-    asked = (fields.get(name) for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"))
-    limits = [limit for limit in (*asked, session.left) if isinstance(limit, int) and limit > 0]
-    if not limits or session.seen < min(limits):
-        return None
-    return "length"
-
-
 class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: ignore[misc]
     """Takes reasoning out of an answer, and hands over to the tool parser where it ends."""
 
     format_name = AUTO
     engine_based_streaming = True
-    tells_what_follows = False  # without a tool parser, 0.24 does not ask for the text behind reasoning
+    tells_what_follows = False  # without a tool parser, 0.31 does not ask for the text behind reasoning
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, *args, **kwargs)
@@ -190,8 +228,6 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         self.session = Session(self.served)
         self.partner: ToolgramToolParser | None = None
         self.whole_ids: Sequence[int] = ()
-        self.request: Any = None
-        self._most = getattr(kwargs.get("model_config"), "max_model_len", None)
         self._prompt: Sequence[int] = ()
         self._counter: TokenCounter | None = None
         self._waiting: list[str] = []  # text that no event has accounted for yet
@@ -203,8 +239,6 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         """Keep what the prompt has already written for the model."""
         self._prompt = token_ids
         self.session.prefix = self.served.prefix(token_ids)
-        if isinstance(self._most, int):
-            self.session.left = max(1, self._most - len(token_ids))
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """Called before anything is parsed, in both modes."""
@@ -281,10 +315,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         partner = self.partner
         if not self.served.reasons and partner is None:
             return None, model_output
-        new_builder = partial(builder_for, request, None)
-        events, builder = self.session.whole(
-            model_output, self.whole_ids or None, new_builder, partial(_stopped, request)
-        )
+        events, builder = self.session.whole(model_output, self.whole_ids or None, partial(builder_for, request, None))
         if partner is None:
             thought, place = _first_thought(events, self.served)
             rest = "".join(event.source for event in events[place:])
@@ -334,7 +365,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         """Where reasoning has ended: the text behind it. At the end of a stream of reasoning: what is left."""
         if self._rest is not None:
             return quick_content(self._rest) if self._rest else None
-        delta = self._take(self.session.close(_stopped(self.request, self.session)))
+        delta = self._take(self.session.close())
         return delta if self.partner is not None else self._left_over(delta)
 
     def _left_over(self, delta: Any) -> Any:
@@ -377,24 +408,36 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self.whole_ids: Sequence[int] = ()
         self.handed: tuple[str, AnswerBuilder] | None = None  # by the partner: a whole answer, and how it was read
         self.answered: Any = None  # what was made of a whole answer
-        self.request: Any = None
         self.outgoing = Outgoing()
+        self._follows = False  # whether another reasoning parser reads first
         self._passes: bool | None = None
         self._plain: PlainThought | None = None
 
-    def _declared(self) -> list[Any]:
+    def _declared(self) -> Sequence[Any]:
         """The tools, in either of vLLM's two shapes."""
-        return list(self.tools)
+        return self.tools  # type: ignore[no-any-return]
 
     def see_prompt(self, token_ids: Sequence[int]) -> None:
         """Keep what the prompt has already written, where no reasoning parser does."""
         self.session.prefix = self.served.prefix(token_ids)
+        if self._follows:
+            self.follow_another()
+
+    def follow_another(self) -> None:
+        """Read what another reasoning parser leaves: a thought that the prompt has begun is over then."""
+        self._follows = True
+        begun = self.served.default_prefix() if self.session.prefix is None else self.session.prefix
+        self.session.prefix = (
+            self.served.behind_thought(begun) if self.served.reasoning_behind(begun) == "open" else begun
+        )
 
     def adjust_request(self, request: Any) -> Any:
         """Markers that are special tokens have to be in the text, if there are calls to be read."""
         request = super().adjust_request(request)
         if not _passes(request, getattr(request, "tools", None)):
             keep_special_tokens(request, self.served)
+        if mode_of(request) and is_forced(request) and (tag := self.get_structural_tag(request)) is not None:
+            put_tag(request, as_constraint(tag), None)  # vLLM asks for no tag here
         return request
 
     def get_structural_tag(self, request: Any, *, reasoning: bool = False, strict_level: Any = None) -> Any:
@@ -425,12 +468,12 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             session = self._text_session()
             session.counts = False  # the whole answer was counted with its reasoning
             events = session.feed(model_output, None)
-            events += session.close(_stopped(request, session))
+            events += session.close()
             delta = delta_of(events)
             content = delta.content if delta is not None else None
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=content)
         new_builder = partial(builder_for, request, self.served.marks if self.skip_reasoning_parsing else None)
-        _, builder = self.session.whole(model_output, self.whole_ids or None, new_builder, partial(_stopped, request))
+        _, builder = self.session.whole(model_output, self.whole_ids or None, new_builder)
         return self._told(builder.answer())
 
     def _told(self, answer: Any) -> Any:
@@ -454,7 +497,6 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
     ) -> Any:
         """What a delta makes certain."""
         if self._passes is None:
-            self.request = request
             self._passes = self._is_plain(request)
             if not self._passes and self.session.calls and _passes(request, self.tools):
                 self.session.queue = None
@@ -507,7 +549,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         session = self.session
         events = session.queue or []
         session.queue = None
-        events = [*events, *session.close(_stopped(self.request, session))]
+        events = [*events, *session.close()]
         return self.outgoing.last(self._plainly(events) if self.skip_reasoning_parsing else events)
 
 

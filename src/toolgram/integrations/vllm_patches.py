@@ -11,16 +11,22 @@ marked as toolgram's and pass everything else to the original.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from toolgram.integrations.answers import WHOLE
-from toolgram.integrations.observing import logger
+from toolgram.integrations.observing import logger, warn_once
 from toolgram.integrations.vllm_surface import Ended, arguments_delta, call_delta, content_delta, reasoning_delta
 
+_CALLERS = 12  # of a constructor, among which the server is
+PATCHES_VARIABLE = "TOOLGRAM_VLLM_PATCHES"
 _DONE = "_patched_by_toolgram"
+_CONVERSION = "to_chat_completion_request"
 MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
 
 
@@ -35,28 +41,73 @@ class Patch:
     apply: Callable[[], bool]
 
 
+def takes(function: Any, *names: str) -> bool:
+    """Return whether a function has these parameters first, in this order; `self` and `cls` do not count."""
+    try:
+        found = [name for name in signature(function).parameters if name not in ("self", "cls")]
+    except (TypeError, ValueError):
+        return False
+    return found[: len(names)] == list(names)
+
+
+# What the driver overrides, and what it is given; `set_prompt_token_ids` came with 0.32.
+DRIVEN: Mapping[str, Sequence[str]] = {
+    "adjust_request": ("request",),
+    "finalize_generation": ("delta_message", "request", "state"),
+    "is_reasoning_end": ("input_ids",),
+    "parse": ("model_output", "request", "enable_auto_tools", "model_output_token_ids"),
+    "parse_delta": ("delta_text", "delta_token_ids", "request", "prompt_token_ids", "finished"),
+}
+
+
 def drive(owner: type[Any], driver: type[Any], base_name: str = "DelegatingParser") -> bool:
     """Have a class that vLLM has composed from toolgram's parsers inherit from `driver`, which inherits from vLLM's.
 
     Reason: the ids of a whole answer (a quoted marker is told from a real one by its id), the prompt of a tool parser
     without reasoning parser, the request of a stream that never left reasoning, and that a delta is the last one.
-    Versions: 0.24 to 0.33. Without: text decides in whole answers, and content behind arguments is left out at an end.
+    Versions: 0.31 to 0.33. Without: text decides in whole answers, and content behind arguments is left out at an end.
     """
-    bases = tuple(driver if base.__name__ == base_name else base for base in owner.__bases__)
-    if driver not in bases:
+    base = next((each for each in owner.__bases__ if each.__name__ == base_name), None)
+    if switched_off() or base is None:
         return False
-    owner.__bases__ = bases
+    unlike = [name for name, given in DRIVEN.items() if not takes(getattr(base, name, None), *given)]
+    if unlike:
+        warn_once(f"this vLLM differs ({base_name}.{', '.join(unlike)}): each of the two parsers works alone")
+        return False
+    owner.__bases__ = tuple(driver if each is base else each for each in owner.__bases__)
     return True
+
+
+def switched_off() -> bool:
+    """Return whether nothing of vLLM's is to be changed: for a vLLM that has the patches of `integrations/upstream`."""
+    return os.environ.get(PATCHES_VARIABLE) == "off"
+
+
+def template_of_the_server() -> str | None:
+    """Return the chat template that the server was given, "" for none, and None if nobody who makes a parser has one.
+
+    Reason: a format that is derived from the tokenizer's template does not fit if the server has another one, and no
+    parser is told. It is looked for in the objects that are making one, until it was found. Without: no warning.
+    """
+    frame = sys._getframe(1)
+    for _ in range(_CALLERS):
+        owner: Any = frame.f_locals.get("self")
+        if type(owner).__module__.startswith("vllm.") and hasattr(owner, "chat_template"):
+            return str(owner.chat_template or "")
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return None
 
 
 def _order_the_last_delta() -> bool:
     """In Responses, write the arguments of an open call before the content that comes behind them."""
     serving = import_module("vllm.entrypoints.openai.responses.serving")
-    original = getattr(serving, "split_delta", None)
-    if not callable(original):
-        return False
+    original: Any = getattr(serving, "split_delta", None)
     if hasattr(original, _DONE):
         return True
+    if not takes(original, "delta"):
+        return False
 
     @functools.wraps(original)
     def split_delta(delta: Any) -> list[Any]:
@@ -72,14 +123,12 @@ def _order_the_last_delta() -> bool:
 def _mark_messages() -> bool:
     """Let a parser know that a chat request was made from one of Anthropic's."""
     serving = import_module("vllm.entrypoints.anthropic.serving").AnthropicServingMessages
-    names = ("to_chat_completion_request", "_convert_anthropic_to_openai_request")
-    name = next((each for each in names if each in serving.__dict__), None)
-    method = serving.__dict__[name] if name else None
-    if name is None or not isinstance(method, classmethod):
-        return False
-    original = method.__func__
+    method = serving.__dict__.get(_CONVERSION)
+    original: Any = getattr(method, "__func__", None)
     if hasattr(original, _DONE):
         return True
+    if not isinstance(method, classmethod) or not takes(original, "anthropic_request"):
+        return False
 
     @functools.wraps(original)
     def convert(cls: Any, *args: Any, **kwargs: Any) -> Any:
@@ -88,7 +137,7 @@ def _mark_messages() -> bool:
         return request
 
     setattr(convert, _DONE, True)
-    setattr(serving, name, classmethod(convert))
+    setattr(serving, _CONVERSION, classmethod(convert))
     return True
 
 
@@ -97,14 +146,14 @@ PATCHES = (
         "responses: the order of the last delta",
         "vLLM writes content before calls, so content behind the arguments of an open call would begin that call anew "
         "without a name, and the connection breaks",
-        "0.24 to 0.33",
+        "0.31 to 0.33",
         "text behind a call that ends with the stream is left out of a Responses stream",
         _order_the_last_delta,
     ),
     Patch(
         "messages: arguments that are no JSON",
         "vLLM decodes the arguments of every call, so an answer with a cut-off call is lost (HTTP 400)",
-        "0.24 to 0.33",
+        "0.31 to 0.33",
         "an answer over /v1/messages, in one message, with a call that was cut off is HTTP 400",
         _mark_messages,
     ),
@@ -114,7 +163,9 @@ PATCHES = (
 @functools.lru_cache(maxsize=1)
 def apply_patches() -> Sequence[str]:
     """Apply them, once; the names of those that found their place. Says in the log what happens without the others."""
-    found = []
+    found: list[str] = []
+    if switched_off():
+        return found
     for patch in PATCHES:
         try:
             done = patch.apply()
@@ -124,9 +175,7 @@ def apply_patches() -> Sequence[str]:
         if done:
             found.append(patch.name)
         else:
-            logger.warning(
-                "toolgram: this vLLM differs (%s, known in %s): %s", patch.name, patch.versions, patch.without
-            )
+            warn_once(f"this vLLM differs ({patch.name}, known in {patch.versions}): {patch.without}")
     return tuple(found)
 
 

@@ -1,8 +1,7 @@
 """Everything that toolgram imports from vLLM, and where each version keeps it. No other module imports vLLM's classes.
 
-Strategy: need little, look for it newest place first, and say plainly what was not found and which versions are known
-to work.  vLLM moves its modules without leaving anything behind (`docs/vllm.md` has the list), so a missing name is
-the normal way in which a new version announces itself.
+Strategy: need little, and say plainly what was not found and which versions are known to work.  vLLM moves its modules
+without leaving anything behind, so a missing name is the normal way in which a new version announces itself.
 """
 
 from __future__ import annotations
@@ -11,45 +10,38 @@ from importlib import import_module
 from typing import Any
 
 TESTED = "0.33.0"
-OLDEST = "0.24"  # before it vLLM does not call `finish_streaming`, and the end of an answer would be lost
+OLDEST = "0.31"  # the newest and the two minor releases before it are supported
 
-_PROTOCOL = (
-    "vllm.entrypoints.generate.base.protocol",  # since 0.29
-    "vllm.entrypoints.openai.engine.protocol",  # since 0.15
-    "vllm.entrypoints.openai.protocol",
-)
-_TOOLS = ("vllm.tool_parsers", "vllm.entrypoints.openai.tool_parsers")
+_PROTOCOL = "vllm.entrypoints.generate.base.protocol"
+_TOOLS = "vllm.tool_parsers"
 
 
 class UnknownSurface(ImportError):
     """This vLLM does not have what toolgram plugs into."""
 
 
-def find(name: str, *modules: str) -> Any:
-    """What the first of `modules` that has `name` has. Raises UnknownSurface, which names all that was tried."""
-    tried = []
-    for module in modules:
-        try:
-            return getattr(import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            tried.append(f"{module}: {error}")
-    raise UnknownSurface(
-        f"this version of vLLM has no {name} where toolgram looks for it ({'; '.join(tried)}); toolgram was tested "
-        f"with vLLM {TESTED} and needs {OLDEST} or newer: update toolgram, or use vLLM's own parsers"
-    )
+def find(name: str, module: str) -> Any:
+    """Return what a module of vLLM's has under a name. Raises UnknownSurface, which says what was looked for."""
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UnknownSurface(
+            f"this version of vLLM has no {name} where toolgram looks for it ({module}: {error}); toolgram was tested "
+            f"with vLLM {TESTED} and needs {OLDEST} or newer: update toolgram, or use vLLM's own parsers"
+        ) from error
 
 
-ToolParser = find("ToolParser", *_TOOLS)
-ToolParserManager = find("ToolParserManager", *_TOOLS)
+ToolParser = find("ToolParser", _TOOLS)
+ToolParserManager = find("ToolParserManager", _TOOLS)
 ReasoningParser = find("ReasoningParser", "vllm.reasoning")
 ReasoningParserManager = find("ReasoningParserManager", "vllm.reasoning")
 DelegatingParser = find("DelegatingParser", "vllm.parser.abstract_parser")
-DeltaMessage = find("DeltaMessage", *_PROTOCOL)
-DeltaToolCall = find("DeltaToolCall", *_PROTOCOL)
-DeltaFunctionCall = find("DeltaFunctionCall", *_PROTOCOL)
-ExtractedToolCallInformation = find("ExtractedToolCallInformation", *_PROTOCOL)
-ToolCall = find("ToolCall", *_PROTOCOL)
-FunctionCall = find("FunctionCall", *_PROTOCOL)
+DeltaMessage = find("DeltaMessage", _PROTOCOL)
+DeltaToolCall = find("DeltaToolCall", _PROTOCOL)
+DeltaFunctionCall = find("DeltaFunctionCall", _PROTOCOL)
+ExtractedToolCallInformation = find("ExtractedToolCallInformation", _PROTOCOL)
+ToolCall = find("ToolCall", _PROTOCOL)
+FunctionCall = find("FunctionCall", _PROTOCOL)
 
 if not hasattr(ToolParser, "engine_based_streaming"):
     raise UnknownSurface(
@@ -62,6 +54,11 @@ def check_constraint(asked: Any) -> None:
     """Have xgrammar look at what vLLM's parameters ask of an answer. Raises for what it cannot hold an answer to."""
     sampling = find("SamplingParams", "vllm.sampling_params")
     find("validate_xgrammar_grammar", "vllm.v1.structured_output.backend_xgrammar")(sampling(structured_outputs=asked))
+
+
+def as_constraint(tag: Any) -> Any:
+    """Return a structural tag as vLLM's parameters of an answer."""
+    return find("StructuredOutputsParams", "vllm.sampling_params")(structural_tag=tag.model_dump_json())
 
 
 def as_ebnf(grammar: str) -> str:

@@ -15,23 +15,26 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
-from toolgram.integrations.observing import warn_no_constraint
+from toolgram.errors import ToolgramError
+from toolgram.integrations.observing import warn_no_constraint, watch_cache
 from toolgram.integrations.reasoning_markers import exports_write_a_thought
 from toolgram.integrations.served import Served, Session
+from toolgram.limits import MOST_TAGS
+from toolgram.tools.reading import read_tools
 
 FORCED_VARIABLE = "TOOLGRAM_FORCED_CALLS"
 FORCED_FIELD = "toolgram_forced_calls"
 AFTER_TEXT = "after_text"
-_FROM_THE_FIRST = ("_grammar_from_parser", "_grammar_from_tool_parser")  # 0.33; up to 0.24, where only chat has it
+_FROM_THE_FIRST = "_grammar_from_parser"  # vLLM's word for it
 
 
 def structural_tag(
-    served: Served, request: Any, tools: Sequence[Mapping[str, Any]], prefix: str | None, reasoning: bool | None
+    served: Served, request: Any, tools: Sequence[Any], prefix: str | None, reasoning: bool | None
 ) -> Any:
-    """The tag for a request; None, with a warning once for each reason, where calls are read and not enforced."""
+    """Return the tag for a request; None, with a warning once for each reason, if calls are read and not enforced."""
     if served.fmt is None:
         return None
     try:
@@ -49,34 +52,53 @@ def structural_tag(
 def tag_text(
     served: Served,
     request: Any,
-    tools: Sequence[Mapping[str, Any]],
+    tools: Sequence[Any],
     prefix: str | None,
     reasoning: bool | None,
     form: Mapping[str, Any] | None = None,
 ) -> str:
-    """The tag of a request as JSON text."""
-    assert served.fmt is not None
+    """Return the tag of a request as JSON text. Raises ToolgramError if there is none."""
+    declared = json.dumps([tool.as_chat() for tool in read_tools(tools)], ensure_ascii=False, default=dict)
+    choice = json.dumps(choice_of(request) if tools or is_forced(request) else "none")
     parallel = getattr(request, "parallel_tool_calls", None) is not False
     text = not is_forced(request) or may_have_text_before(request)
+    found = written(served, declared, choice, parallel, text, prefix, reasoning, json.dumps(form))
+    if isinstance(found, ToolgramError):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=MOST_TAGS)
+def written(
+    served: Served, tools: str, choice: str, parallel: bool, text: bool, prefix: str | None, reasoning: bool | None,
+    form: str,
+) -> str | ToolgramError:  # fmt: skip
+    """Return the tag, or why there is none. Agents send the same tools with every request, so tags are kept."""
+    assert served.fmt is not None
     # A token that a tokenizer calls special matches no text in xgrammar: it is named by its id.
     tokens = {mark: number for mark, number in served.special_tokens.items() if mark in served.special_texts}
-    choice = choice_of(request) if tools or is_forced(request) else "none"
     export = partial(
-        served.fmt.export, "structural_tag", tools, choice, parallel, special_tokens=tokens, text_before_calls=text,
-        answer_format=form,
+        served.fmt.export, "structural_tag", json.loads(tools), json.loads(choice), parallel, special_tokens=tokens,
+        text_before_calls=text, answer_format=json.loads(form),
     )  # fmt: skip
-    whole: str = export(reasoning=reasoning, prefix=prefix).text
-    opening, closing = served.around_a_thought
-    ended = f"{prefix}{opening}{closing}"
-    if reasoning is not None or prefix is None or not _is_missing(served, prefix, opening, ended):
-        return whole
+    try:
+        whole: str = export(reasoning=reasoning, prefix=prefix).text
+        opening, closing = served.around_a_thought
+        ended = f"{prefix}{opening}{closing}"
+        if reasoning is not None or prefix is None or not _is_missing(served, prefix, opening, ended):
+            return whole
+        behind = json.loads(export(reasoning=False, prefix=ended).text)["format"]
+    except ToolgramError as error:
+        return error
     thought = [*_marker(opening, tokens), _thought(served, opening, closing, tokens), *_marker(closing, tokens)]
-    behind = json.loads(export(reasoning=False, prefix=ended).text)["format"]
     either = {
         "type": "or",
         "elements": [json.loads(whole)["format"], {"type": "sequence", "elements": [*thought, behind]}],
     }
     return json.dumps({"type": "structural_tag", "format": either}, ensure_ascii=False)
+
+
+watch_cache(written.cache_info)
 
 
 def _is_missing(served: Served, prefix: str, opening: str, ended: str) -> bool:
@@ -138,10 +160,16 @@ def choice_of(request: Any) -> Any:
     choice = getattr(request, "tool_choice", "auto")
     if choice is None or isinstance(choice, str):
         return choice or "auto"
-    if getattr(choice, "type", None) == "allowed_tools":
+    if mode_of(request):
         return choice.model_dump()
     function = getattr(choice, "function", choice)
     return {"type": "function", "function": {"name": getattr(function, "name", "")}}
+
+
+def mode_of(request: Any) -> str:
+    """Return the mode of a choice among `allowed_tools`, which Responses know; "" for another choice."""
+    choice = getattr(request, "tool_choice", None)
+    return str(getattr(choice, "mode", "")) if getattr(choice, "type", None) == "allowed_tools" else ""
 
 
 def is_forced(request: Any) -> bool:
@@ -158,15 +186,10 @@ def may_have_text_before(request: Any) -> bool:
 
 def can_hold_from_the_first_token(request: Any) -> bool:
     """Whether a request can say that its grammar has the reasoning in it. vLLM's own parsers say it in the same way."""
-    return any(name in _private(request) for name in _FROM_THE_FIRST)
+    return _FROM_THE_FIRST in (getattr(type(request), "__private_attributes__", None) or {})
 
 
 def hold_from_the_first_token(request: Any) -> None:
     """Say so."""
-    for name in _FROM_THE_FIRST:
-        if name in _private(request):
-            setattr(request, name, True)
-
-
-def _private(request: Any) -> Any:
-    return getattr(type(request), "__private_attributes__", None) or {}
+    if can_hold_from_the_first_token(request):
+        setattr(request, _FROM_THE_FIRST, True)
