@@ -43,7 +43,7 @@ def test_a_template_that_has_no_calls_and_tells_of_none_is_ok() -> None:
     [
         (START + REFUSING + CONTENT + "<|end|>" + END + PROMPT, "refused every message with calls"),
         (TOLD + START + CONTENT + "<|end|>" + END + PROMPT, "are those of hermes is taken from what it tells"),
-        (TOLD.replace("tool_call", "x") + START + CONTENT + "<|end|>" + END + PROMPT, "are told, not printed"),
+        (TOLD.replace("tool_call", "x") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
         (TOLD.replace("name", "?") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
         (WHOLE.replace("<|assistant|>{% endif", "<|assistant|><|secret|>{% endif"), "ends in '<|secret|>'"),
         (WHOLE.replace(CONTENT, CONTENT * 2), "is printed twice"),

@@ -11,7 +11,7 @@ python_skeleton, synthesis, verification, known, adapting, family, recognising, 
 from toolgram.derive.analysis import analyse
 from toolgram.derive.comparing import compare_variants
 from toolgram.derive.errors import TemplateError
-from toolgram.derive.rebuilding import NotExpressible, continuation, rebuild
+from toolgram.derive.rebuilding import NotExpressible, rebuild
 from toolgram.derive.result import DiffAnalysisResult
 
 __all__ = [
@@ -20,6 +20,5 @@ __all__ = [
     "TemplateError",
     "analyse",
     "compare_variants",
-    "continuation",
     "rebuild",
 ]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.derive.recognising import strange_markers
+from toolgram.derive.candidates import strange_markers
 from toolgram.derive.result import DiffAnalysisResult
 from toolgram.derive.verification import passed, probe
 from toolgram.errors import ToolgramError

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from toolgram.derive.hints import TOOLS
+from toolgram.derive.messages import loses_empties
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.report import ReportBuilder
 from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ToolFormat, ValueEncoding
@@ -28,6 +29,8 @@ def find_unexplained(result: DiffAnalysisResult, report: ReportBuilder) -> list[
         *_opened(result, report),
     ]
     found += [*find_refused(result), *_unproved(result, report)]
+    if any(map(loses_empties, result.written)):
+        found.append("empty texts, lists and objects inside values are printed alike")
     return list(dict.fromkeys(found))
 
 
@@ -37,8 +40,6 @@ def _calls(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
         return
     if report.shipped:
         yield f"the template prints no calls: that they are those of {report.shipped} is taken from what it tells"
-    elif result.told:
-        yield "the calls are told, not printed: how they are written is taken from an example in the instructions"
     elif result.prints_calls == "refused":
         yield "the template refused every message with calls; how they are written is not known"
     elif TOOLS in result.instructions:
