@@ -59,7 +59,7 @@ NOT_TAKEN = {
     f"{VLLM}deepseekv31": "deepseek_v31, which has the markers of its calls: content",
     f"{VLLM}functiongemma": "functiongemma, which has the markers of its calls: one call",
     f"{VLLM}hunyuan_a13b": "hunyuan_a13b, which has the markers of its calls: content",
-    f"{VLLM}glm4": "the calls are told, not printed",
+    f"{VLLM}glm4": "the template tells the model of tools and prints no calls",
     f"{VLLM}gemma3_pythonic": "the template writes its calls like Python, without all quotes and commas",
     f"{VLLM}llama3.2_pythonic": "the template writes its calls like Python, without all quotes and commas",
     f"{VLLM}llama4_pythonic": "the template writes its calls like Python, without all quotes and commas",
