@@ -51,14 +51,14 @@ FAMILIES = TEMPLATES | {
 
 # Templates whose family is not taken, and what the report says of it.
 NOT_TAKEN = {
-    "ByteDance-Seed-OSS": "seed_oss, which has the markers of its calls: code",  # it drops a line end beside a value
-    "NVIDIA-Nemotron-Nano-v2": "nemotron_v2, which has the markers of its calls: content and a call",
-    "LFM2.5-8B-A1B": "lfm2, which has the markers of its calls: code",
-    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "deepseek_v3, which has the markers of its calls: content and a call",
-    f"{VLLM}deepseekv3": "deepseek_v3, which has the markers of its calls: content and a call",
-    f"{VLLM}deepseekv31": "deepseek_v31, which has the markers of its calls: content",
-    f"{VLLM}functiongemma": "functiongemma, which has the markers of its calls: one call",
-    f"{VLLM}hunyuan_a13b": "hunyuan_a13b, which has the markers of its calls: content",
+    "NVIDIA-Nemotron-Nano-v2": "nemotron_v2, which is near: content and a call",
+    "LFM2.5-8B-A1B": "lfm2, which is near: code",
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "deepseek_v3, which is near: one call",  # it closes no section of one
+    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "deepseek_v3, which is near: content and a call",
+    f"{VLLM}deepseekv3": "deepseek_v3, which is near: content and a call",
+    f"{VLLM}deepseekv31": "deepseek_v31, which is near: one call",
+    f"{VLLM}functiongemma": "functiongemma, which is near: one call",
+    f"{VLLM}hunyuan_a13b": "hunyuan_a13b, which is near: content",
     f"{VLLM}glm4": "the template tells the model of tools and prints no calls",
     f"{VLLM}gemma3_pythonic": "the template writes its calls like Python, without all quotes and commas",
     f"{VLLM}llama3.2_pythonic": "the template writes its calls like Python, without all quotes and commas",

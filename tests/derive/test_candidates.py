@@ -111,8 +111,8 @@ def test_the_order_in_which_formats_are_asked() -> None:
     blanks = Near("b", written=1, strange_ends=1, names=9)
     known_end = Near("c", written=1, names=1, other_prompt=True)
     other, fewer = Near("d", own=2, strange=3, names=9), Near("e", own=1, names=9)
-    order = [known_end, exact, blanks, other, fewer]
-    assert sorted(order[::-1], key=lambda each: each.rank) == order
+    ranks = [each.rank for each in (known_end, exact, blanks, other, fewer)]
+    assert ranks == sorted(ranks)
     assert replace(exact, names=4).rank < exact.rank < replace(exact, other_prompt=True).rank
     assert replace(other, strange=2).rank < other.rank
 
