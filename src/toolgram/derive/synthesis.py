@@ -48,7 +48,21 @@ def without_calls(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Form
     """A format that reads content and reasoning, and takes calls for text."""
     builder = FormatBuilder(name, title=f"Derived: {name}")
     _describe(builder, result, tokens, TextSkeleton(builder, result, tokens).finish([], calls=False))
+    if result.calls is not None:
+        builder.comment += "\nNot read yet: calls. Complete the rules with what is known of them.\n" + _sketch(
+            result.calls
+        )
     return builder
+
+
+def _sketch(calls: CallsFormat) -> str:
+    """What is known of calls that no skeleton writes: the texts and slots of one, and what stands around it."""
+    shown = [part if isinstance(part, str) else f"{{{part.value}}}" for part in calls.pattern]
+    lines = [f"  a call: {shown!r}", f"  before all calls: {calls.section_start!r}, behind: {calls.section_end!r}"]
+    if calls.arguments.pattern:
+        argument = [part if isinstance(part, str) else f"{{{part.value}}}" for part in calls.arguments.pattern]
+        lines.append(f"  an argument: {argument!r}, between two: {calls.arguments.separator!r}")
+    return "\n".join([*lines, f"  between two calls: {calls.separator!r}"])
 
 
 def text_alone(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatBuilder:
