@@ -64,7 +64,7 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "What stands before the name of a call that begins with no marker, without blanks: derivation knows such "
         "templates by it.",
         "texts",
-        "calls_begin: ['{\"name\":\"']",
+        'calls_begin: [\'{"name":"\']',
     ),
     "told_by": Key(
         "Texts, without blanks, by which the prompt of a template that prints no calls tells that they are of this "
