@@ -63,13 +63,13 @@ def test_the_closest_format_has_the_fewest_other_markers() -> None:
 FAMILIES = Path(__file__).with_name("families")
 
 
-@pytest.mark.parametrize(("name", "proved"), [("minicpm5", True), ("minimax_m3", False)])
-def test_a_family_is_recognised_by_what_its_template_renders(name: str, proved: bool) -> None:
-    """Elements inside elements do not tell empty lists, objects and texts apart, so that not all is proved there."""
+@pytest.mark.parametrize(("name", "left_open"), [("minicpm5", "printed as Python"), ("minimax_m3", "printed alike")])
+def test_a_family_is_recognised_by_what_its_template_renders(name: str, left_open: str) -> None:
+    """Elements do not tell empty lists, objects and texts apart, nor what is Python from a text; all else is proved."""
     report = report_of(toolgram.derive_format((FAMILIES / f"{name}.jinja").read_text(encoding="utf-8")))
     assert report.shipped == name
-    assert report.ok is proved, str(report)
-    assert all("printed alike" in each for each in report.unexplained)
+    assert not report.failed, str(report)
+    assert [left_open in each for each in report.unexplained] == [True]
 
 
 def test_a_family_whose_template_is_explained_is_read_as_its_shipped_format_reads_it() -> None:

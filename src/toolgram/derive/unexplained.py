@@ -24,6 +24,7 @@ def find_unexplained(result: DiffAnalysisResult, report: ReportBuilder) -> list[
         *result.report.unexplained,
         *_calls(result, report),
         *_values(result, report),
+        *_untyped(result),
         *_python(result),
         *_bare(result, report),
         *_opened(result, report),
@@ -52,6 +53,16 @@ def _values(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
     for kind, style in (result.calls.arguments.values if result.calls else {}).items():
         if style.encoding is ValueEncoding.UNKNOWN:
             yield f"how an argument of the type {kind} is written was not understood"
+
+
+def _untyped(result: DiffAnalysisResult) -> Iterator[str]:
+    """Values whose type no text tells: Python's lists and objects are text unless a type is declared."""
+    calls = result.calls
+    if calls is None or is_python(calls):
+        return
+    kinds = [calls.arguments.values[kind] for kind in ("array", "object") if kind in calls.arguments.values]
+    if any(style.encoding in (ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR) for style in kinds):
+        yield "lists and objects are printed as Python: one whose parameter has no declared type is read as text"
 
 
 def _python(result: DiffAnalysisResult) -> Iterator[str]:
