@@ -76,6 +76,13 @@ def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[
     return tuple(found)
 
 
+def write_message(template: ChatTemplate, result: DiffAnalysisResult, case: Case, prompt: str = "unset") -> Written:
+    """Render one message behind a generation prompt. Raises NotExpressible if the template does not print all of it."""
+    conversation = Conversation(template, Report())
+    conversation.form, conversation.header = result.form, result.header
+    return _Writer(conversation, result).write(case, prompt)
+
+
 def _cases(result: DiffAnalysisResult) -> Iterator[tuple[Case, str]]:
     first = "on" if "on" in result.prompts else "unset"
     end = result.markers.reasoning_end.strip()
