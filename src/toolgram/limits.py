@@ -211,12 +211,6 @@ MAX_BITS = 4_096
 MAX_SEARCHED = 20_000
 # Characters of a marker in a template: what is longer is cut, or not read at all.
 MAX_TEMPLATE_MARKER = 500
-# Characters of instructions that are searched for a described call.
-MAX_INSTRUCTIONS = 20_000
-# Characters of one example in instructions.
-LONGEST_EXAMPLE = 800
-# Brackets in instructions that turn out to begin no JSON: each costs an attempt to decode.
-MOST_JSON_TRIES = 100
 # Braces that may close a dict in a rendering: each costs an attempt to decode.
 MOST_DICT_ENDS = 50
 # Characters of a tokenizer's JSON file; a large one has 30 million.

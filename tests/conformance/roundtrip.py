@@ -49,7 +49,7 @@ CORE = (
 )
 CUT_SIZES = (WHOLE, 1, 3, 7)
 SHOWN_BEFORE = 40  # characters before the first that differs
-LIMITS = {"median": 60.0, "95%": 250.0}  # milliseconds of the processor per template
+LIMITS = {"median": 100.0, "95%": 1000.0}  # milliseconds of the processor per template
 REPEATS = 3
 
 # Rows that no parser could read as their message, with the reason; each is told of on a page in docs/decisions.

@@ -386,7 +386,7 @@ def wrong_rows(template: Made, fmt: toolgram.Format) -> list[tuple[str, str, str
     found = []
     for name, prompt, output in outputs(template):
         content, thought, calls = MESSAGES[name]
-        message = fmt.parse(output, tools=TOOLS, prefix=prompt[-300:])
+        message = fmt.parse(output, tools=TOOLS, prefix=prompt[-300:], finish_reason="stop")
         dropped = not THOUGHTS[template.parts["thoughts"]][0] and THOUGHTS[template.parts["thoughts"]][2]
         meant = {
             "content": content,

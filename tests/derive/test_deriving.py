@@ -33,13 +33,9 @@ JSON_FRAGMENTS = {"json_call_list", "json_named_call_list"}
 NO_PYTHON = "a history without quotes or commas, or with quotes around everything, is no Python; models write Python"
 # Messages that do not come back, and why nothing that reads this text could tell: template -> (cases, reason).
 LOST = {
-    "key_value_lines": ({"code", "text of signs"}, "a line of raw text looks like the next argument"),
-    "marked_elements": ({"nested arguments"}, "an empty list, an empty object and an empty text are printed alike"),
-    "plain_elements": ({"nested arguments"}, "an empty list, an empty object and an empty text are printed alike"),
-    "elements_in_parameters": (
-        {"nested arguments"},
-        "an empty list, an empty object and an empty text are printed alike",
-    ),
+    "key_value_lines": (None, "a line of raw text looks like the next argument"),
+    "escaped_text": (None, "text has the escapes of a language of its own"),
+    "python_tokens": (None, NO_PYTHON),
     "role_before_reasoning": (
         {"reasoning and content", "reasoning and a call", "reasoning, content and a call"},
         "nothing marks the beginning of a thought, and turns without one begin the same way",

@@ -8,7 +8,7 @@ import pytest
 
 import toolgram
 from tests.derive.test_shapes import calls_of, derived, report_of
-from toolgram.derive.recognising import markers_in_files, strange_markers, without_empties
+from toolgram.derive.candidates import markers_of_format, strange_markers
 from toolgram.formats import grammar_home
 from toolgram.observing.probes import TOOLS
 
@@ -27,7 +27,7 @@ def test_a_format_that_reads_all_that_is_rendered() -> None:
     fmt = toolgram.derive_format(HEAD + CALLS + END)
     report = report_of(fmt)
     assert report.shipped == "qwen3_coder"
-    assert report.why.startswith("it reads every message that the template renders")
+    assert report.why.startswith("it is near the template, and reads")
     assert report.ok, str(report)
     assert any("not understood" in each for each in report.warnings)
     arguments = "<parameter=a>x</parameter>\n<parameter=b>\ny\nz\n</parameter>\n"
@@ -45,37 +45,31 @@ def test_nothing_is_taken_where_one_message_is_read_otherwise() -> None:
 
 def test_markers_in_imported_pieces_count() -> None:
     """All of DeepSeek's markers stand in a piece that its grammars share; words of JSON are no markers."""
-    assert "<｜tool▁call▁begin｜>" in markers_in_files("deepseek_v3")
-    assert "<tool_call>" in markers_in_files("deepseek_r1")
-    assert not any(marker.isalnum() for name in toolgram.format_names() for marker in markers_in_files(name))
+    assert "<｜tool▁call▁begin｜>" in markers_of_format("deepseek_v3")
+    assert "<tool_call>" in markers_of_format("deepseek_r1")
+    assert "name" not in markers_of_format("hermes")
 
 
 def test_what_a_grammar_overrides_is_none_of_its_markers() -> None:
     assert "<|end|>" in (grammar_home() / "common" / "json_in_tags.lark").read_text(encoding="utf-8")
-    assert "<|end|>" not in markers_in_files("deepseek_r1")
-    assert "<｜end▁of▁sentence｜>" in markers_in_files("deepseek_r1")
+    assert "<|end|>" not in markers_of_format("deepseek_r1")
+    assert "<｜end▁of▁sentence｜>" in markers_of_format("deepseek_r1")
 
 
 def test_the_closest_format_has_the_fewest_other_markers() -> None:
     assert strange_markers("mistral_v3", "[TOOL_CALLS] []") < strange_markers("xlam", "[TOOL_CALLS] []")
 
 
-def test_what_is_told_is_not_recognised_but_told() -> None:
-    report = report_of(derived("told_tags"))
-    assert report.shipped is None
-    assert not report.ok
-
-
 FAMILIES = Path(__file__).with_name("families")
 
 
-@pytest.mark.parametrize(("name", "proved"), [("minicpm5", True), ("minimax_m3", False)])
-def test_a_family_is_recognised_by_what_its_template_renders(name: str, proved: bool) -> None:
-    """Elements inside elements do not tell empty lists, objects and texts apart, so that not all is proved there."""
+@pytest.mark.parametrize(("name", "left_open"), [("minicpm5", "printed as Python"), ("minimax_m3", "printed alike")])
+def test_a_family_is_recognised_by_what_its_template_renders(name: str, left_open: str) -> None:
+    """Elements do not tell empty lists, objects and texts apart, nor what is Python from a text; all else is proved."""
     report = report_of(toolgram.derive_format((FAMILIES / f"{name}.jinja").read_text(encoding="utf-8")))
     assert report.shipped == name
-    assert report.ok is proved, str(report)
-    assert all("printed alike" in each for each in report.unexplained)
+    assert not report.failed, str(report)
+    assert [left_open in each for each in report.unexplained] == [True]
 
 
 def test_a_family_whose_template_is_explained_is_read_as_its_shipped_format_reads_it() -> None:
@@ -88,7 +82,3 @@ def test_a_family_whose_template_is_explained_is_read_as_its_shipped_format_read
         derived_one, shipped_one = (each.parse(probe.output, TOOLS) for each in (fmt, shipped))
         assert (derived_one.content, derived_one.reasoning) == (shipped_one.content, shipped_one.reasoning)
         assert calls_of(derived_one) == calls_of(shipped_one)
-
-
-def test_what_is_empty_is_compared_at_any_depth() -> None:
-    assert without_empties({"a": [{}, "x"], "b": {"c": []}, "d": None, "e": 0}) == {"a": ["", "x"], "e": 0}

@@ -43,7 +43,7 @@ def test_a_template_that_has_no_calls_and_tells_of_none_is_ok() -> None:
     [
         (START + REFUSING + CONTENT + "<|end|>" + END + PROMPT, "refused every message with calls"),
         (TOLD + START + CONTENT + "<|end|>" + END + PROMPT, "are those of hermes is taken from what it tells"),
-        (TOLD.replace("tool_call", "x") + START + CONTENT + "<|end|>" + END + PROMPT, "are told, not printed"),
+        (TOLD.replace("tool_call", "x") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
         (TOLD.replace("name", "?") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
         (WHOLE.replace("<|assistant|>{% endif", "<|assistant|><|secret|>{% endif"), "ends in '<|secret|>'"),
         (WHOLE.replace(CONTENT, CONTENT * 2), "is printed twice"),
@@ -138,3 +138,33 @@ def test_a_report_cannot_be_changed() -> None:
         assert isinstance(part, tuple)
     with pytest.raises(FrozenInstanceError):
         report.shipped = "hermes"  # type: ignore[misc]
+
+
+def test_a_report_that_is_not_ok_ends_with_the_next_step() -> None:
+    told = report_of(TOLD.replace("tool_call", "x") + START + CONTENT + "<|end|>" + END + PROMPT)
+    assert str(told).splitlines()[-1].startswith("next:        compare with an output of the model")
+    assert told.to_dict()["next_step"] in str(told)
+    assert (report_of(WHOLE).next_step, report_of(WHOLE).to_dict()["next_step"]) == ("", "")
+
+
+def test_the_files_have_what_is_known_of_calls_that_are_not_read() -> None:
+    """Arguments that stand before the name: no skeleton writes them, and a person may."""
+    call = "{% for c in m.tool_calls %}<c>{{ c.function.arguments|tojson }}<n>{{ c.function.name }}</c>{% endfor %}"
+    fmt = toolgram.derive_format(START + CONTENT + call + "<|end|>" + END + PROMPT)
+    assert fmt.report is not None
+    assert not fmt.report.ok
+    assert "// Not read yet: calls." in fmt.grammar_text
+    assert "'<c>', '{arguments}', '<n>', '{name}', '</c>'" in fmt.grammar_text
+    assert "toolgram check" in fmt.report.next_step
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ if .System }}<|im_start|>system\n{{ .System }}<|im_end|>{{ end }}<|im_start|>user\n{{ .Prompt }}<|im_end|>",
+        "{{- range .Messages }}<|{{ .Role }}|>{{ .Content }}{{- end }}",
+    ],
+)
+def test_a_template_of_another_language_is_called_one(source: str) -> None:
+    with pytest.raises(toolgram.ToolgramError, match=r"is a Go template.*tokenizer_config\.json"):
+        toolgram.derive_format(source)

@@ -77,8 +77,6 @@ def outcomes(source: str, result: DiffAnalysisResult, eos_token: str = "</s>") -
 
 
 def _outcome(conversation: Conversation, result: DiffAnalysisResult, message: Message) -> str:
-    if result.told and message.calls:
-        return NOT_EXPRESSIBLE
     try:
         written = rebuild(result, message.content, message.reasoning, message.calls)
     except NotExpressible:

@@ -1,6 +1,6 @@
 """The contract, over formats that nobody wrote: derived from the templates of `tests/derive`.
 
-Strategy: a message is drawn, written as the template would write it (`rebuild`), and read with the format that was
+Strategy: a message is drawn, rendered by the template, and read with the format that was
 derived from the same template.  Broken outputs are made from such texts by cutting, repeating and dropping pieces.
 """
 
@@ -17,10 +17,12 @@ from tests.derive.turns import TEMPLATES
 from tests.json_prefix import is_json_prefix
 from tests.strategies import chunkings
 from tests.streams import check_events, check_message, merged, run
-from toolgram.derive import DiffAnalysisResult, NotExpressible, continuation
+from toolgram.derive import DiffAnalysisResult, NotExpressible
 from toolgram.derive.arguments import write_elements
 from toolgram.derive.deriving import derive_format
-from toolgram.derive.result import Elements
+from toolgram.derive.messages import write_message
+from toolgram.derive.rendering import ChatTemplate
+from toolgram.derive.result import Case, Elements
 from toolgram.events import ToolCallDelta
 from toolgram.formats import Format
 from toolgram.observing.probes import Call, tool_of
@@ -29,7 +31,7 @@ from toolgram.observing.probes import Call, tool_of
 # print calls as no Python would have them: of all of these the report says so.
 UNSURE = (
     "key_value_lines", "python_tokens", "role_before_reasoning", "type_tags", "id_only",
-    "python_all_quoted", "python_bare_words", "python_no_commas",
+    "escaped_text",     "python_all_quoted", "python_bare_words", "python_no_commas",
 )  # fmt: skip
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in UNSURE)
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="<>|[]{}【】`"), min_size=1, max_size=20)
@@ -77,8 +79,10 @@ def turns(draw: st.DrawFn) -> tuple[str, str, str | None, str | None, list[Call]
     content = draw(st.none() | WORDS.filter(lambda text: bool(text.strip())))
     reasoning = draw(st.none() | WORDS.filter(lambda text: bool(text.strip())))
     made = draw(st.lists(calls(), max_size=3, unique_by=lambda call: call.name))
+    assume(content or made)
+    template = ChatTemplate((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), "<s>", "</s>")
     try:
-        text = continuation(result, content, reasoning, made)
+        text = write_message(template, result, Case(name, content, reasoning, tuple(made))).output
     except NotExpressible:
         assume(False)
         raise

@@ -123,8 +123,7 @@ def short_markers(markers: MarkerRegistry) -> str:
         (bare.content_start, bare.content_end),
         (bare.tool_section_start, bare.tool_section_end),
         (bare.per_call_start, bare.per_call_end),
-        (bare.function_name_prefix, bare.function_name_suffix),
-        (bare.argument_name_prefix, bare.argument_value_suffix),
+        (bare.argument_start, bare.argument_end),
     )
     text = " ".join(f"{start}…{end}" for start, end in pairs if start or end)
     short = on_one_line(text)

@@ -74,14 +74,6 @@ def named(fmt: Format, name: str) -> Format:
     return Format(spec, machine, fmt.report)
 
 
-def with_prompt(name: str, generation_prompt: str) -> Format:
-    """The shipped format of this name, behind the template's own generation prompt."""
-    spec = get_format(name).spec
-    fmt = adapted(name, Behind(generation_prompt, spec.turn_start, spec.turn_end))
-    assert fmt is not None  # no token is added
-    return fmt
-
-
 def behind_of(fmt: Format, shipped: str) -> Behind:
     """To what a shipped format was adapted."""
     known, spec = get_format(shipped).spec, fmt.spec

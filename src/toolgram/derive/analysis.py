@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -26,10 +25,10 @@ from toolgram.derive.comparing import (
 from toolgram.derive.content import Content, learn_content, learn_strips
 from toolgram.derive.conversation import CALLS, CONTENT, CONTENT_AGAIN, REASONING, Conversation, settle_form
 from toolgram.derive.errors import TemplateError
-from toolgram.derive.hints import THINKING, TOOLS, find_instructions, hinted_pairs
+from toolgram.derive.hints import find_instructions
 from toolgram.derive.reading import read_calls
 from toolgram.derive.reasoning import ON, UNSET, Reasoning, find_prompts, learn_reasoning, settle_reasoning
-from toolgram.derive.rebuilding import NotExpressible, parts_of, rebuild, write_calls
+from toolgram.derive.rebuilding import parts_of, write_calls
 from toolgram.derive.registry import name_markers
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import (
@@ -45,7 +44,6 @@ from toolgram.derive.result import (
     Shape,
     ToolFormat,
 )
-from toolgram.derive.told import find_told
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
 from toolgram.limits import MAX_TEMPLATE_MARKER
 from toolgram.observing.probes import Call
@@ -55,11 +53,15 @@ def analyse(
     template: str, bos_token: str, eos_token: str, chat_template_kwargs: Mapping[str, Any] | None = None
 ) -> DiffAnalysisResult:
     """Find out how a chat template writes reasoning, content and calls. Raises TemplateError."""
-    compiled = ChatTemplate(template, bos_token, eos_token, chat_template_kwargs)
-    conversation = Conversation(compiled, Report())
+    return analyse_compiled(ChatTemplate(template, bos_token, eos_token, chat_template_kwargs))
+
+
+def analyse_compiled(template: ChatTemplate) -> DiffAnalysisResult:
+    """Do the same with a template that is compiled. Raises TemplateError."""
+    conversation = Conversation(template, Report())
     settle_form(conversation)
     result = _analyse(conversation)
-    result.renders = compiled.renders
+    result.renders = template.renders
     return result
 
 
@@ -69,10 +71,6 @@ def _analyse(conversation: Conversation) -> DiffAnalysisResult:
     conversation.phase = "T1"
     style = settle_calls(conversation)
     printed = _prints_calls(conversation, style is not None)
-    told = find_told(_about_tools(conversation))
-    if told is not None and printed != "yes":
-        conversation.write_told = partial(write_calls, told)
-        style = settle_calls(conversation)
     learn_markers([turn for turn in (conversation.turn(CONTENT), conversation.turn(CONTENT, None, CALLS[:1])) if turn])
     conversation.phase = "R1"
     has_reasoning = settle_reasoning(conversation, style is not None)
@@ -84,10 +82,8 @@ def _analyse(conversation: Conversation) -> DiffAnalysisResult:
     form = _of_some_length(conversation, learn_calls(conversation, calls, reasoning, content)) if calls else None
     conversation.phase = "turns"
     result = _together(conversation, reasoning, content, form, switch, prompts)
-    result.prints_calls, result.told = printed, conversation.write_told is not None and form is not None
-    result.example = write_calls(told, CALLS[:1]) if told is not None else ""
-    _explain(result, conversation)
-    _check(result, conversation)
+    result.prints_calls = printed
+    _explain(result)
     return result
 
 
@@ -192,10 +188,7 @@ def _together(
         )
     elif fields.almost:
         conversation.report.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
-    instructions = find_instructions(
-        conversation, calls is not None and conversation.write_told is None, reasoning.mode is not ReasoningMode.NONE
-    )
-    pairs = hinted_pairs(instructions.get(THINKING, ""))
+    instructions = find_instructions(conversation, calls is not None, reasoning.mode is not ReasoningMode.NONE)
     history = conversation.turn_in_history(conversation.assistant(CONTENT, REASONING)) or ""
     result = DiffAnalysisResult(
         reasoning_mode=reasoning.mode,
@@ -222,11 +215,7 @@ def _together(
         reasoning_in_history=REASONING in history,
         preserved_tokens=_preserved(markers.stripped().items()),
         instructions=instructions,
-        hinted_reasoning=pairs[0] if pairs else None,
-        hinted_content=pairs[1] if len(pairs) > 1 else None,
         prints_calls="",
-        told=False,
-        example="",
         report=conversation.report,
     )
     return result
@@ -282,11 +271,6 @@ def _preserved(markers: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in found if any(map(str.isalnum, part))))
 
 
-def _about_tools(conversation: Conversation) -> str:
-    """What the prompt says of tools. Templates may give the model other words where it is asked to call one."""
-    return find_instructions(conversation, False, True).get(TOOLS, "")
-
-
 def _prints_calls(conversation: Conversation, found: bool) -> str:
     """Whether calls are printed: one that was never printed may have been left out, or refused."""
     turns = [conversation.turn(content, None, CALLS[:1]) for content in (None, CONTENT)]
@@ -330,10 +314,10 @@ def _shape(body: str, parts: Parts, calls: CallsFormat | None, with_calls: Seque
     return Shape(seen, tuple(between(body, slots)), parts - frozenset(seen))
 
 
-def _explain(result: DiffAnalysisResult, conversation: Conversation) -> None:
+def _explain(result: DiffAnalysisResult) -> None:
     """Say what the template does not print."""
     report = result.report
-    if result.calls is None or result.told:
+    if result.calls is None:
         refused = result.prints_calls == "refused"
         report.warn(
             "the template refuses tool calls; it does not show how the model writes them"
@@ -353,38 +337,3 @@ def _explain(result: DiffAnalysisResult, conversation: Conversation) -> None:
                 report.leave_unexplained(f"in a message with {having}, calls are written otherwise than alone")
         elif len(shape.parts) != len(set(shape.parts)):
             report.leave_unexplained("a part of the message is printed twice")
-
-
-_CHECKS: tuple[Call, ...] = (
-    Call("florp.gadge", {"vostrik": "Two words", "deep": {"a": [1, {"b": None}], "é": 'x"y'}}, "aBcDeFgHi"),
-    Call("zib", {}, "jKlMnOpQr"),
-    Call("zibber", {"n": -3, "ok": False, "x": 0.5, "s": "<b>\n</b>"}, "sTuVwXyZa"),
-)
-
-
-_PLAIN, _THOUGHT = 'Plain text, {braces}, <angles>,\n"quotes" & \\.', 'Some "thought",\nand more.'
-_COMBINATIONS = (
-    (_PLAIN, None, 0),
-    (_PLAIN, _THOUGHT, 0),
-    (None, _THOUGHT, 1),
-    (_PLAIN, None, 1),
-    (None, None, 2),
-    (None, None, 3),
-)
-
-
-def _check(result: DiffAnalysisResult, conversation: Conversation) -> None:
-    """Write messages that no phase has seen and compare with the template's own rendering."""
-    conversation.phase = "check"
-    for content, reasoning, count in _COMBINATIONS:
-        try:
-            written = rebuild(result, content, reasoning, _CHECKS[:count])
-        except NotExpressible:
-            continue
-        turn = conversation.turn(content, reasoning, _CHECKS[:count])
-        if turn is not None and turn != written:
-            parts = ", ".join(sorted(part.value for part in parts_of(content, reasoning, _CHECKS[:count])))
-            result.report.leave_unexplained(
-                f"a message of {parts} ({count} calls) is not written as the template writes it"
-            )
-            result.report.found("check", f"{written!r} instead of {turn!r}", "written from the analysis", turn, written)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -72,7 +72,6 @@ class Conversation:
         self.form = MessageForm()
         self.phase = "start"
         self.header = ""
-        self.write_told: Callable[[Sequence[Call]], str] | None = None  # where calls are told of and not printed
         self._refused: set[str] = set()
         self._cuts: dict[tuple[str, str, str], str] = {}
 
@@ -149,10 +148,6 @@ class Conversation:
         kwargs: Mapping[str, Any] | None = None,
     ) -> str | None:
         """What an assistant message adds to the prompt, role header included; None if the template refuses it."""
-        if calls and self.write_told is not None:
-            word = content or CONTENT_AGAIN
-            before, found, after = (self.turn(word, reasoning, (), kwargs) or "").rpartition(word)
-            return before + (content or "") + self.write_told(calls) + after if found else None
         try:
             turn = self.turn_or_error(self.assistant(content, reasoning, calls), kwargs)
             for call in calls if self.form.ids else ():

@@ -18,24 +18,23 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from toolgram.derive.adapting import named, with_prompt
-from toolgram.derive.analysis import analyse
+from toolgram.derive.adapting import named
+from toolgram.derive.analysis import analyse_compiled
 from toolgram.derive.budget import look, within
+from toolgram.derive.candidates import Candidate, choose
 from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
-from toolgram.derive.family import find_family
 from toolgram.derive.isolated import derive_apart
 from toolgram.derive.keeping import as_data, from_data, load, save
-from toolgram.derive.known import known_for
+from toolgram.derive.messages import write_messages
 from toolgram.derive.rebuilding import NotExpressible
-from toolgram.derive.recognising import recognise
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.report import ReportBuilder
 from toolgram.derive.result import DiffAnalysisResult, Tokens
 from toolgram.derive.synthesis import synthesise, text_alone, without_calls
-from toolgram.derive.unexplained import find_refused, find_unexplained
-from toolgram.derive.verification import passed, probe
+from toolgram.derive.unexplained import find_unexplained
+from toolgram.derive.verification import probe, probe_files
 from toolgram.errors import FormatError
-from toolgram.formats import Format, format_names
+from toolgram.formats import Format
 from toolgram.limits import DERIVATION_SECONDS
 from toolgram.program.look_ahead import TooManyWays
 
@@ -137,36 +136,31 @@ def _bounded(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any]
 
 def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] | None) -> Format:
     began = time.perf_counter()
-    result = analyse(template, tokens.bos_token, tokens.eos_token, kwargs)
+    compiled = ChatTemplate(template, tokens.bos_token, tokens.eos_token, kwargs)
+    result = analyse_compiled(compiled)
+    result.written = write_messages(compiled, result)
     report = ReportBuilder(result, warnings=list(result.report.warnings))
-    fmt = _of_family(result, tokens, report)
-    if fmt is None:
-        look("writing the two files")
-        fmt = _synthesised(result, name, tokens, report)
-        look("compiling the derived format")
-        _ = fmt.program
-        report.probes = probe(fmt, result)
-        fmt = _known(result, fmt, report)
-        if report.shipped is None and result.prints_calls == "yes" and _is_doubtful(result, report):
-            fmt = _recognised(ChatTemplate(template, tokens.bos_token, tokens.eos_token, kwargs), result, fmt, report)
-    if result.example and not fmt.parse(result.example).tool_calls:
-        report.warnings.append(f"the template tells of calls like {result.example!r}, which is not how it prints them")
+    choice = choose(result, tokens, lambda: _derived(result, name, tokens, report))
+    fmt, report.probes, report.shipped, report.asked = (
+        choice.taken.fmt, choice.taken.probes, choice.taken.shipped, choice.said,
+    )  # fmt: skip
+    if report.shipped:  # nothing in it rests on the analysis
+        report.unexplained.clear()
+        result.report.unexplained.clear()
+        report.why = f"it is near the template, and reads {choice.taken.score} of the {len(report.probes)} messages"
     report.unexplained += find_unexplained(result, report)
     for failed in report.failed:
         report.warnings.append(f"{failed.case} ({failed.prompt}): {failed.problem}")
     return Format(fmt.spec, fmt.machine_text, report.report(time.perf_counter() - began))
 
 
-def _is_doubtful(result: DiffAnalysisResult, report: ReportBuilder) -> bool:
-    """Whether the analysis may have missed how something is written, and not only that it is."""
-    left_open = {*find_unexplained(result, report)} - {*find_refused(result)}
-    return bool(report.failed or left_open) or _wraps_text(result)
-
-
-def _wraps_text(result: DiffAnalysisResult) -> bool:
-    """Some texts stand in markers of their own: a shipped format may know what else such markers mean."""
-    text = result.calls.arguments.values.get("string") if result.calls is not None else None
-    return text is not None and text.wrapped is not None
+def _derived(result: DiffAnalysisResult, name: str, tokens: Tokens, report: ReportBuilder) -> Candidate:
+    """Write the derived format, and read with it the messages of the proof and its own files."""
+    look("writing the two files")
+    fmt = _synthesised(result, name, tokens, report)
+    look("compiling the derived format")
+    _ = fmt.program
+    return Candidate(fmt, [*probe(fmt, result), probe_files(fmt)])
 
 
 def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: ReportBuilder) -> Format:
@@ -188,51 +182,6 @@ def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: 
         report.unexplained.append(f"reasoning and content cannot be told apart: {error.problem}")
     builder = text_alone(result, name, tokens)
     return Format(builder.spec(), builder.machine())
-
-
-def _of_family(result: DiffAnalysisResult, tokens: Tokens, report: ReportBuilder) -> Format | None:
-    """The shipped format of the template's family, where one is told by its calls and the analysis leaves nothing open
-    that it does not explain."""
-    if known_for(result) is not None:
-        return None
-    family = find_family(result, tokens)
-    report.asked = family.said
-    report.probes = family.probes
-    if family.fmt is None or _is_doubtful(result, report):
-        report.probes = []
-        return None
-    report.shipped = family.fmt.name
-    report.why = "the template writes its calls, and it reads every message that the template writes"
-    return family.fmt
-
-
-def _known(result: DiffAnalysisResult, fmt: Format, report: ReportBuilder) -> Format:
-    """The shipped format that knows more, where there is one and it reads no less."""
-    row = known_for(result)
-    if row is None or row.name not in format_names():
-        return fmt
-    shipped = with_prompt(row.name, result.prompts["unset"].opened)
-    probes = probe(shipped, result)
-    if passed(probes) < passed(report.probes):
-        report.warnings.append(f"{row.name} seemed to fit and reads less of the template's own messages")
-        return fmt
-    report.shipped, report.why, report.probes = row.name, f"it knows {row.knows}", probes
-    return shipped
-
-
-def _recognised(template: ChatTemplate, result: DiffAnalysisResult, fmt: Format, report: ReportBuilder) -> Format:
-    """The shipped format that reads what the template renders, where the analysis does not explain it."""
-    found = recognise(template, result)
-    if found is None:
-        return fmt
-    name = found.name
-    report.shipped, report.probes, report.asked = name, found.probes, []
-    report.why = "it reads every message that the template renders, which the analysis did not explain"
-    report.unexplained.clear()
-    result.report.unexplained.clear()  # warnings tell of them
-    if found.lost:
-        report.unexplained.append(found.lost)
-    return with_prompt(name, result.prompts["unset"].opened)
 
 
 def _insist(fmt: Format) -> None:

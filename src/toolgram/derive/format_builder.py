@@ -55,9 +55,6 @@ class FormatBuilder:
     texts: dict[str, str] = field(default_factory=dict)  # terminals that are no triggers: name -> regular expression
     taken: set[str] = field(default_factory=lambda: {START})  # names of states, those of fragments included
     owed: list[tuple[str, str]] = field(default_factory=list)  # opening markers, with the closing ones that calls owe
-    meant: dict[str, str] = field(
-        default_factory=dict
-    )  # closing markers as printed, with the terminal of what is meant
     open_ended: dict[str, set[str]] = field(default_factory=dict)  # states of a call that anything but these ends
 
     # --- parts ----------------------------------------------------------------------------------------------------
@@ -100,32 +97,6 @@ class FormatBuilder:
         self.terminals[name] = Literal(name, text, either_end="\n" in text)
         return name
 
-    def close_also(self, printed: str, official: str) -> None:
-        """Where the marker `printed` closes something, `official` closes it too."""
-        if self.has(official):
-            return
-        same = [
-            shape for shape in self.terminals.values() if isinstance(shape, Literal) and shape.text.strip() == printed
-        ]
-        for shape in same:
-            closing = [source for source, trigger in self.rows if trigger == shape.name and source not in TEXTS]
-            begins = any((text, shape.name) in self.rows for text in ("content", START))
-            if begins and not closing:
-                continue
-            name = self.literal(f"{shape.name}_MEANT", shape.text.replace(printed, official))
-            self.meant[shape.text] = name
-            for source in closing:
-                self.rows[source, name] = self.rows[source, shape.name]
-            if begins:
-                self.to(name, "malformed", self.rows[closing[0], name][0])
-            elif ("malformed", shape.name) in self.rows:
-                self.rows["malformed", name] = self.rows["malformed", shape.name]
-            for entry in [] if begins else self.fragments:
-                if shape.name in names_in(_load()(entry["fragment"]), _load()):
-                    entry.setdefault(shape.name, shape.name)
-                entry |= {key: f"{value} {name}" for key, value in entry.items() if value == shape.name}
-            self.rules = [_also(rule, shape.name, name, begins) for rule in self.rules]
-
     def has(self, text: str) -> bool:
         """Whether there is a terminal that is `text`."""
         return any(isinstance(shape, Literal) and shape.text == text for shape in self.terminals.values())
@@ -151,7 +122,7 @@ class FormatBuilder:
         stop = self.about.get("stop", ())
         found: dict[str, list[str]] = {}
         for opener, closer in self.owed:
-            closing = [each for each in (names.get(closer), self.meant.get(closer)) if each and each not in stop]
+            closing = [names[closer]] if closer in names and names[closer] not in stop else []
             both = [names[closer + opener]] if closer + opener in names else []
             for each in [names[opener], *both] if closing and opener in names else []:
                 found.setdefault(each, []).extend([*closing, *both])
@@ -354,11 +325,3 @@ def _code(character: str) -> str:
         return _SHORT[character]
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _also(rule: str, name: str, other: str, begins: bool) -> str:
-    """A rule in which `other` may stand for `name`: at its first place not, where the name `begins` the rule too."""
-    places = list(re.finditer(rf"\b{name}\b", rule))
-    for place in reversed(places[1:] if begins else places):
-        rule = f"{rule[: place.start()]}({name} | {other}){rule[place.end() :]}"
-    return rule

@@ -2,15 +2,12 @@
 
 Strategy: a template that prints no calls, or no reasoning, may still explain them in its instructions.  Those are found
 as what the prompt has more with tools than without, or with thinking on than with it off.  They are prose, so nothing
-is concluded from them but pairs of markers that stand side by side, such as `<think></think>`; they are kept for the
-report, and for whoever chooses a format by hand.
+is concluded from them but that a shipped format is told (`told_by`); they are kept for the report.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-from toolgram.derive.comparing import compare, markers_of, mirrors
+from toolgram.derive.comparing import compare
 from toolgram.derive.conversation import SWITCHES, Conversation
 from toolgram.derive.conversation import TOOLS as TOOL_DICTS
 from toolgram.derive.errors import TemplateError
@@ -50,8 +47,3 @@ def _about_thinking(conversation: Conversation) -> str:
             if text.strip():
                 return text
     return ""
-
-
-def hinted_pairs(text: str) -> list[tuple[str, str]]:
-    """The opening and closing markers that stand side by side in instructions."""
-    return [(opening, closing) for opening, closing in pairwise(markers_of(text)) if mirrors(opening, closing)]

@@ -49,16 +49,7 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     said = calls.separator.strip()  # between the members of a list, the list has it
     closed = bool(closers or pieces(section_end))
     again = "" if before and closed and (listed or not said) else _separator(builder, said, before)
-    direct = bool(before) and not closers  # objects behind one another, in one section
-    behind = [*(["content", "reasoning"] if not before else []), *([DONE] if direct else [])]
-    builder.to("start_map item", behind, "WAITING_FOR_TOOL_KEY")
-    builder.to("start_array", behind if several else [], "WAITING_FOR_TOOL_ITEM")
-    next_one = "(call_list | envelope)" if several else "envelope"  # a bracket may begin a marker of text instead
-    rule += ["(call_list | envelope)" if before else next_one, "_ws"]
-    if again or direct:
-        between = f"({again} _ws)?" if again and direct else f"{again} _ws" if again else ""
-        after = "(call_list | envelope)" if again and not direct else next_one
-        rule.append(f"({between} {after} _ws)*")
+    rule += _objects(builder, before, closers, again, several)
     leaving = [DONE]
     both = ([*closers, *pieces(section_end)], alone_end)
     closing = [add_closers(builder, "TOOL_CALL_END", texts, [DONE], leaving) for texts in both if texts]
@@ -69,6 +60,23 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     rule += closing if len(closing) < 2 else [f"({' | '.join(closing)})"]
     builder.rules.insert(0, f"calls.3: {' '.join(rule)}")
     return leaving
+
+
+def _objects(
+    builder: FormatBuilder, before: Sequence[str], closers: Sequence[str], again: str, several: bool
+) -> list[str]:
+    """The rule of the objects themselves, and of what stands between two. `several` objects may be a list."""
+    direct = bool(before) and not closers  # objects behind one another, in one section
+    behind = [*(["content", "reasoning"] if not before else []), *([DONE] if direct else [])]
+    builder.to("start_map item", behind, "WAITING_FOR_TOOL_KEY")
+    builder.to("start_array", behind if several else [], "WAITING_FOR_TOOL_ITEM")
+    next_one = "(call_list | envelope)" if several else "envelope"  # a bracket may begin a marker of text instead
+    rule = ["(call_list | envelope)" if before else next_one, "_ws"]
+    if again or direct:
+        between = f"({again} _ws)?" if again and direct else f"{again} _ws" if again else ""
+        after = "(call_list | envelope)" if again and not direct else next_one
+        rule.append(f"({between} {after} _ws)*")
+    return rule
 
 
 def _close_arguments(builder: FormatBuilder, closers: Sequence[str]) -> None:

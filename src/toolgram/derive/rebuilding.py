@@ -49,48 +49,6 @@ def rebuild(
     return "".join(written)
 
 
-def continuation(
-    result: DiffAnalysisResult,
-    content: str | None = None,
-    reasoning: str | None = None,
-    calls: Sequence[Call] = (),
-    prompt: str = "unset",
-) -> str:
-    """What a model writes for this message after the generation prompt of that name.
-
-    Where the prompt opens a thought that the template does not print in a turn, the thought is closed as the findings
-    say, and the turn without reasoning follows.
-    """
-    written = result.prompts[prompt].text
-    opened = result.prompts[prompt].opened
-    end = result.markers.reasoning_end
-    answer = result.markers.content_start.strip()
-    if answer and opened.strip().endswith(answer):
-        turn = rebuild(result, content, reasoning, calls)
-        return turn[len(written) :] if turn.startswith(written) else _in_answer(turn, answer, reasoning)
-    try:
-        turn = rebuild(result, content, reasoning, calls)
-        rest = turn[len(written) :]
-        if turn.startswith(written) and (not opened.strip() or end.strip() in opened or end.strip() in rest):
-            return rest
-    except NotExpressible:
-        if not reasoning or not opened.strip():
-            raise
-    body = rebuild(result, content, None, calls)[len(result.header) :]
-    if not opened.strip() or not end.strip() or end.strip() in opened:
-        return body
-    for start in (opened, opened.strip()):
-        body = body.removeprefix(start)
-    return (reasoning or "") + end + body.removeprefix(end)
-
-
-def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
-    """The rest of a turn behind the marker that opens content, which the prompt has written."""
-    if reasoning or answer not in turn:
-        raise NotExpressible("the prompt opens content, and no thought comes before it")
-    return turn[turn.index(answer) + len(answer) :]
-
-
 def parts_of(content: str | None, reasoning: str | None, calls: Sequence[Call]) -> Parts:
     """Which parts a message has."""
     given = ((Part.CONTENT, content), (Part.REASONING, reasoning), (Part.CALLS, calls))

@@ -1,23 +1,20 @@
 """Reading the field's names off what the phases found: markers, JSON fields, tool format.
 
-Strategy: the pattern of a call says everything; names are given to its pieces by where they stand.  A call that is JSON
-when its slots are filled is JSON-native, and its keys are read by parsing it.  In any other call the markers before
-the name are the call's, except the last, which is the name's where the name stands inside it or where it is closed
-right behind.
+Strategy: the pattern of a call says everything; names are given to its texts by where they stand, and no text is cut.
+A call that is JSON when its slots are filled is JSON-native, and its keys are read by parsing it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolgram.derive.arguments import python_dict
-from toolgram.derive.comparing import markers_of, mirrors
 from toolgram.derive.content import Content
 from toolgram.derive.conversation import CALLS
+from toolgram.derive.python_skeleton import is_python
 from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.rebuilding import write_arguments
 from toolgram.derive.result import (
@@ -32,24 +29,9 @@ from toolgram.derive.result import (
 )
 
 _NAME, _ID, _INDEX = "qname", "qid", "907"
-_OPEN = re.compile(r"(?:<[^<>\s][^<>]*|\[[^\[\]\s][^\[\]]*|【[^【】]*|\{\{[^{}]*|«[^«»]*)\Z")
-_CLOSE = re.compile(r"\A[\"']?\s*/?(?:>+|\]+|】|\}\}|»)")
 _OPENED = re.compile(r"\{\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_]\w*)(?P=quote)\s*:\s*(?P<end>[\"']?)\Z")
 _SEPARATED = re.compile(r"(?P<end>[\"']?)\s*(?P<comma>,?)\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_]\w*)(?P=quote)\s*:\s*")
-_FENCE = re.compile(r"(`{3,}|~{3,})(\w*)")
 _decode = json.JSONDecoder(strict=False).raw_decode
-
-
-@dataclass(slots=True)
-class Pieces:
-    """The texts of a call around its name and arguments, and of its id."""
-
-    before_name: str = ""
-    after_name: str = ""
-    before_arguments: str = ""
-    after_arguments: str = ""
-    before_id: str = ""
-    after_id: str = ""
 
 
 def name_markers(
@@ -74,7 +56,7 @@ def name_markers(
         start, end, fields = found
         around |= {"per_call_start": start, "per_call_end": end}
         return MarkerRegistry(**around), fields, ToolFormat.JSON_NATIVE, id_position(calls)
-    around |= _tag_markers(calls) | _argument_markers(calls)
+    around |= _tag_markers(calls)
     fields = JsonFields(almost=_nearly(calls) is not None)
     return MarkerRegistry(**around), fields, _tag_format(calls), id_position(calls)
 
@@ -190,137 +172,33 @@ def _is_arguments(item: Any) -> bool:
     return bool(item == CALLS[0].arguments)
 
 
-def _pieces(calls: CallsFormat) -> Pieces:
-    """The texts directly around each slot of the pattern."""
-    pieces = Pieces()
-    named = False
-    padded = ["", *calls.pattern, ""]
-    for before, part, after in zip(padded, padded[1:], padded[2:], strict=False):
-        texts = [each if isinstance(each, str) else "" for each in (before, after)]
-        if part is Slot.NAME and not named:
-            pieces.before_name, pieces.after_name = texts
-            named = True
-        elif part is Slot.ARGUMENTS:
-            pieces.before_arguments, pieces.after_arguments = texts
-        elif part is Slot.ID:
-            pieces.before_id, pieces.after_id = texts
-    return pieces
-
-
 def _tag_markers(calls: CallsFormat) -> dict[str, str]:
-    """The markers around name, arguments and id of a call that is not JSON."""
-    pieces = _pieces(calls)
-    call_start, name_prefix = _split_before_name(pieces.before_name, pieces.after_name)
-    id_prefix = pieces.before_id
-    if calls.pattern[1:2] == (Slot.ID,):
-        name_prefix = call_start + name_prefix
-        call_start, id_prefix = _split_before_name(id_prefix, pieces.after_id)
-    name_suffix, arguments_start = _split_after_name(pieces.after_name, name_prefix)
-    slots = [part for part in calls.pattern if isinstance(part, Slot)]
-    after_name = slots[slots.index(Slot.NAME) + 1 :][:1] if Slot.NAME in slots else []
-    if after_name != [Slot.ARGUMENTS]:
-        name_suffix = "" if after_name == [Slot.ID] else pieces.after_name
-        arguments_start = pieces.before_arguments
-    arguments_end, close, call_end = _split_after_arguments(
-        pieces.after_arguments, arguments_start or pieces.before_arguments, name_prefix
-    )
-    fence = _FENCE.search(pieces.before_arguments)
-    return {
-        "per_call_start": call_start,
-        "per_call_end": call_end,
-        "function_name_prefix": name_prefix,
-        "function_name_suffix": name_suffix,
-        "function_close": close,
-        "function_namespace": name_prefix if re.fullmatch(r"[A-Za-z_]\w*[.:/]", name_prefix) else "",
-        "arguments_start": arguments_start,
-        "arguments_end": arguments_end,
-        "call_id_prefix": id_prefix,
-        "call_id_suffix": "" if pieces.after_id in (pieces.before_arguments, pieces.before_name) else pieces.after_id,
-        "code_block_marker": fence.group(1) if fence else "",
-        "code_block_language": fence.group(2) if fence else "",
-    }
-
-
-def _split_before_name(text: str, after: str) -> tuple[str, str]:
-    """Split what precedes the name into the call's start and the name's prefix."""
-    inside = _OPEN.search(text)
-    if inside is not None and _CLOSE.match(after):
-        return text[: inside.start()], inside.group()
-    markers = markers_of(text)
-    if not markers:
-        return text, ""
-    last = text.rindex(markers[-1])
-    closes = markers_of(after)
-    if markers[-1][0].isalnum() or (closes and mirrors(markers[-1], closes[0])):
-        return text[:last], text[last:]
-    return text, ""
-
-
-def _split_after_name(text: str, prefix: str) -> tuple[str, str]:
-    """Split what follows the name into the name's suffix and the arguments' start."""
-    closing = _CLOSE.match(text) if _OPEN.search(prefix) else None
-    if closing is not None:
-        return text[: closing.end()], text[closing.end() :]
-    markers = markers_of(text)
-    if markers and mirrors(prefix, markers[0]):
-        end = text.index(markers[0]) + len(markers[0])
-        return text[:end], text[end:]
-    return ("", text) if markers else (text, "")
-
-
-def _split_after_arguments(text: str, arguments_start: str, name_prefix: str) -> tuple[str, str, str]:
-    """Split what follows the arguments into their end, the function's close and the call's end."""
-    ends = {"arguments": 0, "function": 0}
-    at = 0
-    for marker in markers_of(text):
-        at = text.index(marker, at) + len(marker)
-        if any(mirrors(opening, marker) for opening in markers_of(arguments_start)) or _FENCE.fullmatch(marker):
-            ends["arguments"] = at
-        elif mirrors(name_prefix + ">", marker) or mirrors(_bare(name_prefix), marker):
-            ends["function"] = at
-    first, second = ends["arguments"], max(ends["arguments"], ends["function"])
-    return text[:first], text[first:second], text[second:]
-
-
-def _bare(prefix: str) -> str:
-    """An open tag such as `<function=` as it would be without what it assigns."""
-    match = re.match(r"(<[\w:.-]+)", prefix.strip())
-    return match.group(1) + ">" if match else prefix
-
-
-def _argument_markers(calls: CallsFormat) -> dict[str, str]:
+    """The constant texts of a call that is not JSON, and of its arguments, by where they stand."""
+    found = {"per_call_start": _text(calls.pattern[0]), "per_call_end": _text(calls.pattern[-1])}
+    found["name_end"] = _behind(calls.pattern, Slot.NAME)
     form = calls.arguments
-    if form.style is not ArgumentsStyle.TAGGED:
-        return {}
-    key, value = form.pattern.index(ArgumentSlot.KEY), form.pattern.index(ArgumentSlot.VALUE)
-    texts = [part if isinstance(part, str) else "{key}" for part in form.pattern]
-    middle = "".join(texts[key + 1 : value])
-    suffix, prefix = _split_key_and_value(middle)
-    return {
-        "argument_name_prefix": "".join(texts[:key]),
-        "argument_name_suffix": suffix,
-        "argument_value_prefix": prefix,
-        "argument_value_suffix": "".join(texts[value + 1 :]),
-        "argument_separator": form.separator,
-    }
+    if form.style is ArgumentsStyle.TAGGED:
+        found |= {"argument_start": _text(form.pattern[0]), "argument_end": _text(form.pattern[-1])}
+        found |= {"key_end": _behind(form.pattern, ArgumentSlot.KEY), "argument_separator": form.separator}
+    return found
 
 
-def _split_key_and_value(text: str) -> tuple[str, str]:
-    """Split what stands between key and value into the key's suffix and the value's prefix."""
-    closing = re.match(r"[\"']?\s*/?>|</[^<>]*>\s*(?=<)", text)
-    return (text[: closing.end()], text[closing.end() :]) if closing else (text, "")
+def _text(part: object) -> str:
+    return part if isinstance(part, str) else ""
+
+
+def _behind(pattern: Sequence[object], slot: object) -> str:
+    """The text behind a slot."""
+    return _text(pattern[pattern.index(slot) + 1]) if slot in pattern[:-1] else ""
 
 
 def _tag_format(calls: CallsFormat) -> ToolFormat:
     form = calls.arguments
     if form.style is not ArgumentsStyle.TAGGED:
         return ToolFormat.TAG_WITH_JSON
-    texts = [part for part in form.pattern if isinstance(part, str)]
-    key, value = form.pattern.index(ArgumentSlot.KEY), form.pattern.index(ArgumentSlot.VALUE)
-    middle = "".join(part for part in form.pattern[key + 1 : value] if isinstance(part, str))
-    pieces = _pieces(calls)
-    if middle.strip(" \"'") == "=" and pieces.after_name.endswith("(") and pieces.after_arguments.startswith(")"):
+    if is_python(calls):
         return ToolFormat.PYTHON_CALLS
+    texts = [part for part in form.pattern if isinstance(part, str)]
     brackets = any(character in part for part in texts for character in "<>[]{}【】«»")
     if not brackets and ("\n" in form.separator or any("\n" in part for part in texts)):
         return ToolFormat.KEY_VALUE_LINES

@@ -8,6 +8,7 @@ since the phases of the analysis ask for the same renderings.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from types import FrameType, TracebackType
 from typing import Any
@@ -22,6 +23,13 @@ from toolgram.derive.sandbox import Environment, instrument
 from toolgram.limits import MAX_RENDERING, MAX_TEMPLATE, RENDERING_SECONDS
 
 _CUTTING = frozenset({"split", "rsplit", "partition", "rpartition"})
+
+# What a Go template has, and no Jinja: a field of its own, or the end of a block.
+_GO = re.compile(r"\{\{-?\s*(?:(?:if|range|with|else if)\s[^{}]{0,200}?)?[.$][A-Z]\w*|\{\{-?\s*end\s*-?\}\}")
+_IS_GO = (
+    "is a Go template, as Ollama has, and no Jinja; give the chat template of the model itself, which is in its "
+    "tokenizer_config.json, its chat_template.jinja or its GGUF file"
+)
 
 Message = dict[str, Any]
 
@@ -57,6 +65,8 @@ class ChatTemplate:
             code = self.environment.compile(tree)
             return jinja2.Template.from_code(self.environment, code, self.environment.make_globals(None))
         except jinja2.TemplateSyntaxError as error:
+            if _GO.search(source):
+                raise TemplateError(_IS_GO) from error
             raise TemplateError(error.message or "does not parse", error.lineno) from error
         except (RecursionError, MemoryError) as error:
             raise CostlyTemplate("is nested too deeply") from error

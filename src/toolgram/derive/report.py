@@ -89,6 +89,7 @@ class DeriveReport:
             "warnings": list(self.warnings),
             "probes": [asdict(probe) for probe in self.probes],
             "seconds": self.seconds,
+            "next_step": self.next_step,
         }
 
     def __str__(self) -> str:
@@ -109,6 +110,19 @@ class DeriveReport:
         listed += [("warning", each) for each in self.warnings if each not in told]
         for kind, text in listed:
             yield f"{kind + ':':<13}{_short(text)}"
+        if not self.ok:
+            yield f"next:        {self.next_step}"
+
+    @property
+    def next_step(self) -> str:
+        """What to do about a report that is not ok; "" if it is."""
+        if self.ok:
+            return ""
+        if self.shipped or self.found.calls == "none":
+            return "compare with an output of the model: `toolgram explain OUTPUT` says which format reads it"
+        return (
+            "write the files with `toolgram derive -o FOLDER`, complete what is open, and prove them: `toolgram check`"
+        )
 
 
 @dataclass(slots=True)

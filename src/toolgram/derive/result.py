@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from toolgram.derive.errors import TemplateError
+from toolgram.observing.probes import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,21 +236,11 @@ class MarkerRegistry:
     per_call_start: str = ""
     per_call_end: str = ""
     call_separator: str = ""
-    function_name_prefix: str = ""
-    function_name_suffix: str = ""
-    function_close: str = ""
-    function_namespace: str = ""
-    arguments_start: str = ""
-    arguments_end: str = ""
-    argument_name_prefix: str = ""
-    argument_name_suffix: str = ""
-    argument_value_prefix: str = ""
-    argument_value_suffix: str = ""
+    name_end: str = ""
+    argument_start: str = ""
+    key_end: str = ""
+    argument_end: str = ""
     argument_separator: str = ""
-    call_id_prefix: str = ""
-    call_id_suffix: str = ""
-    code_block_marker: str = ""
-    code_block_language: str = ""
 
     def stripped(self) -> MarkerRegistry:
         """The same, each without surrounding blanks."""
@@ -367,6 +358,28 @@ class Strips:
     right: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A message to be written and read again."""
+
+    name: str
+    content: str | None = None
+    reasoning: str | None = None
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A message, the tail of the prompt before it, and how the template writes it; `alike` is another that it writes
+    the same way."""
+
+    case: Case
+    prompt: str
+    prefix: str
+    output: str
+    alike: Case | None = None
+
+
 @dataclass(slots=True)
 class DiffAnalysisResult:
     """Everything that was found out about a chat template."""
@@ -395,10 +408,7 @@ class DiffAnalysisResult:
     reasoning_in_history: bool
     preserved_tokens: tuple[str, ...]
     instructions: Mapping[str, str]  # what the prompt says of "tools" or "thinking", where no turn shows it
-    hinted_reasoning: tuple[str, str] | None  # markers that those instructions show, never used for anything else
-    hinted_content: tuple[str, str] | None
-    told: bool  # calls are read as the prompt tells of them; the template prints none
-    example: str  # a call as the prompt tells of it, whether or not the template prints any
     prints_calls: str  # "yes", "no", or "refused" where it refused every message with calls
     report: Report
     renders: int = 0
+    written: tuple[Written, ...] = ()  # the messages of the proof

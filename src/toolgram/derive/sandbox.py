@@ -343,26 +343,30 @@ class _BoundedEscapeFormatter(_BoundedFormatter, EscapeFormatter):
 def instrument(parts: Sequence[nodes.Node]) -> None:
     """Make loops, macros and blocks pay for what they print, and weigh what is compared, joined or captured."""
     for part in parts:
-        if isinstance(part, nodes.For):
+        if isinstance(part, (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)):
             part.body.insert(0, _pay(part.lineno, part.body))
-            if part.test is not None:
+            if isinstance(part, nodes.For) and part.test is not None:
                 part.test = nodes.And(_toll(part.lineno, 1), part.test, lineno=part.lineno)
-        elif isinstance(part, (nodes.Macro, nodes.CallBlock, nodes.Block)):
-            part.body.insert(0, _pay(part.lineno, part.body))
         elif isinstance(part, (nodes.AssignBlock, nodes.FilterBlock)):
             part.filter = _filtered(part.filter, _BOUNDED, part.lineno)
-        elif isinstance(part, nodes.Concat):
-            weighed: list[nodes.Expr] = [_filtered(each, _WEIGHED, part.lineno) for each in part.nodes]
-            part.nodes = [_filtered(nodes.Concat(weighed, lineno=part.lineno), _BOUNDED, part.lineno)]
-        elif isinstance(part, nodes.Compare):
-            part.expr = _filtered(part.expr, _WEIGHED, part.lineno)
-            for operand in part.ops:
-                operand.expr = _filtered(operand.expr, _WEIGHED, part.lineno)
-        elif isinstance(part, nodes.Getitem) and isinstance(part.arg, nodes.Slice):
-            part.arg = _as_item(part.arg)
-        elif isinstance(part, nodes.Dict):
-            for pair in part.items:
-                pair.key = _filtered(pair.key, _WEIGHED, part.lineno)
+        else:
+            _instrument_expression(part)
+
+
+def _instrument_expression(part: nodes.Node) -> None:
+    """Weigh what an expression looks into, and bound what it makes."""
+    if isinstance(part, nodes.Concat):
+        weighed: list[nodes.Expr] = [_filtered(each, _WEIGHED, part.lineno) for each in part.nodes]
+        part.nodes = [_filtered(nodes.Concat(weighed, lineno=part.lineno), _BOUNDED, part.lineno)]
+    elif isinstance(part, nodes.Compare):
+        part.expr = _filtered(part.expr, _WEIGHED, part.lineno)
+        for operand in part.ops:
+            operand.expr = _filtered(operand.expr, _WEIGHED, part.lineno)
+    elif isinstance(part, nodes.Getitem) and isinstance(part.arg, nodes.Slice):
+        part.arg = _as_item(part.arg)
+    elif isinstance(part, nodes.Dict):
+        for pair in part.items:
+            pair.key = _filtered(pair.key, _WEIGHED, part.lineno)
 
 
 def _as_item(part: nodes.Slice) -> nodes.Filter:
@@ -477,8 +481,12 @@ def _check_method(owner: str | bytes | int, method: str, args: Sequence[Any], kw
     given = [*args, *kwargs.values()]
     if method in _PADDING and any(_is_beyond(each) for each in given):
         raise CostlyTemplate("pads a text beyond the limit")
-    if isinstance(owner, int):
-        return
+    if not isinstance(owner, int):
+        _check_text_method(owner, method, given)
+
+
+def _check_text_method(owner: str | bytes, method: str, given: Sequence[Any]) -> None:
+    """What a method of a text would make."""
     if method == "expandtabs":
         tab = next((each for each in given if isinstance(each, int)), 8)
         if (owner.count("\t") if isinstance(owner, str) else owner.count(9)) * abs(tab) > MAX_SIZE:

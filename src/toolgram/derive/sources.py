@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from toolgram.derive.candidates import strange_markers
 from toolgram.derive.deriving import derive_format
 from toolgram.derive.errors import TemplateError
-from toolgram.derive.recognising import strange_markers
 from toolgram.derive.second_opinion import second_opinion
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, format_names, get_format

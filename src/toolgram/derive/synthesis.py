@@ -11,10 +11,11 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolgram.derive.closers import wrong_closers
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.json_skeleton import add_json_calls
+from toolgram.derive.messages import shown_outputs
 from toolgram.derive.python_skeleton import add_python_calls, as_models_write, is_python
+from toolgram.derive.rebuilding import write_calls
 from toolgram.derive.result import (
     CallsFormat,
     ContentMode,
@@ -27,7 +28,7 @@ from toolgram.derive.result import (
 )
 from toolgram.derive.tag_skeleton import add_tag_calls
 from toolgram.derive.text_skeleton import TextSkeleton, thinks_first
-from toolgram.derive.verification import shown_outputs
+from toolgram.observing.probes import CITY, DOCS
 from toolgram.spec.data import Literal
 
 
@@ -39,8 +40,6 @@ def synthesise(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatB
     if result.calls is not None:
         add = next(add for fits, add in SKELETONS if fits(result, result.calls))
         leaving = add(builder, result, result.calls)
-        for printed, official in wrong_closers(result.calls).items():
-            builder.close_also(printed, official)
     _describe(builder, result, tokens, text.finish(leaving, calls=result.calls is not None), calls=True)
     return builder
 
@@ -49,7 +48,21 @@ def without_calls(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Form
     """A format that reads content and reasoning, and takes calls for text."""
     builder = FormatBuilder(name, title=f"Derived: {name}")
     _describe(builder, result, tokens, TextSkeleton(builder, result, tokens).finish([], calls=False))
+    if result.calls is not None:
+        builder.comment += "\nNot read yet: calls. Complete the rules with what is known of them.\n" + _sketch(
+            result.calls
+        )
     return builder
+
+
+def _sketch(calls: CallsFormat) -> str:
+    """What is known of calls that no skeleton writes: the texts and slots of one, and what stands around it."""
+    shown = [part if isinstance(part, str) else f"{{{part.value}}}" for part in calls.pattern]
+    lines = [f"  a call: {shown!r}", f"  before all calls: {calls.section_start!r}, behind: {calls.section_end!r}"]
+    if calls.arguments.pattern:
+        argument = [part if isinstance(part, str) else f"{{{part.value}}}" for part in calls.arguments.pattern]
+        lines.append(f"  an argument: {argument!r}, between two: {calls.arguments.separator!r}")
+    return "\n".join([*lines, f"  between two calls: {calls.separator!r}"])
 
 
 def text_alone(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatBuilder:
@@ -105,7 +118,8 @@ def _describe(
         builder.about["generation_prompt"] = opened
     shown = []
     if result.calls is not None and calls:
-        shown = shown_outputs(replace(result, calls=as_models_write(result.calls)))
+        as_written = as_models_write(result.calls)
+        shown = shown_outputs(result) if as_written is result.calls else [write_calls(as_written, (CITY, DOCS))]
     if shown:
         builder.about["canonical"] = [{"prefix": opened, "output": text} if opened else text for text in shown]
 

@@ -84,25 +84,8 @@ class _TagSkeleton:
             raise NotExpressible("nothing closes a call, nor the name of one")
         if Slot.NAME not in self.after:
             self._rest(0 if self.arguments is None else min(1, len(self.after)))  # what closes comes before what begins
-        starts = list(TEXTS if self.distinct else self.closed)
-        rule: list[str] = []
-        if self.section:
-            opened = Path(builder, list(TEXTS))
-            for name in builder.literals("TOOL_CALLS", self.section):
-                opened.step(name, builder.state("WAITING_FOR_TOOL_CALL", "held"))
-            rule.append(f"({opened.text()})?" if self.distinct else opened.text())
-            starts += opened.states
         one = "open_call" if self.open_ended else "call" if self.arguments is None else "_one_call"
-        rule.append(one)
-        if self.separator:
-            name = builder.literal("SEPARATOR", self.separator)
-            waiting = builder.state("WAITING_FOR_NEXT_TOOL", "held")
-            builder.to(name, self.closed, waiting)
-            builder.loop_blanks(waiting)
-            starts.append(waiting)
-            rule.append(f"({name} _ws {one})*" if self.distinct else f"(({name} _ws)? {one})*")
-        elif not self.distinct:
-            rule.append(f"{one}*")
+        starts, rule = self._starts(one)
         body = self._one(Path(builder, starts))
         builder.owe(_texts([*self.before, *self.between]), self.closers)
         builder.owe(self.section, self.section_end)
@@ -123,6 +106,29 @@ class _TagSkeleton:
         else:
             builder.take("encoded" if self.encoded else "json", "arguments")
         return leaving
+
+    def _starts(self, one: str) -> tuple[list[str], list[str]]:
+        """The states in which a call may begin, and the rule of the calls up to what closes their section."""
+        builder = self.builder
+        starts = list(TEXTS if self.distinct else self.closed)
+        rule: list[str] = []
+        if self.section:
+            opened = Path(builder, list(TEXTS))
+            for name in builder.literals("TOOL_CALLS", self.section):
+                opened.step(name, builder.state("WAITING_FOR_TOOL_CALL", "held"))
+            rule.append(f"({opened.text()})?" if self.distinct else opened.text())
+            starts += opened.states
+        rule.append(one)
+        if self.separator:
+            name = builder.literal("SEPARATOR", self.separator)
+            waiting = builder.state("WAITING_FOR_NEXT_TOOL", "held")
+            builder.to(name, self.closed, waiting)
+            builder.loop_blanks(waiting)
+            starts.append(waiting)
+            rule.append(f"({name} _ws {one})*" if self.distinct else f"(({name} _ws)? {one})*")
+        elif not self.distinct:
+            rule.append(f"{one}*")
+        return starts, rule
 
     def _whole_markers(self) -> None:
         """Markers stay whole where their first piece means something else in free text."""

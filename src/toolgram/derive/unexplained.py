@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from toolgram.derive.hints import TOOLS
+from toolgram.derive.messages import loses_empties
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.report import ReportBuilder
 from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ToolFormat, ValueEncoding
@@ -23,11 +24,14 @@ def find_unexplained(result: DiffAnalysisResult, report: ReportBuilder) -> list[
         *result.report.unexplained,
         *_calls(result, report),
         *_values(result, report),
+        *_untyped(result),
         *_python(result),
         *_bare(result, report),
         *_opened(result, report),
     ]
     found += [*find_refused(result), *_unproved(result, report)]
+    if any(map(loses_empties, result.written)):
+        found.append("empty texts, lists and objects inside values are printed alike")
     return list(dict.fromkeys(found))
 
 
@@ -37,8 +41,6 @@ def _calls(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
         return
     if report.shipped:
         yield f"the template prints no calls: that they are those of {report.shipped} is taken from what it tells"
-    elif result.told:
-        yield "the calls are told, not printed: how they are written is taken from an example in the instructions"
     elif result.prints_calls == "refused":
         yield "the template refused every message with calls; how they are written is not known"
     elif TOOLS in result.instructions:
@@ -51,6 +53,16 @@ def _values(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
     for kind, style in (result.calls.arguments.values if result.calls else {}).items():
         if style.encoding is ValueEncoding.UNKNOWN:
             yield f"how an argument of the type {kind} is written was not understood"
+
+
+def _untyped(result: DiffAnalysisResult) -> Iterator[str]:
+    """Values whose type no text tells: Python's lists and objects are text unless a type is declared."""
+    calls = result.calls
+    if calls is None or is_python(calls):
+        return
+    kinds = [calls.arguments.values[kind] for kind in ("array", "object") if kind in calls.arguments.values]
+    if any(style.encoding in (ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR) for style in kinds):
+        yield "lists and objects are printed as Python: one whose parameter has no declared type is read as text"
 
 
 def _python(result: DiffAnalysisResult) -> Iterator[str]:

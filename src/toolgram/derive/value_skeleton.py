@@ -212,20 +212,28 @@ class Arguments:
                 closed.append(body)
                 continue
             closed.append(f"{body} {self._ending(frame, value, waiting, key)}")
+        lead = f"{' '.join(symbols)} {key}{spaces}"
+        frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
+        self.rules = [f"argument: {lead} {frames}"]
+        self._may_stay_open(lead, opened_values, opened)
+        self._value_rules()
+
+    def _may_stay_open(self, lead: str, opened_values: Sequence[str], opened: str) -> None:
+        """Let a value stay open if only its closing marker says where it ends."""
+        builder = self.builder
         closable = not any(frame.alone or frame.open or frame.echo is not None for frame in self.frames)
         self.text_alone = (
             not closable and self.frames[0].raw and not any(frame.open or frame.echo for frame in self.frames)
         )
-        opened_values = opened_values[:1] if self.text_alone else opened_values
-        opened_value = f"{key}{spaces} ({' | '.join(opened_values)})"
         if closable and self.prefix and _is_marker(self.prefix[0]):
-            begins = builder.literals("NEXT_ARGUMENT", self._beginnings())
-            for name in begins:
+            for name in builder.literals("NEXT_ARGUMENT", self._beginnings()):
                 builder.use("unclosed_argument", {"ARGUMENT": name, "PARSING_ARGUMENT_KEY": opened})
-        frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
-        self.rules = [f"argument: {' '.join(symbols)} {key}{spaces} {frames}"]
         if closable or self.text_alone:
-            self.open = f"{' '.join(symbols)} {opened_value}"
+            self.open = f"{lead} ({' | '.join(opened_values[:1] if self.text_alone else opened_values)})"
+
+    def _value_rules(self) -> None:
+        """Add the rules of the values."""
+        builder = self.builder
         rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule not in _SHARED_RULES)
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
         notated = notation_of(self.form)
@@ -388,14 +396,7 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
         ((frame, kinds),) = found.items()
         if frame[1].strip():
             kinds["string"] = ValueEncoding.RAW
-    style = next(iter(form.values.values()))
-    pattern = framed(form.pattern, style)
-    value = pattern.index(ArgumentSlot.VALUE)
-    rest = pattern[value + 1 :]
-    echo = None
-    if ArgumentSlot.KEY in rest:
-        tail = rest[rest.index(ArgumentSlot.KEY) + 1 :]
-        echo = tail[0] if tail and isinstance(tail[0], str) else ""
+    echo = _echo_of(form)
     elements = elements_of(form)
     if elements is not None:
         if len(found) > 1 or (not elements.own and (echo or "").strip() != ">"):
@@ -407,6 +408,16 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
         opening, closing = text.before + text.wrapped.opening, text.wrapped.closing + text.after
         frames.append(Frame(opening, closing, None, ("text",), False))
     return sorted(frames, key=lambda frame: not frame.raw)
+
+
+def _echo_of(form: ArgumentsFormat) -> str | None:
+    """The text behind the key that a closing marker repeats; None if it repeats none."""
+    pattern = framed(form.pattern, next(iter(form.values.values())))
+    rest = pattern[pattern.index(ArgumentSlot.VALUE) + 1 :]
+    if ArgumentSlot.KEY not in rest:
+        return None
+    tail = rest[rest.index(ArgumentSlot.KEY) + 1 :]
+    return tail[0] if tail and isinstance(tail[0], str) else ""
 
 
 def notation_of(form: ArgumentsFormat) -> tuple[str, str] | None:

@@ -201,7 +201,7 @@ def _class_end(pattern: str) -> int:
     if not pattern.startswith("["):
         return 2 if pattern.startswith("\\") else 1
     at = 2 if pattern[1:2] == "^" else 1
-    at += 1  # a bracket that comes first is an ordinary character
+    at += pattern[at : at + 1] == "]"  # a bracket that comes first is an ordinary character
     while at < len(pattern) and pattern[at] != "]":
         at += 2 if pattern[at] == "\\" else 1
     return at + 1

@@ -60,6 +60,18 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "closed_by: {TOOL_CALL: END_TOOL_CALL}",
     ),
     "canonical": Key("Outputs whose paths an exported grammar allows.", "outputs", "canonical: ['Hello.']"),
+    "calls_begin": Key(
+        "What stands before the name of a call that begins with no marker, without blanks: derivation knows such "
+        "templates by it.",
+        "texts",
+        'calls_begin: [\'{"name":"\']',
+    ),
+    "told_by": Key(
+        "Texts, without blanks, by which the prompt of a template that prints no calls tells that they are of this "
+        "format.",
+        "texts",
+        "told_by: ['<call>{\"name\"']",
+    ),
     "python_json": Key("Whether JSON in Python's spelling is read.", "truth", "python_json: true"),
     "line_calls": Key(
         "The state behind the name of a declared function at the beginning of a line, where that begins a call.",

@@ -8,11 +8,21 @@ import pytest
 
 import toolgram
 from tests.derive.test_shapes import calls_of, report_of
-from toolgram.derive import family
-from toolgram.derive.analysis import analyse
-from toolgram.derive.family import Near, find_family, near_formats
-from toolgram.derive.result import Tokens
+from toolgram.derive import candidates
+from toolgram.derive.analysis import analyse_compiled
+from toolgram.derive.candidates import Candidate, Choice, Near, choose, near_formats, read_as_is
+from toolgram.derive.messages import write_messages
+from toolgram.derive.rendering import ChatTemplate
+from toolgram.derive.result import DiffAnalysisResult, Tokens
 from toolgram.derive.text_skeleton import turn_ends
+
+
+def analysed(source: str) -> DiffAnalysisResult:
+    template = ChatTemplate(source, "", "")
+    result = analyse_compiled(template)
+    result.written = write_messages(template, result)
+    return result
+
 
 END = "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 HEAD = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.content }}"
@@ -53,7 +63,7 @@ def test_what_only_the_family_does_is_read(template: str, shipped: str, habit: s
     report = report_of(fmt)
     assert report.shipped == shipped
     assert report.ok, str(report)
-    assert f"the shipped format {shipped}: the template writes its calls" in str(report)
+    assert f"the shipped format {shipped}: it is near the template" in str(report)
     assert calls_of(fmt.parse(habit)) == [("f", {"a": "x"})]
 
 
@@ -67,7 +77,7 @@ def test_the_template_is_kept() -> None:
 
 
 def test_no_format_is_near_without_its_markers() -> None:
-    result = analyse(OTHER_TAGS, "", "", None)
+    result = analysed(OTHER_TAGS)
     assert near_formats(result, turn_ends(result, Tokens())) == []
     report = report_of(toolgram.derive_format(OTHER_TAGS))
     assert (report.shipped, report.asked) == (None, ())
@@ -79,7 +89,7 @@ def test_one_that_reads_otherwise_is_not_taken() -> None:
     fmt = toolgram.derive_format(tagged)
     report = report_of(fmt)
     assert report.shipped is None
-    assert report.asked[0].startswith("hermes, which has the markers of its calls: content")
+    assert report.asked[0].startswith("hermes, which is near: content")
     assert "not taken:" in str(report)
     assert report.to_dict()["asked"] == list(report.asked)
     assert fmt.parse("<say>Hello.</say>").content == "Hello."
@@ -97,27 +107,45 @@ def test_a_form_that_is_read_by_a_repair_only_is_not_recognised() -> None:
 
 
 def test_the_order_in_which_formats_are_asked() -> None:
-    exact, blanks, known_end = Near("a", 2, 1, 3, False), Near("b", 1, 1, 9, False), Near("c", 1, 0, 1, True)
-    other = Near("d", 0, 0, 9, False)
-    assert sorted([other, exact, blanks, known_end], key=lambda each: each.rank) == [known_end, exact, blanks, other]
+    exact = Near("a", written=2, strange_ends=1, names=3)
+    blanks = Near("b", written=1, strange_ends=1, names=9)
+    known_end = Near("c", written=1, names=1, other_prompt=True)
+    other, fewer = Near("d", own=2, strange=3, names=9), Near("e", own=1, names=9)
+    ranks = [each.rank for each in (known_end, exact, blanks, other, fewer)]
+    assert ranks == sorted(ranks)
     assert replace(exact, names=4).rank < exact.rank < replace(exact, other_prompt=True).rank
+    assert replace(other, strange=2).rank < other.rank
 
 
 def test_where_two_are_level_none_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = analyse(HERMES, "", "", None)
-    assert find_family(result, Tokens()).fmt is not None
-    level = [Near("hermes", 2, 0, 1, False), Near("deepseek_r1", 2, 0, 1, False)]
-    monkeypatch.setattr(family, "near_formats", lambda *_: level)
-    found = find_family(result, Tokens())
-    assert found.fmt is None
-    assert found.said == ["hermes and deepseek_r1, as they read all that it writes alike"]
+    result = analysed(HERMES)
+    assert chosen(result).taken.shipped == "hermes"
+    level = [Near("hermes", written=2), Near("deepseek_r1", written=2)]
+    monkeypatch.setattr(candidates, "near_formats", lambda *_: level)
+    found = chosen(result)
+    assert found.taken.shipped is None
+    assert found.said == ["hermes and deepseek_r1, as they read all messages alike"]
+
+
+def test_the_candidate_that_reads_most_is_taken() -> None:
+    """A shipped format that fails is still taken where the derived one fails more often, and not where it is level."""
+    result = analysed(HERMES)
+    wrong = replace(result.written[0], output="<tool_call>")
+    result.written = (wrong, *result.written[1:])
+    assert chosen(result, "mistral_v3").taken.shipped == "hermes"
+    assert chosen(result, "hermes").taken.shipped is None
+
+
+def chosen(result: DiffAnalysisResult, derived: str = "qwen3_coder") -> Choice:
+    fmt = toolgram.get_format(derived)
+    return choose(result, Tokens(), lambda: Candidate(fmt, read_as_is(fmt, result)))
 
 
 def test_the_files_are_only_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearness asks for texts; formats are loaded for what is near only."""
-    result = analyse(HERMES, "", "", None)
+    result = analysed(HERMES)
     asked: list[str] = []
-    monkeypatch.setattr(family, "adapted", lambda name, behind: asked.append(name))
-    find_family(result, Tokens())
+    monkeypatch.setattr(candidates, "adapted", lambda name, behind: asked.append(name))
+    chosen(result)
     assert asked
     assert set(asked) < {"hermes", "deepseek_r1", "ernie45", "kimi_vl", "qwen3_coder", "mimo", "glm45", "glm47"}

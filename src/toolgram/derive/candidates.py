@@ -1,0 +1,329 @@
+"""Which format is taken for a template: one list of candidates, one score, one rule.
+
+Strategy: the derived format is a candidate, and so is each shipped format that is *near* the template, adapted to it
+(`adapting`).  The score is how many messages of the proof a candidate reads as they are, without a repair.  The
+candidate with the highest score is taken.  If several have it, a shipped format goes before the derived one, as it has
+the repairs of its family, and the nearest goes first; where two shipped formats are level in everything, neither is
+taken.  What cannot change the choice is not computed: a shipped format that reads everything needs no rival.
+
+Near is a format whose own markers of calls the template writes with calls, and nowhere else.  A template that writes no
+marker, or no calls, is near the formats whose machine files say so (`calls_begin`, `told_by`).  Nearness is read from
+the texts of the files; at most four formats are loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import yaml
+
+from toolgram.derive.adapting import Behind, adapted
+from toolgram.derive.budget import look, time_left
+from toolgram.derive.messages import outputs_of
+from toolgram.derive.rebuilding import framed
+from toolgram.derive.report import Probe
+from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, DiffAnalysisResult, Slot, Tokens, Written
+from toolgram.derive.text_skeleton import turn_blanks, turn_ends
+from toolgram.derive.verification import passed, probe_one
+from toolgram.formats import Format, format_names, grammar_home
+from toolgram.limits import DERIVATION_SECONDS
+from toolgram.names import known_names
+
+Pattern: TypeAlias = tuple[str | Slot | ArgumentSlot, ...]
+
+_SHORTEST = 3  # characters of a marker that tells anything
+_MOST = 4  # shipped formats that are asked
+_MORE = ArgumentSlot.VALUE  # behind an argument or a call: more of them
+_NOTHING, _ANYTHING = re.compile("").fullmatch, re.compile(r"[\s\S]*").fullmatch
+_WORD = re.compile(r"[\w.:-]+").fullmatch
+_FITS: dict[Slot | ArgumentSlot, Callable[[str, int, int], object]] = {
+    Slot.NAME: _WORD,
+    Slot.ID: _WORD,
+    Slot.INDEX: _WORD,
+    Slot.ARGUMENTS: re.compile(r"\s*\{[\s\S]*").fullmatch,
+    ArgumentSlot.KEY: _WORD,
+}
+_REPAIRS = {
+    "unclosed_value", "unclosed_envelope", "unclosed_arguments", "surplus_closer", "unfinished_marker", "repaired_json",
+    "repaired_python", "unusual_form",
+}  # fmt: skip
+_SAID = re.compile(
+    r"^  (?:canonical|example|generation_prompt|told_by|calls_begin):.*\n(?:(?:    .*)?\n)*", re.MULTILINE
+)
+_LITERAL = re.compile(r'^(?:%override )?([A-Z]\w*)(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
+_REPAIR = "// repair"  # behind a marker that only models write, and no template does
+_PIECE = re.compile(r"^%import (?:\.common)?\.(\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A shipped format that is near a template.
+
+    `written`: its canonical outputs have such calls to the character (2), but for blanks (1), or not (0). `own`: how
+    many of its markers the template writes; `strange`: how many it does not. `strange_ends`: how many tokens end the
+    template's turns and are none of the format's. `names`: by how many the format goes.
+    """
+
+    name: str
+    written: int = 0
+    own: int = 0
+    strange: int = 0
+    strange_ends: int = 0
+    names: int = 0
+    other_prompt: bool = False
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """The smaller, the nearer."""
+        shared = () if self.written else (-self.own, self.strange)
+        return (not self.written, *shared, self.strange_ends, -self.written, -self.names, self.other_prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A format with what it read of the messages of the proof. `shipped` is the name of a shipped format."""
+
+    fmt: Format
+    probes: list[Probe]
+    shipped: str | None = None
+
+    @property
+    def score(self) -> int:
+        """How many messages came back."""
+        return passed(self.probes)
+
+
+@dataclass(slots=True)
+class Choice:
+    """What was taken, and of the shipped formats that were asked why they were not."""
+
+    taken: Candidate
+    said: list[str] = field(default_factory=list)
+
+
+def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Candidate]) -> Choice:
+    """Take the candidate that reads most. `derive` writes the derived format, which is not done if it cannot win.
+
+    A shipped format is read up to its first problem, and the rest of the messages only if the derived one has problems.
+    """
+    said: list[str] = []
+    others: list[tuple[str, Format]] = []
+    for level in _levels(result, tokens, said):
+        whole = []
+        for name, fmt in level:
+            probes = list(_up_to_a_problem(fmt, result))
+            failed = next((probe for probe in probes if probe.problem), None)
+            if failed is None and probes:
+                whole.append(Candidate(fmt, probes, name))
+            elif failed is not None:
+                said.append(f"{name}, which is near: {failed.case} ({failed.prompt}): {failed.problem}")
+                others.append((name, fmt))
+        if len(whole) == 1:
+            return Choice(whole[0], said)
+        if whole:
+            said.append(f"{' and '.join(str(each.shipped) for each in whole)}, as they read all messages alike")
+            others = []
+            break
+    derived = derive()
+    if others and derived.score < len(derived.probes):
+        best = max((Candidate(fmt, read_as_is(fmt, result), name) for name, fmt in others), key=lambda each: each.score)
+        if best.score > derived.score:
+            return Choice(best, said)
+    return Choice(derived, said)
+
+
+def _levels(result: DiffAnalysisResult, tokens: Tokens, said: list[str]) -> Iterator[list[tuple[str, Format]]]:
+    """The shipped formats that are near, adapted, those that are equally near together, the nearest first."""
+    ends = turn_ends(result, tokens)
+    behind = Behind(result.prompts["unset"].opened, *turn_blanks(result), tuple(ends), tuple(tokens.special))
+    for _, level in groupby(near_formats(result, ends)[:_MOST], key=lambda each: each.rank):
+        found = []
+        for each in level:
+            if time_left() < DERIVATION_SECONDS / 2:
+                said.append("the time was over before all formats were asked")
+                return
+            look(f"asking the shipped format {each.name}")
+            fmt = adapted(each.name, behind)
+            if fmt is None:
+                said.append(f"{each.name}: a token that ends a turn begins as its markers do")
+            else:
+                found.append((each.name, fmt))
+        yield found
+
+
+def read_as_is(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
+    """Read the messages of the proof; one that is read by a repair has not come back."""
+    return [_read_one(fmt, written) for written in result.written]
+
+
+def _up_to_a_problem(fmt: Format, result: DiffAnalysisResult) -> Iterator[Probe]:
+    for written in sorted(result.written, key=lambda each: not each.case.calls):  # most formats read no such calls
+        probe = _read_one(fmt, written)
+        yield probe
+        if probe.problem:
+            return
+
+
+def _read_one(fmt: Format, written: Written) -> Probe:
+    probe, message = probe_one(fmt, written)
+    repair = next((each.kind for each in message.anomalies if each.kind in _REPAIRS), "")
+    return replace(probe, problem=f"by a repair, {repair}") if repair and not probe.problem else probe
+
+
+# --- which shipped formats are near -----------------------------------------------------------------------------------
+
+
+def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[Near]:
+    """The shipped formats that are near, the nearest first. No format is loaded."""
+    calls, text = outputs_of(result.written, True), outputs_of(result.written, False)
+    names = [name for name in format_names() if _has_marker(name, calls, text) or _is_recognised(name, result)]
+    if len(names) < 2:
+        return [Near(name) for name in names]
+    patterns = list(_patterns(result.calls, ends)) if result.calls is not None else []
+    own = turn_ends(result, Tokens())  # those that the template writes; the tokenizer's may be any
+    prompt = result.prompts["unset"].opened.strip()
+    found = [
+        Near(
+            name,
+            _written(patterns, name),
+            sum(marker in calls for marker in markers_of_format(name)),
+            strange_markers(name, calls),
+            sum(end not in markers_of_format(name) for end in own),
+            _known_as(name),
+            str(_said(name).get("generation_prompt", "")).strip() != prompt,
+        )
+        for name in names
+    ]
+    return sorted(found, key=lambda each: (each.rank, each.name))
+
+
+def _has_marker(name: str, calls: str, text: str) -> bool:
+    """Whether messages with calls have a marker that the format shows, and no other message has it."""
+    found = (each for each in markers_of_format(name) if each in calls and each not in text)
+    return any(each in _shown_text(name) for each in found)
+
+
+def _is_recognised(name: str, result: DiffAnalysisResult) -> bool:
+    """Whether the machine file of a format says that such a template is of its family."""
+    if result.prints_calls != "yes":
+        told = _squashed("".join(result.instructions.values()))
+        return any(text in told for text in _said(name).get("told_by", ()))
+    written = next((each for each in result.written if each.case.name == "one call"), None)
+    if written is None:
+        return False
+    return _squashed(written.output.partition(written.case.calls[0].name)[0]) in _said(name).get("calls_begin", ())
+
+
+def _shown_text(name: str) -> str:
+    """The canonical outputs of a shipped format."""
+    return "\n".join(_outputs(name))
+
+
+@cache
+def _outputs(name: str) -> tuple[str, ...]:
+    said = _said(name)
+    shown = said.get("canonical") or [said.get("example", "")]
+    return tuple(each if isinstance(each, str) else str(each.get("output", "")) for each in shown)
+
+
+def _patterns(form: CallsFormat, ends: Sequence[str]) -> Iterator[Pattern]:
+    """A call with one text argument, in the section of one call and in that of several."""
+    for start, end in {(form.section_start, form.section_end), form.single or (form.section_start, form.section_end)}:
+        for token in ends:
+            end = end.strip().removesuffix(token)
+        parts = (start, *_of_call(form), _MORE, end)
+        yield tuple(part for part in parts if not isinstance(part, str) or part.strip())
+
+
+def _of_call(form: CallsFormat) -> Iterator[str | Slot | ArgumentSlot]:
+    tagged = form.arguments.style is ArgumentsStyle.TAGGED
+    for part in form.pattern:
+        if part is not Slot.ARGUMENTS or not tagged:
+            yield part
+        else:
+            style = form.arguments.values.get("string")
+            yield from framed(form.arguments.pattern, style) if style else form.arguments.pattern
+            yield _MORE
+
+
+def _written(patterns: Sequence[Pattern], name: str) -> int:
+    """Whether a canonical output of the format has such a call: 2, but for blanks: 1, or not: 0."""
+    outputs = _outputs(name)
+    if any(_stands_in(each, output) for each in patterns for output in outputs):
+        return 2
+    squashed = [tuple(_squashed(part) if isinstance(part, str) else part for part in each) for each in patterns]
+    return int(any(_stands_in(each, _squashed(output)) for each in squashed for output in outputs))
+
+
+def _squashed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _stands_in(pattern: Pattern, output: str) -> bool:
+    """Whether a call of this pattern stands in an output: its texts in their order, and between two of them what fits
+    the slot. The first place of each text counts, as behind a name or a value none can come earlier."""
+    first = pattern[0]
+    if not isinstance(first, str):
+        return False
+    begin = output.find(first)
+    while begin >= 0:
+        if _goes_on(pattern[1:], output, begin + len(first)):
+            return True
+        begin = output.find(first, begin + 1)
+    return False
+
+
+def _goes_on(pattern: Pattern, output: str, at: int) -> bool:
+    slot: str | Slot | ArgumentSlot = ""
+    for part in pattern:
+        if not isinstance(part, str):
+            slot = part
+            continue
+        found = output.find(part, at)
+        fits = _NOTHING if isinstance(slot, str) else _FITS.get(slot, _ANYTHING)
+        if found < 0 or not fits(output, at, found):
+            return False
+        at, slot = found + len(part), ""
+    return True
+
+
+def _known_as(name: str) -> int:
+    """By how many names a format goes: those of parsers, and texts in the ids of models."""
+    entry = known_names().entries.get(name)
+    return len(entry.aliases) + len(entry.models) if entry else 0
+
+
+def strange_markers(name: str, text: str) -> int:
+    """How many markers of a shipped format do not stand in a text: the fewer, the closer is the format to it."""
+    return sum(marker not in text for marker in markers_of_format(name))
+
+
+# --- the files of shipped formats, looked at as texts ---------------------------------------------------------------
+
+
+@cache
+def _said(name: str) -> dict[str, Any]:
+    """What the machine file says of outputs, of the prompt, and of templates of the family."""
+    text = (grammar_home().parent / "machines" / f"{name}.yaml").read_text(encoding="utf-8")
+    said: dict[str, Any] = yaml.safe_load("".join(_SAID.findall(text))) or {}
+    return said
+
+
+@cache
+def markers_of_format(name: str) -> frozenset[str]:
+    """The markers of a shipped format, by its grammar and the pieces that it imports."""
+    literals = _literals((grammar_home() / f"{name}.lark").read_text(encoding="utf-8"))
+    return frozenset(each for each in literals.values() if len(each) >= _SHORTEST + 4 * each.isalnum())
+
+
+def _literals(grammar: str) -> dict[str, str]:
+    """The text of each terminal that has one; what a grammar says itself goes before what its pieces say."""
+    found: dict[str, str] = {}
+    for piece in _PIECE.findall(grammar):
+        found |= _literals((grammar_home() / "common" / f"{piece}.lark").read_text(encoding="utf-8"))
+    return found | dict(_LITERAL.findall("\n".join(line for line in grammar.splitlines() if _REPAIR not in line)))

@@ -1,0 +1,272 @@
+"""The messages with which a format is proved, as the template writes them.
+
+Strategy: the template renders each message itself, and nothing that the analysis believes is in the text, so that a
+misunderstanding cannot hide.  The values are generated: long texts, blanks at the edges, control characters, quotes,
+escapes, markers of the template.  A part of a message counts as printed if the rendering changes with it; then it must
+come back, whatever the analysis says.  A part that changes nothing is no part of the proof, and values that a template
+prints alike (a text with and without blanks at its edges) are the same value.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from toolgram.derive.budget import look
+from toolgram.derive.comparing import markers_of
+from toolgram.derive.conversation import CALLS, CONTENT_AGAIN, REASONING, Conversation
+from toolgram.derive.rebuilding import NotExpressible
+from toolgram.derive.rendering import ChatTemplate
+from toolgram.derive.result import (
+    ArgumentsStyle,
+    Case,
+    DiffAnalysisResult,
+    ReasoningMode,
+    Report,
+    Written,
+)
+from toolgram.observing.probes import CITY, CODE, DOCS, NESTED, PING, Call
+
+_TEXT = "Good morning!\nIs 3 < 4, or {not}? `<tag>` [x] \u00fcber."
+_THOUGHT = "They greet me.\n\nLet me think it over."
+_SIGNS = "see a.b/c?d=1&e=[2]#f | g: h; i=j, (k) ~l~\n- m: n\n# o\n* p > q"
+_MARKED = Call("run", {"code": _SIGNS, "language": "-"}, "pQ7rStU2v")
+_LOOKALIKE = Call("run", {"code": '{"a": [1, 2]}', "language": "true"}, "nO2pQrS3t")
+_OTHER = CALLS[0]
+_OF_TEXT = ("reasoning", "content")
+_SEED, _GENERATED = 20, 4
+_PIECES = (
+    "plain", "two words", "\n", "\n\n", "  ", "\t", "\rx", "\x01", "\x1b[0m", '"', "'", "\\", "\\n", "&lt;",
+    "%20", "{", "}", "[x]", "<b>", "caf\u00e9", "\U0001f389", ", ", ": ", "a=1", "`", "#",
+)  # fmt: skip
+
+CASES = (
+    Case("content", _TEXT),
+    Case("one call", calls=(CITY,)),
+    Case("two calls", calls=(CITY, DOCS)),
+    Case("three calls", calls=(DOCS, PING, CITY)),
+    Case("reasoning and content", _TEXT, _THOUGHT),
+    Case("reasoning and a call", None, _THOUGHT, (CITY,)),
+    Case("content and a call", _TEXT, None, (CITY,)),
+    Case("reasoning, content and a call", _TEXT, _THOUGHT, (DOCS,)),
+    Case("nested arguments", calls=(NESTED,)),
+    Case("code", calls=(CODE,)),
+    Case("text of signs", calls=(_MARKED,)),
+    Case("text that looks like JSON", calls=(_LOOKALIKE,)),
+    Case("no arguments", calls=(PING,)),
+)
+_OTHER_PROMPTS = ("content", "one call", "reasoning and content")
+
+
+def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[Written, ...]:
+    """Render every message, behind every generation prompt. What the template refuses or does not print is left out."""
+    conversation = Conversation(template, Report())
+    conversation.form, conversation.header = result.form, result.header
+    writer = _Writer(conversation, result)
+    found = []
+    for case, prompt in _cases(result):
+        look(f"rendering the messages of the proof ({case.name})")
+        try:
+            found.append(writer.write(_with_ids(result, case), prompt))
+        except NotExpressible:
+            continue
+    return tuple(found)
+
+
+def write_message(template: ChatTemplate, result: DiffAnalysisResult, case: Case, prompt: str = "unset") -> Written:
+    """Render one message behind a generation prompt. Raises NotExpressible if the template does not print all of it."""
+    conversation = Conversation(template, Report())
+    conversation.form, conversation.header = result.form, result.header
+    return _Writer(conversation, result).write(case, prompt)
+
+
+def _cases(result: DiffAnalysisResult) -> Iterator[tuple[Case, str]]:
+    first = "on" if "on" in result.prompts else "unset"
+    end = result.markers.reasoning_end.strip()
+    thinks = result.reasoning_mode is not ReasoningMode.NONE or not end
+    for case in (*CASES, *_generated(result), *_endings(result)):
+        if not case.reasoning or (thinks and not (end and end in result.prompts[first].opened)):
+            yield case, first
+    for prompt in result.prompts:
+        closed = bool(end) and end in result.prompts[prompt].opened  # the thought is over, whatever it was
+        if prompt != first:
+            others = (case for case in CASES if case.name in _OTHER_PROMPTS)
+            yield from ((case, prompt) for case in others if not (closed and case.reasoning))
+
+
+def _generated(result: DiffAnalysisResult) -> Iterator[Case]:
+    """Calls with texts that are made of everything that has a meaning somewhere."""
+    draw = random.Random(_SEED)
+    pieces = [*_PIECES]
+    whole = result.calls is not None and result.calls.arguments.style is not ArgumentsStyle.TAGGED
+    if whole:  # JSON tells a marker from a text; a text between markers cannot have them
+        pieces += [text.strip() for name, text in result.markers.items() if not name.startswith(_OF_TEXT)]
+    for number in range(_GENERATED):
+        code = "".join(draw.choice(pieces) for _ in range(4 + 12 * number))
+        language = "".join(draw.choice(_PIECES) for _ in range(number % 3))
+        yield Case(
+            f"generated text {number + 1}", calls=(Call("run", {"code": code, "language": language}, "bL4nKsE5d"),)
+        )
+    long = Call("run", {"code": "lorem ipsum dolor " * 9, "language": "x" * 90}, "cM5oLtF6e")
+    yield Case("long text", calls=(long,))
+    yield Case(
+        "numbers",
+        calls=(Call("docs.search", {"query": "1.0", "limit": 10**15, "tags": [1e-7, -0.5, 1e22]}, "dN6pMuG7f"),),
+    )
+
+
+def _endings(result: DiffAnalysisResult) -> Iterator[Case]:
+    """Content that ends where a marker might begin."""
+    seen: set[str] = set()
+    for _, marker in result.markers.items():
+        begun = marker.strip()[:1]
+        if begun and not begun.isalnum() and begun not in seen:
+            seen.add(begun)
+            yield Case(f"content that ends in {begun!r}", f"The smaller one is a {begun}")
+
+
+def _with_ids(result: DiffAnalysisResult, case: Case) -> Case:
+    """The case with ids that carry the name, where the template prints no other name."""
+    if result.calls is None or not result.calls.name_in_id:
+        return case
+    calls = tuple(replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(case.calls))
+    return replace(case, calls=calls)
+
+
+# --- one message ----------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Renders the messages of the proof. What is printed of a message is asked once for all that have these parts."""
+
+    def __init__(self, conversation: Conversation, result: DiffAnalysisResult) -> None:
+        self.conversation, self.result = conversation, result
+        self._printed: dict[tuple[bool, bool, int], tuple[bool, bool]] = {}
+
+    def write(self, case: Case, prompt: str) -> Written:
+        """Write a message behind a prompt. Raises NotExpressible if the template does not print all of it."""
+        text = self.render(case)
+        if text is None:
+            raise NotExpressible("the template refuses it")
+        key = bool(case.content), bool(case.reasoning), len(case.calls)
+        if key not in self._printed:
+            self._printed[key] = self._prints(case, text)
+        whole, thinks = self._printed[key]
+        if not whole:
+            raise NotExpressible("the template does not print all of it")
+        output = self._cut(self._continued(text, thinks, case, prompt), case)
+        return Written(case, prompt, self.result.prompts[prompt].tail, output, self._alike(case, text))
+
+    def render(self, case: Case) -> str | None:
+        """Render a message; None if the template refuses it."""
+        return self.conversation.turn(case.content, case.reasoning, case.calls)
+
+    def _prints(self, case: Case, text: str) -> tuple[bool, bool]:
+        """Whether the rendering changes with every part but a thought, and whether it changes with that."""
+        calls = case.calls
+        others = [replace(case, calls=(*calls[:at], _OTHER, *calls[at + 1 :])) for at in range(len(calls))]
+        others += [replace(case, content=CONTENT_AGAIN)] if case.content else []
+        thinks = bool(case.reasoning) and self.render(replace(case, reasoning=REASONING)) != text
+        return all(self.render(other) != text for other in others), thinks
+
+    def _alike(self, case: Case, text: str) -> Case | None:
+        """Another message that is rendered as this one is: without what is null, without blanks at edges, with a text
+        for what is empty, or with its content as a thought."""
+        others = [replace(case, content=None, reasoning=case.content)] if case.calls and not case.reasoning else []
+        for change in _CHANGES:
+            calls = tuple(replace(call, arguments=change(dict(call.arguments))) for call in case.calls)
+            others.append(replace(case, calls=calls))
+        return next((other for other in others if other != case and self.render(other) == text), None)
+
+    def _continued(self, text: str, thinks: bool, case: Case, prompt: str) -> str:
+        """What a model writes for this message after the generation prompt of that name.
+
+        If the prompt opens a thought that the template does not print, the thought is closed as the findings say, and
+        the turn without reasoning follows.
+        """
+        written, opened = self.result.prompts[prompt].text, self.result.prompts[prompt].opened
+        end, answer = self.result.markers.reasoning_end, self.result.markers.content_start.strip()
+        if case.reasoning and not thinks and not (opened.strip() and end.strip()):
+            raise NotExpressible("the template prints no thought")
+        if answer and opened.strip().endswith(answer):
+            return text[len(written) :] if text.startswith(written) else _in_answer(text, answer, case.reasoning)
+        rest = text[len(written) :]
+        begins = text.startswith(written) and (thinks or not case.reasoning)
+        if begins and (not opened.strip() or end.strip() in opened or end.strip() in rest):
+            return rest
+        shown = text if thinks and (not opened.strip() or not end.strip() or end.strip() in opened) else None
+        body = self.conversation.body(shown or self.render(replace(case, reasoning=None)) or "")
+        if not opened.strip() or not end.strip() or end.strip() in opened:
+            return body
+        for start in (opened, opened.strip()):
+            body = body.removeprefix(start)
+        return (case.reasoning or "") + end + body.removeprefix(end)
+
+    def _cut(self, output: str, case: Case) -> str:
+        """The output as far as a server passes it on: up to the token that ends the turn."""
+        result = self.result
+        for end in (result.turn_end_after_calls if case.calls else result.turn_end, result.turn_end):
+            if end and output.endswith(end):
+                stop = markers_of(end)[:1]
+                return output[: len(output) - len(end)] + (end[: end.index(stop[0])] if stop else end)
+        return output
+
+
+def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: each for key, each in value.items() if each is not None}
+
+
+def _stripped(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: each.strip() if isinstance(each, str) else each for key, each in value.items()}
+
+
+def _emptied(value: Any) -> Any:
+    """The value with an empty text for each empty list and object."""
+    if isinstance(value, Mapping):
+        return {key: _emptied(each) for key, each in value.items()} or ""
+    return ([_emptied(each) for each in value] or "") if isinstance(value, list) else value
+
+
+_CHANGES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
+    _without_nulls,
+    _stripped,
+    lambda value: {key: _emptied(each) for key, each in value.items()},
+    lambda value: _stripped(_without_nulls(value)),
+    lambda value: {key: _emptied(each) for key, each in _without_nulls(value).items()},
+)
+
+
+def loses_empties(written: Written) -> bool:
+    """Whether the template prints empty lists and objects like an empty text."""
+    if written.alike is None:
+        return False
+    one, other = (json.dumps([dict(call.arguments) for call in case.calls]) for case in (written.case, written.alike))
+    return any(empty in one and empty not in other for empty in (": {}", ": []"))
+
+
+def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
+    """The rest of a turn behind the marker that opens content, which the prompt has written."""
+    if reasoning or answer not in turn:
+        raise NotExpressible("the prompt opens content, and no thought comes before it")
+    return turn[turn.index(answer) + len(answer) :]
+
+
+_SHOWN = ("reasoning, content and a call", "content and a call", "two calls", "one call", "reasoning and content")
+
+
+def shown_outputs(result: DiffAnalysisResult, most: int = 3) -> list[str]:
+    """Some outputs behind the usual prompt, for the files of the format: those with most in them, calls first."""
+    written = {each.case.name: each for each in result.written if each.prompt == "unset"}
+    found: list[str] = []
+    for each in (written[name] for name in _SHOWN if name in written):
+        if len(found) < most and not (found and not each.case.calls):
+            found.append(each.output)
+    return found
+
+
+def outputs_of(written: Sequence[Written], calls: bool) -> str:
+    """All outputs with calls, or without."""
+    return "".join(each.output for each in written if bool(each.case.calls) is calls)
