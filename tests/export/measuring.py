@@ -17,11 +17,12 @@ import jsonschema
 import toolgram
 from tests.export.engines import Engine, Engines, sample
 from tests.export.writing import mutated, random_output
-from toolgram.export import export_request, expression
+from toolgram.export import TARGETS, export_request, expression
 from toolgram.runtime.code_marks import CodeMarks
 from toolgram.runtime.stream import LATE_CALL  # text behind a call that looks like one: told, and content
 from toolgram.spec.data import Literal
 
+WRITTEN = tuple(each for each in TARGETS if each != "xgrammar")  # which is the structural tag under another name
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 SAMPLES = int(os.environ.get("TOOLGRAM_SAMPLES", "300" if DEEP else "8"))
 PROMPTS = {"functionary_v3_2": ">>>"}

@@ -22,10 +22,9 @@ from pathlib import Path
 import toolgram
 from tests.conformance.roundtrip import by_template, read_rows, real_templates, template_text
 from tests.export.engines import Engines, import_xgrammar
-from tests.export.measuring import TOOLS, Figures, measure
+from tests.export.measuring import TOOLS, WRITTEN, Figures, measure
 from tests.export.test_rows import probes_refused, rows_accepted
 from tests.page_parts import part, write_part
-from toolgram.export import TARGETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "export.md"
 BEGIN, RECORDED, END = "<!-- measured -->", "<!-- recorded -->", "<!-- /measured -->"
@@ -38,7 +37,7 @@ def fingerprint(name: str) -> str:
     """A hash of every grammar that the rows of a format are about."""
     import_xgrammar()  # it prints the rules of schemas
     digest = hashlib.sha256()
-    for target in TARGETS:
+    for target in WRITTEN:
         digest.update(toolgram.get_format(name).export(target, TOOLS).text.encode())
     return digest.hexdigest()[:16]
 
@@ -60,7 +59,7 @@ def lines(samples: int, known: dict[str, tuple[str, list[str]]], only: Sequence[
     marks = {name: fingerprint(name) if name in asked else known[name][0] for name in toolgram.format_names()
              if name in asked or name in known}  # fmt: skip
     rows = {name: known[name][1] for name, mark in marks.items() if known.get(name, ("",))[0] == mark}
-    jobs = [(name, target, samples) for name in marks if name not in rows for target in TARGETS]
+    jobs = [(name, target, samples) for name in marks if name not in rows for target in WRITTEN]
     with ProcessPoolExecutor(os.cpu_count()) as workers:
         for (name, target, _), figures in zip(jobs, workers.map(_measured, jobs), strict=True):
             print(name, target, *figures.problems[:1], file=sys.stderr)
@@ -97,7 +96,7 @@ def recorded() -> Iterator[str]:
     yield ""
     yield "| target | recorded calls accepted | outputs of derivation accepted |"
     yield "|---|--:|--:|"
-    for target in TARGETS:
+    for target in WRITTEN:
         accepted = [rows_accepted(each, engines, target) for each in groups.values()]
         derived = [
             probes_refused(template, template_text(template), target, engines) for template in sorted(real_templates())

@@ -46,7 +46,7 @@ def test_export(tmp_path: Path) -> None:
 def test_special_tokens(tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps(TOOLS))
-    hermes = ("export", "hermes", "-t", "xgrammar", "--tools", str(tools), "--tool-choice", "required")
+    hermes = ("export", "hermes", "-t", "llguidance", "--tools", str(tools), "--tool-choice", "required")
     status, out, _ = run(*hermes, "--special-token", "<tool_call>=7", "--special-token", "</tool_call>")
     assert status == 0
     assert "<[7]>" in out

@@ -22,8 +22,8 @@ for engine in ("llguidance", "tvm_ffi", "numpy"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
 
 # GBNF with tokens is llama.cpp's alone: xgrammar, which runs it elsewhere, does not read that form
-BY_ID = ("llguidance", "xgrammar", "structural_tag", "ebnf")
-BY_NAME = ("llguidance", "xgrammar", "structural_tag")
+BY_ID = ("llguidance", "structural_tag", "ebnf")
+BY_NAME = ("llguidance", "structural_tag")
 
 
 def special_of(fmt: toolgram.Format) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ def test_a_raw_value_ends_where_it_first_may() -> None:
 
 def test_what_has_no_name_is_text_and_said() -> None:
     fmt = toolgram.get_format("mistral_v11")
-    for target in ("llguidance", "xgrammar", "gbnf", "ebnf"):
+    for target in ("llguidance", "gbnf", "ebnf"):
         made = fmt.export(target, TOOLS, special_tokens=["[TOOL_CALLS]", "[ARGS]"])
         assert made.text == fmt.export(target, TOOLS).text
         assert f"{target} has no name for the tokens [TOOL_CALLS], [ARGS]; without an id they are written as text" in (

@@ -413,43 +413,6 @@ def behind_seq(parts: tuple[Expr, ...], read: str) -> Expr:
     return choice(found, behind_seq(rest, read)) if _may_be_empty(head) else found
 
 
-def divided(expr: Expr, head: str) -> tuple[Expr, Expr] | None:
-    """What follows `head` in those alternatives of an expression that begin with it, and the other alternatives.
-
-    None where it is not told apart by the fixed texts and tokens that they begin with.
-    """
-    match expr:
-        case Lit():
-            if expr.text.startswith(head):
-                return Lit(expr.text[len(head) :]), NOTHING
-            return None if head.startswith(expr.text) else (NOTHING, expr)
-        case Token():
-            return NOTHING, expr
-        case Seq():
-            found = divided(expr.parts[0], head) if expr.parts else None
-            return None if found is None else (seq(found[0], *expr.parts[1:]), seq(found[1], *expr.parts[1:]))
-        case Choice():
-            options = [divided(each, head) for each in expr.options]
-            pairs = [each for each in options if each is not None]
-            if len(pairs) < len(options):
-                return None
-            return choice(*(behind for behind, _ in pairs)), choice(*(other for _, other in pairs))
-    return None
-
-
-def first_words(expr: Expr) -> list[str]:
-    """The fixed texts with which an expression begins; none where it may begin with anything else."""
-    match expr:
-        case Lit():
-            return [expr.text] if expr.text else []
-        case Seq():
-            return first_words(expr.parts[0]) if expr.parts else []
-        case Choice():
-            found = [first_words(each) for each in expr.options]
-            return [word for words in found for word in words] if all(found) else []
-    return []
-
-
 def children(expr: Expr) -> list[Expr]:
     """The expressions directly inside one."""
     match expr:
