@@ -19,7 +19,7 @@ from tests.export.writing import random_output
 from tests.properties.selection import every_format
 from toolgram.export import export_request, expression
 from toolgram.export.ebnf import EbnfWriter
-from toolgram.export.expressions import Expr, Text
+from toolgram.export.expressions import Expr
 from toolgram.export.gbnf import GbnfWriter
 from toolgram.export.lark import LlguidanceWriter
 from toolgram.export.passes import texts_of
@@ -106,7 +106,7 @@ def test_a_value_with_alternatives_keeps_its_closing_marker(name: str) -> None:
     for kind, form in FORMS.items():
         tools = [tool("get_pet", {"a": form}, ["a"], additionalProperties=False)]
         root = root_of(name, tools, "required")
-        closers = {text.closer for text in texts_of(root) if isinstance(text, Text) and text.within is not None}
+        closers = {text.closer for text in texts_of(root) if text.within is not None}
         if not any(closers):
             return  # values of this format are no raw text
         rng = random.Random(f"{name} {kind}")

@@ -36,7 +36,7 @@ from toolgram.export.regexes import regular
 from toolgram.export.texts import Move, takes
 from toolgram.export.writing import Note
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row
-from toolgram.limits import MOST_WRITTEN_BLANKS
+from toolgram.limits import MOST_COUNTED, MOST_WRITTEN_BLANKS
 
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
 _MOST_CHARACTERS = 8  # of an id, each of which takes 3 ms to compile
@@ -130,6 +130,8 @@ class EbnfWriter(BnfWriter):
         found = self._uncounted(expr)
         if found != expr:
             return self.option(found)
+        if max(expr.low, expr.high or 0) > MOST_COUNTED:
+            return super().repeated(expr)
         if self._is_slow(expr) and self.length_limits:
             return self._limited(expr)
         if expr.high is None and (expr.low <= _MOST_UNROLLED or not isinstance(expr.body, Class)):
@@ -159,7 +161,7 @@ class EbnfWriter(BnfWriter):
         return self.rule(expr, "quoted", lambda: row(self.pattern(expr.body), *behind))
 
     def pattern(self, expr: Expr) -> Piece:
-        """A text of some form as one regular expression, where it is one: five patterns compile in 79 ms instead of 126."""
+        """A text of some form as one regular expression: five patterns compile in 79 ms instead of 126."""
         written = regular(self._without_limits(expr))
         if written is None or self.length_limits or "(?s" in written:
             return self.body(expr)

@@ -15,6 +15,8 @@ from threading import Lock
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
+from toolgram.limits import MOST_OPTIONAL_MEMBERS
+
 
 class _Once(type):
     """Makes equal nodes the same object, so that comparing them is cheap at any depth."""
@@ -430,18 +432,49 @@ def children(expr: Expr) -> list[Expr]:
 
 
 def members_in_turn(members: Members) -> Expr:
-    """Arguments in their own order."""
-    following: Expr = EMPTY  # what may come after a member
+    """Arguments in their own order. Of very many, those between two required ones may be repeated, in any order."""
+    if sum(not member.required for member in members.members) > MOST_OPTIONAL_MEMBERS:
+        return _in_runs(members.members)
+    found = members.members
+    first_needed = next((at for at, member in enumerate(found) if member.required), len(found) - 1)
+    following = [seq(*map(_later, found[first_needed + 1 :]))]  # what may come after a member
+    for member in reversed(found[1 : first_needed + 1]):
+        following.insert(0, seq(_later(member), following[0]))
+    begun = (_begun(member, rest) for member, rest in zip(found[: first_needed + 1], following, strict=True))
     whole: Expr = NOTHING
-    for member in reversed(members.members):
-        if member.name:
-            begun = seq(member.first, following)
-            whole = begun if member.required else choice(begun, whole)
-            following = seq(member.later if member.required else optional(member.later), following)
-        else:
-            following = seq(star(member.later), following)
-            whole = choice(seq(member.first, following), whole)
+    for each in reversed(list(begun)):
+        whole = choice(each, whole)
     return whole
+
+
+def _later(member: Member) -> Expr:
+    """A member that may come after others."""
+    if not member.name:
+        return star(member.later)
+    return member.later if member.required else optional(member.later)
+
+
+def _begun(member: Member, following: Expr) -> Expr:
+    """A member that comes first, and what may come after it."""
+    return seq(member.first, following) if member.name else seq(member.first, star(member.later), following)
+
+
+def _in_runs(members: tuple[Member, ...]) -> Expr:
+    """Runs of members that need not be there, with a required one between each two: as large as the members are."""
+    runs: list[list[Member]] = [[]]
+    required = [member for member in members if member.required]
+    for member in members:
+        if member.required:
+            runs.append([])
+        else:
+            runs[-1].append(member)
+    begun = seq(choice(*(each.first for each in runs[0])), star(choice(*(each.later for each in runs[0]))))
+    parts: list[Expr] = []
+    for member, run in zip(required, runs[1:], strict=True):
+        parts += [member.later, star(choice(*(each.later for each in run)))]
+    if not required:
+        return begun
+    return seq(choice(required[0].first, seq(begun, required[0].later)), *parts[1:])
 
 
 def members_in_any_order(members: Members, counted: frozenset[str]) -> Expr:

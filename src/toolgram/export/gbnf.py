@@ -16,7 +16,6 @@ from toolgram.export.expressions import (
     Lit,
     OtherName,
     Ref,
-    Repeat,
     Text,
     choice,
     complement,
@@ -25,8 +24,6 @@ from toolgram.export.expressions import (
 )
 from toolgram.export.written import Piece
 from toolgram.limits import MOST_WRITTEN_BLANKS
-
-_MOST_COUNTED = 2000  # in llama.cpp
 
 
 class GbnfWriter(BnfWriter):
@@ -39,13 +36,6 @@ class GbnfWriter(BnfWriter):
     def blanks(self, expr: Blanks | None = None) -> Piece:
         """Blanks where JSON allows them: a rule, which is written out only once."""
         return self.rule("blanks", "blanks", lambda: self.run(" \n\t\r", MOST_WRITTEN_BLANKS))
-
-    def repeated(self, expr: Repeat) -> Piece:
-        """Counted, as far as llama.cpp counts."""
-        if max(expr.low, expr.high or 0) <= _MOST_COUNTED:
-            return super().repeated(expr)
-        self.note(f"llama.cpp counts to {_MOST_COUNTED}, so a larger limit is not enforced")
-        return super().repeated(Repeat(expr.body, min(expr.low, _MOST_COUNTED), None))
 
     def text(self, expr: Text) -> Piece:
         """Free text, by its automaton; texts that end in many ways share it."""

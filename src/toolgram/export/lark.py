@@ -199,14 +199,17 @@ class LlguidanceWriter(RuleWriter):
         key = ("json", expr)
         if key not in self.names:
             schema = fitted(json.loads(expr.schema), self.note)
-            members = json_members(schema, schema) if expr.any_order else None
+            few = len(schema.get("properties", ())) <= _MOST_BITS
+            members = json_members(schema, schema) if expr.any_order and few else None
             if members is not None:
                 found = in_braces(members)
                 self._count(found)
                 self.names[key] = self.rule(("object", expr), "object", lambda: self.body(found)).text
             else:
                 text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-                if expr.any_order and "properties" in text:
+                if expr.any_order and not few:
+                    self.note(f"more than {_MOST_BITS} arguments are written in the order of the schema")
+                elif expr.any_order and "properties" in text:
                     self.note("objects with keywords beside properties are written in the order of the schema")
                 self.names[key] = self.rule(("schema", text), "json", lambda: Atom(f"%json {text}")).text
         return Atom(self.names[key])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from toolgram.export.ecmascript import ALL
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
@@ -44,10 +45,10 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.notations import BASE, JSON
-from toolgram.export.patterns import ALL
 from toolgram.export.texts import reaches_into, text_automaton
 from toolgram.export.values import Values, other_names
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row, spelled
+from toolgram.limits import MOST_COUNTED
 
 Note = Callable[[str], object]
 
@@ -326,6 +327,9 @@ class RuleWriter:
         """So many times."""
         if expr.high is None and expr.low == 0:
             return self.item(star(expr.body))
+        if max(expr.low, expr.high or 0) > MOST_COUNTED:
+            self.note(f"a count of more than {MOST_COUNTED} is not enforced")
+            return self.item(Repeat(expr.body, min(expr.low, MOST_COUNTED), None))
         high = "" if expr.high is None else str(expr.high)
         count = str(expr.low) if expr.low == expr.high else f"{expr.low},{high}"
         return Counted(self.item(expr.body), f"{{{count}}}")
