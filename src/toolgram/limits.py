@@ -164,6 +164,8 @@ MAX_SCHEMA_NESTING = 64
 MOST_OPTIONAL_MEMBERS = 64
 # Repetitions that are counted: xgrammar writes each of them out, and llama.cpp refuses more than 2,000.
 MOST_COUNTED = 1000
+# Pairs of a place of an exported grammar and a state of the parser that a proof goes through.
+MOST_PAIRS = 20_000
 # Values of one enum.
 MOST_ENUM_VALUES = 10_000
 # Values in values of a constant: json.dumps is recursive.

@@ -95,7 +95,7 @@ def cuts_of(root: Expr) -> dict[str, int]:
 
     The subset construction finds what may stand at one place: the sets of places that the same symbols lead to.
     """
-    places = _Places()
+    places = Places()
     end = places.new()
     places.add(root, 0, end)
     cuts: dict[str, int] = {}
@@ -138,7 +138,7 @@ def _shared_beginnings(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
             yield from ((text, shared) for text in group if len(text) > shared)
 
 
-class _Places:
+class Places:
     """The places of an expression, and the symbols between them; values and texts without an end are one symbol."""
 
     def __init__(self) -> None:
@@ -154,10 +154,12 @@ class _Places:
     def add(self, expr: Expr, begin: int, end: int) -> None:
         """The places of an expression between two others."""
         match expr:
-            case Seq():
-                for part in expr.parts:
+            case Seq() if expr.parts:
+                for part in expr.parts[:-1]:
                     here, begin = begin, self.new()
                     self.add(part, here, begin)
+                self.add(expr.parts[-1], begin, end)  # at once, so that all members of an object end in one place
+            case Seq():
                 self.free[begin].append(end)
             case Break():
                 self.free[begin].append(end)
