@@ -1,5 +1,5 @@
 """What an export does in its engine: does it accept what it should, reject what it should, and can it be left alone
-with a random sampler?  Tests ask for a few outputs, the table in docs/export.md for many."""
+with a random sampler?  Tests ask for a few outputs, docs/data/exports.csv for many."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -565,6 +566,22 @@ def export(
             help="A marker that is one token of the model, by its id or its text. May be repeated.",
         ),
     ] = None,
+    strict: Annotated[
+        bool | None, typer.Option(show_default=False, help="Whether arguments follow schemas. Default: as tools say.")
+    ] = None,
+    open_objects: Annotated[
+        bool, typer.Option("--open-objects", help="Objects that do not say whether they are closed are open.")
+    ] = False,
+    length_limits: Annotated[
+        bool, typer.Option("--length-limits", help="Limits on the length of a text hold, also where that is slow.")
+    ] = False,
+    answer_format: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="What an answer is: a format of structural tags, for the structural tag."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar into this file.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document: text, triggers, stop, preserved_tokens and notes.")
     ] = False,
@@ -582,11 +599,19 @@ def export(
     with quiet_endings():
         chosen = load_required_format(name, grammar, machine, "say what to export: FORMAT")
         schema = read_schema(json_schema)
-        tokens = tokens_of(special_token or ())
+        request = {
+            "parallel_tool_calls": parallel,
+            "reasoning": reasoning,
+            "json_schema": schema,
+            "prefix": prefix,
+            "special_tokens": tokens_of(special_token or ()),
+            "strict": strict,
+            "open_objects": open_objects,
+            "length_limits": length_limits,
+            "answer_format": read_schema(answer_format),
+        }
         declared = read_tools(tools)
-        raise typer.Exit(
-            print_export(chosen, target, declared, tool_choice, parallel, reasoning, schema, prefix, tokens, as_json)
-        )
+        raise typer.Exit(print_export(chosen, target, declared, tool_choice, request, as_json, output))
 
 
 app.command()(docs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from toolgram import Format, ToolgramError
@@ -35,20 +36,23 @@ def print_export(
     target: str,
     tools: Sequence[Any] | None,
     choice: str,
-    parallel: bool,
-    reasoning: bool | None,
-    schema: Mapping[str, Any] | None,
-    prefix: str | None,
-    tokens: Mapping[str, int | None],
+    request: Mapping[str, Any],
     as_json: bool,
+    output: Path | None,
 ) -> int:
-    """Print the grammar, or everything as one JSON document."""
+    """Print the grammar, or everything as one JSON document; or write the grammar into a file. `request` has the other
+    options of `Format.export`."""
     if target == RESPONSE_TEMPLATE:
         return _print_response_template(fmt, as_json)
     try:
-        made = fmt.export(target, tools, choice_of(choice), parallel, reasoning, schema, prefix, tokens)
+        made = fmt.export(target, tools, choice_of(choice), **request)
     except ToolgramError as error:
         refuse(str(error))
+    if output is not None:
+        _write(output, made.text)
+        for note in made.notes:
+            complain(f"note: {note}")
+        return USABLE
     if as_json:
         write_json(made.to_dict(), indent_for_terminal())
         return USABLE
@@ -56,6 +60,14 @@ def print_export(
     for note in made.notes:
         complain(f"note: {note}")
     return USABLE
+
+
+def _write(output: Path, text: str) -> None:
+    """Write a grammar as it is."""
+    try:
+        output.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        refuse(f"{output}: {error.strerror}")
 
 
 def _print_response_template(fmt: Format, as_json: bool) -> int:
