@@ -159,7 +159,7 @@ MOST_COMBINED = 64
 # Properties of one object: llguidance takes a little more.
 MOST_PROPERTIES = 5000
 # Objects and lists in each other: engines read a grammar by recursion, and llguidance crashes at some hundreds.
-MAX_SCHEMA_NESTING = 64
+MAX_SCHEMA_NESTING = 128
 # Members of an object that need not be there, each written at most once and in order; with more, they may be repeated.
 MOST_OPTIONAL_MEMBERS = 64
 # Repetitions that are counted: xgrammar writes each of them out, and llama.cpp refuses more than 2,000.

@@ -380,7 +380,7 @@ def test_a_name_in_an_attribute_is_a_name(name: str, call: str, target: str) -> 
     """Quotes of a tag are no string of JSON: what stands in them is a name that the parser reads."""
     any_names = {"type": "object", "properties": {}, "additionalProperties": True}
     tools = [{"type": "function", "function": {"name": "f", "parameters": any_names}}]
-    engine = Engines().load(target, toolgram.get_format(name).export(target, tools, "required").text)
+    engine = Engines().load(target, toolgram.get_format(name).export(target, tools, "required", prefix="").text)
     assert engine.accepts(call % "a_b")
     assert not any(engine.accepts(call % each) for each in ("a<b", "</think>", "a b", ""))
 

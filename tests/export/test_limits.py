@@ -58,9 +58,9 @@ TOO_LARGE = {
     "20,000 properties": with_one(properties(20_000)),
 }
 LARGE = {
-    "objects 60 deep": nested(60),
-    "lists 60 deep": with_one(nested(60, array=True)),
-    "references 60 deep": chained(60),
+    "objects 120 deep": nested(120),
+    "lists 120 deep": with_one(nested(120, array=True)),
+    "references 120 deep": chained(120),
     "3,000 properties": with_one(properties(3000)),
     "100 required properties": with_one(properties(100, 100)),
     "a pattern of 1 MB": with_one({"type": "string", "pattern": "ab" * 500_000}),
@@ -74,7 +74,7 @@ LARGE = {
 @pytest.mark.parametrize("kind", TOO_LARGE)
 def test_what_is_too_large_is_one_clear_error(kind: str) -> None:
     for target in WRITTEN:
-        with pytest.raises(ToolgramError, match=r"nests deeper than 64|has more than 5,000 names"):
+        with pytest.raises(ToolgramError, match=r"nests deeper than 128|has more than 5,000 names"):
             text_of("hermes", target, TOO_LARGE[kind])
 
 

@@ -199,7 +199,7 @@ class LlguidanceWriter(RuleWriter):
         key = ("json", expr)
         if key not in self.names:
             schema = fitted(json.loads(expr.schema), self.note)
-            few = len(schema.get("properties", ())) <= _MOST_BITS
+            few = isinstance(schema, bool) or len(schema.get("properties", ())) <= _MOST_BITS
             members = json_members(schema, schema) if expr.any_order and few else None
             if members is not None:
                 found = in_braces(members)
