@@ -37,8 +37,6 @@ COMPLEX = {
     "derive/value_skeleton.py Arguments._values": 29,
     "export/building.py Builder._until": 30,
     "export/dispatches.py _in_two_parts": 27,
-    "export/ebnf.py EbnfWriter._dispatch": 39,
-    "export/ebnf.py EbnfWriter._text_and_calls": 35,
 }
 
 

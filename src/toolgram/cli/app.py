@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +15,7 @@ import typer
 import toolgram
 from toolgram.bulk.options import Columns, RowOptions
 from toolgram.bulk.run import Run
+from toolgram.cli import exporting
 from toolgram.cli.checking import print_checks
 from toolgram.cli.demo import demo
 from toolgram.cli.deriving import DeriveOptions, checked_name, derive_one, read_kwargs
@@ -33,7 +33,6 @@ from toolgram.cli.options import (
     Machine,
     OutputFile,
     Prefix,
-    Strict,
     Tools,
     load_chosen_format,
     load_required_format,
@@ -143,7 +142,7 @@ def parse(
     tools: Tools = None,
     prefix: Prefix = None,
     finish_reason: FinishReason = None,
-    strict: Strict = False,
+    strict: exporting.Strict = False,
     validate: Annotated[
         bool,
         typer.Option(
@@ -549,39 +548,19 @@ def export(
     reasoning: Annotated[
         bool | None, typer.Option(show_default=False, help="Whether there must be reasoning, or none. Default: either.")
     ] = None,
-    json_schema: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A JSON Schema for the text of the answer.")
-    ] = None,
+    json_schema: exporting.JsonSchema = None,
     prefix: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT", show_default=False, help="What the chat template had already written for the model."
         ),
     ] = None,
-    special_token: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT[=ID]",
-            show_default=False,
-            help="A marker that is one token of the model, by its id or its text. May be repeated.",
-        ),
-    ] = None,
-    strict: Annotated[
-        bool | None, typer.Option(show_default=False, help="Whether arguments follow schemas. Default: as tools say.")
-    ] = None,
-    open_objects: Annotated[
-        bool, typer.Option("--open-objects", help="Objects that do not say whether they are closed are open.")
-    ] = False,
-    length_limits: Annotated[
-        bool, typer.Option("--length-limits", help="Limits on the length of a text hold, also where that is slow.")
-    ] = False,
-    answer_format: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="What an answer is: a format of structural tags, for the structural tag."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar into this file.")
-    ] = None,
+    special_token: exporting.SpecialToken = None,
+    strict: exporting.Strict = None,
+    open_objects: exporting.OpenObjects = False,
+    length_limits: exporting.LengthLimits = False,
+    answer_format: exporting.AnswerFormat = None,
+    output: exporting.GrammarFile = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document: text, triggers, stop, preserved_tokens and notes.")
     ] = False,

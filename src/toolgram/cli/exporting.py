@@ -4,12 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from toolgram import Format, ToolgramError
 from toolgram.cli.terminal import USABLE, complain, indent_for_terminal, refuse, spelled_out, write_json
 
 RESPONSE_TEMPLATE = "response_template"  # no grammar: what a model says, for transformers to read
+
+Strict = Annotated[
+    bool | None, typer.Option(show_default=False, help="Whether arguments follow schemas. Default: as tools say.")
+]
+OpenObjects = Annotated[
+    bool, typer.Option("--open-objects", help="Objects that do not say whether they are closed are open.")
+]
+LengthLimits = Annotated[
+    bool, typer.Option("--length-limits", help="Limits on the length of a text hold, also where that is slow.")
+]
+AnswerFormat = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="What an answer is: a format of structural tags, for the structural tag."),
+]
+GrammarFile = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar into this file.")
+]
+
+JsonSchema = Annotated[str | None, typer.Option(metavar="FILE", help="A JSON Schema for the text of the answer.")]
+SpecialToken = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT[=ID]",
+        show_default=False,
+        help="A marker that is one token of the model, by its id or its text. May be repeated.",
+    ),
+]
 
 
 def choice_of(wanted: str) -> str | dict[str, Any]:
