@@ -33,6 +33,7 @@ from toolgram.cli.options import (
     Machine,
     OutputFile,
     Prefix,
+    Strict,
     Tools,
     load_chosen_format,
     load_required_format,
@@ -142,7 +143,7 @@ def parse(
     tools: Tools = None,
     prefix: Prefix = None,
     finish_reason: FinishReason = None,
-    strict: exporting.Strict = False,
+    strict: Strict = False,
     validate: Annotated[
         bool,
         typer.Option(
