@@ -9,12 +9,13 @@ Times are of the processor and the best of several, because other work runs on t
 The tools are of the schema pool of the tests: those of which the export enforces everything but that objects are
 closed, which the engine's own tags take for granted as well, so that both sides do the same work.
 
-    python -m benchmarks.exports [--formats hermes qwen3_coder] [--quick] [--write docs/export.md]
+    python -m benchmarks.exports [--formats hermes qwen3_coder] [--quick] [--write]
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import platform
@@ -37,7 +38,6 @@ from tests.export.engines import import_xgrammar
 from tests.export.measuring import PROMPTS, problem_of
 from tests.export.schema_pool import pool
 from tests.export.writing import random_output
-from tests.page_parts import part, write_part
 from toolgram.export import export_request, expression
 from toolgram.spec.data import Literal
 
@@ -79,7 +79,6 @@ OUTPUTS = 3
 TRIES = 60
 ROUNDS = 3
 FREE_COMPILE, MOST_MASK, MOST_LATER, MOST_LLGUIDANCE = 50.0, 1000.0, 100.0, 100.0
-BEGIN, END = "<!-- speed -->", "<!-- /speed -->"
 NOT_THEIRS = ("allOf", "oneOf", "dict", "float", "minLength", "maxLength")  # read otherwise, or counted out, by its own
 CLOSED = "is closed: no other names are written"
 
@@ -354,16 +353,16 @@ def _measure(cost: Cost, took: float, later: float, engine: Any, grammar: Any, t
 
 # --- what is said -------------------------------------------------------------------------------------------------
 
-HEAD = """| vocabulary | format | tools | call | compile ms (own) | p50 us (own) | p95 us (own) | later ms (own) | \
-llguidance ms | p95 us | missed |
-|---|---|--:|---|--:|--:|--:|--:|--:|--:|---|"""
+COLUMNS = ("vocabulary", "format", "tools", "call", "compile ms (own)", "p50 us (own)", "p95 us (own)",
+           "later ms (own)", "llguidance ms", "llguidance p95 us", "missed")  # fmt: skip
+DATA = Path(__file__).parents[1] / "docs" / "data" / "speed.csv"
 
 
-def cells(row: Row) -> str:
-    """A row of the table."""
+def cells(row: Row) -> list[str]:
+    """A row of the file of data."""
     case, ours, theirs, other = row.case, row.ours, row.theirs, row.llguidance
     own = case.format if row.own == BUILT_IN.get(case.format) else f"{case.format} ({row.own})"
-    parts = [
+    return [
         case.vocabulary,
         own,
         str(case.size),
@@ -376,24 +375,24 @@ def cells(row: Row) -> str:
         f"{other.at(0.95):.0f}" + ("" if row.all_tokens else "*"),
         ", ".join(row.missed()),
     ]
-    return f"| {' | '.join(parts)} |"
 
 
-def page(rows: Sequence[Row], before: str) -> Iterator[str]:
-    """The section of the page; what was not measured now stays as it was."""
+def write(rows: Sequence[Row]) -> None:
+    """Write the file of data; what was not measured now stays as it was."""
+    with DATA.open(encoding="utf-8", newline="") as file:
+        kept = list(csv.reader(file))[1:]
+    now = {(row.case.vocabulary, row.case.format) for row in rows}
+    lines = [line for line in kept if (line[0], line[1].partition(" ")[0]) not in now] + [cells(row) for row in rows]
+    order = {pair: at for at, pair in enumerate(product(NAMES, FORMATS))}
+    with DATA.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(sorted(lines, key=lambda line: order[line[0], line[1].partition(" ")[0]]))
     model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
     machine = f"{os.cpu_count()} cores, {model[1] if model else platform.machine()}, Python {platform.python_version()}"
-    kept = re.findall(r"^\| (?:tekken|llama3) \|.*$", before, re.MULTILINE)
-    now = {(row.case.vocabulary, row.case.format) for row in rows}
-    lines = [line for line in kept if tuple(re.findall(r"\w+", line)[:2]) not in now] + [cells(row) for row in rows]
-    met = sum(line.endswith("|  |") for line in lines)
+    met = sum(not line[-1] for line in lines)
     engines = f"xgrammar {version('xgrammar')} and llguidance {version('llguidance')}"
-    yield f"Measured with {engines} on {machine}, which other"
-    yield f"work shared. {met} of {len(lines)} rows meet all targets."
-    yield ""
-    yield HEAD
-    order = {f"| {words} | {name}": at for at, (words, name) in enumerate(product(NAMES, FORMATS))}
-    yield from sorted(lines, key=lambda line: order[re.match(r"\| \w+ \| \w+", line)[0]])  # type: ignore[index]
+    print(f"Measured with {engines} on {machine}. {met} of {len(lines)} rows meet all targets.")
 
 
 def cases(formats: Sequence[str], whole: Sequence[str], vocabularies: Sequence[str]) -> Iterator[Case]:
@@ -419,20 +418,20 @@ def main() -> None:
     parser.add_argument("--vocabularies", nargs="*", default=NAMES)
     parser.add_argument("--slices", nargs="*", default=(), help="expressions whose masks llguidance keeps as well")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--write", type=Path)
+    parser.add_argument("--write", action="store_true")
     wanted = parser.parse_args()
     bench = Bench(wanted.slices)
     rows = []
     whole = [name for name in wanted.whole if name in wanted.formats]
     for case in cases(wanted.formats, whole, wanted.vocabularies) if not wanted.quick else ():
         rows.append(bench.row(case))
-        print(cells(rows[-1]), flush=True)
+        print(*cells(rows[-1]), sep=" | ", flush=True)
     if wanted.quick:
         rows = quick()
-        print(*map(cells, rows), sep="\n")
-    if wanted.write is not None:
-        table = "\n".join(page(rows, part(wanted.write, BEGIN, END)))
-        write_part(wanted.write, BEGIN, END, table)
+        for row in rows:
+            print(*cells(row), sep=" | ")
+    if wanted.write:
+        write(rows)
 
 
 if __name__ == "__main__":

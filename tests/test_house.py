@@ -35,8 +35,6 @@ GONE = re.compile(
 COMPLEX = {
     "export/building.py Builder._until": 30,
     "export/dispatches.py _in_two_parts": 27,
-    "export/ebnf.py EbnfWriter._dispatch": 39,
-    "export/ebnf.py EbnfWriter._text_and_calls": 35,
 }
 
 

@@ -309,7 +309,7 @@ def test_an_export_target(house: Path) -> None:
         {"src/toolgram/export/length.py": TARGET},
         {
             "src/toolgram/export/targets.py": [
-                ("from toolgram.export.lark import LlguidanceWriter, XgrammarWriter",
+                ("from toolgram.export.lark import LlguidanceWriter",
                  "from toolgram.export.length import length_of\n"),
                 ("TARGETS: dict[str, ExportTarget] = {", '    "length": ExportTarget(length_of, bool),\n'),
             ],

@@ -156,6 +156,16 @@ MOST_SCHEMA_PARTS = 200_000
 MOST_SCHEMA_PLACES = 20_000
 # Combinations of the alternatives of several keywords, which multiply.
 MOST_COMBINED = 64
+# Properties of one object: llguidance takes a little more.
+MOST_PROPERTIES = 5000
+# Objects and lists in each other: engines read a grammar by recursion, and llguidance crashes at some hundreds.
+MAX_SCHEMA_NESTING = 128
+# Members of an object that need not be there, each written at most once and in order; with more, they may be repeated.
+MOST_OPTIONAL_MEMBERS = 64
+# Repetitions that are counted: xgrammar writes each of them out, and llama.cpp refuses more than 2,000.
+MOST_COUNTED = 1000
+# Pairs of a place of an exported grammar and a state of the parser that a proof goes through.
+MOST_PAIRS = 20_000
 # Values of one enum.
 MOST_ENUM_VALUES = 10_000
 # Values in values of a constant: json.dumps is recursive.
@@ -170,6 +180,8 @@ MAX_EXPORTED_ELEMENTS = 4
 MAX_BOUND_DIGITS = 100
 # Multiples of a number that are listed in place of `multipleOf`.
 MOST_MULTIPLES = 256
+# Groups in groups of a pattern: its reader is recursive.
+MAX_PATTERN_DEPTH = 40
 # Parts of a pattern, once repetitions are written out.
 MOST_PATTERN_PARTS = 2000
 # Repetitions of one part of a pattern: llama.cpp refuses more.

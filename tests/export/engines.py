@@ -141,14 +141,9 @@ class Xgrammar:
 
     def compile(self, target: str, text: str) -> Any:
         """The compiled grammar of a target's text."""
-        grammar = self.module.Grammar
-        if target == "xgrammar":
-            made = grammar.from_lark(text, tokenizer_info=self.info)
-        elif target == "structural_tag":
+        if target in ("xgrammar", "structural_tag"):
             return self.compiler.compile_structural_tag(text)
-        else:
-            made = grammar.from_ebnf(text)
-        return self.compiler.compile_grammar(made)
+        return self.compiler.compile_grammar(self.module.Grammar.from_ebnf(text))
 
     def matcher(self, compiled: Any) -> _XgrammarMatcher:
         """A matcher at the beginning of an output."""

@@ -3,7 +3,7 @@
 Strategy: each version is installed into a directory of its own, without its dependencies, and a process that finds it
 there first takes the schema pool, and a part of it in every format, as the page of exports does with our own versions.
 
-    python -m tests.export.pins [--write docs/export.md]
+    python -m tests.export.pins [--write docs/data/index.md]
 """
 
 from __future__ import annotations

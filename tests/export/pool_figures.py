@@ -28,10 +28,9 @@ import jsonschema_rs
 import toolgram
 from tests.derive.turns import READ_ONLY, TEMPLATES, UNTOLD_ENDS
 from tests.export.engines import Engines, sample
-from tests.export.measuring import measure
+from tests.export.measuring import WRITTEN, measure
 from tests.export.schema_pool import pool, spoiled, values
 from tests.page_parts import write_part
-from toolgram.export import TARGETS
 from toolgram.export.normalising import normal_form
 
 VALUES = 6  # for each schema; as many again are spoiled once and twice
@@ -224,7 +223,7 @@ def lines_of_formats() -> Iterator[str]:
     yield f"{len(names) - shipped} derived ones, others for each:"
     yield ""
     yield FORMATS_HEAD
-    for target in TARGETS:
+    for target in WRITTEN:
         with ProcessPoolExecutor(os.cpu_count()) as workers:
             found = sum(workers.map(_format_job, [(name, target) for name in names]), Counter())
         print(target, dict(found), file=sys.stderr)
@@ -256,7 +255,7 @@ def lines(names: list[str]) -> Iterator[str]:
     yield f"{len(names)} schemas; arguments of hermes, whose calls are JSON:"
     yield ""
     yield HEAD
-    for which in (*TARGETS, *OWN):
+    for which in (*WRITTEN, *OWN):
         found = measured(which, names)
         print(which, dict(found), file=sys.stderr)
         said = [f"{found[good]}/{found[good] + found[bad]}" for good, bad in _PAIRS]

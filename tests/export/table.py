@@ -1,18 +1,18 @@
-"""Every export in its engine, as a page: `make export-table`.
+"""Every export in its engine, as a file of data: `make export-table`.
 
-Strategy: measuring takes minutes, so the page keeps the rows of each format with a fingerprint of the grammars that
-were measured.  A test makes the grammars again and compares: a row is current as long as they are the same.  What is
-current is not measured again, unless `--all` says so; only then are recorded outputs of real templates tried as well.
+Strategy: measuring takes minutes, so each row has a fingerprint of the grammar that was measured.  A test makes the
+grammars again and compares: a row is current as long as they are the same.  What is current is not measured again,
+unless `--all` says so; only then are recorded outputs of real templates tried as well.
 
-    python -m tests.export.table [--samples N] [--all] [--write docs/export.md]
+    python -m tests.export.table [--samples N] [--all] [--write]
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import hashlib
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -22,63 +22,59 @@ from pathlib import Path
 import toolgram
 from tests.conformance.roundtrip import by_template, read_rows, real_templates, template_text
 from tests.export.engines import Engines, import_xgrammar
-from tests.export.measuring import TOOLS, Figures, measure
+from tests.export.measuring import TOOLS, WRITTEN, measure
 from tests.export.test_rows import probes_refused, rows_accepted
-from tests.page_parts import part, write_part
-from toolgram.export import TARGETS
+from tests.page_parts import write_part
 
-PAGE = Path(__file__).parents[2] / "docs" / "export.md"
-BEGIN, RECORDED, END = "<!-- measured -->", "<!-- recorded -->", "<!-- /measured -->"
-MARK = "<!-- {}: {} -->"  # in front of the rows of a format
-HEAD = """| format | target | accepted | rejected correctly | sampled valid | calls in samples | notes |
-|---|---|--:|--:|--:|--:|---|"""
+DATA = Path(__file__).parents[2] / "docs" / "data"
+ROWS, PAGE = DATA / "exports.csv", DATA / "index.md"
+RECORDED, END = "<!-- recorded -->", "<!-- /recorded -->"
+COLUMNS = ("format", "target", "accepted", "rejected", "valid", "calls", "notes", "grammar")
 
 
-def fingerprint(name: str) -> str:
-    """A hash of every grammar that the rows of a format are about."""
+def fingerprint(name: str, target: str) -> str:
+    """A hash of the grammar that a row is about."""
     import_xgrammar()  # it prints the rules of schemas
-    digest = hashlib.sha256()
-    for target in TARGETS:
-        digest.update(toolgram.get_format(name).export(target, TOOLS).text.encode())
-    return digest.hexdigest()[:16]
+    return hashlib.sha256(toolgram.get_format(name).export(target, TOOLS).text.encode()).hexdigest()[:12]
 
 
-def measured(page: str) -> dict[str, tuple[str, list[str]]]:
-    """The fingerprint and the rows of each format on the page."""
-    rows: dict[str, list[str]] = {}
-    for row in re.findall(r"^\| \w+ \| \w+ \| \d+/\d+ \|.*$", page, re.MULTILINE):
-        rows.setdefault(row.split(" ")[1], []).append(row)
-    return {
-        name: (mark, rows.get(name, [])) for name, mark in re.findall(r"^<!-- (\w+): (\w+) -->$", page, re.MULTILINE)
-    }
+def measured() -> dict[tuple[str, str], dict[str, str]]:
+    """The rows that are there, by format and target."""
+    with ROWS.open(encoding="utf-8", newline="") as file:
+        return {(row["format"], row["target"]): row for row in csv.DictReader(file)}
 
 
-def lines(samples: int, known: dict[str, tuple[str, list[str]]], only: Sequence[str] = ()) -> Iterator[str]:
-    """The table: rows that are current as they are, the others measured; of `only` these formats, if there are any."""
-    import_xgrammar()  # it prints the rules of schemas
+def rows(
+    samples: int, known: dict[tuple[str, str], dict[str, str]], only: Sequence[str] = ()
+) -> Iterator[dict[str, str]]:
+    """All rows in order: those that are current as they are, the others measured; of `only` these formats."""
+    wanted = [(name, target) for name in toolgram.format_names() for target in WRITTEN]
     asked = set(only or toolgram.format_names())
-    marks = {name: fingerprint(name) if name in asked else known[name][0] for name in toolgram.format_names()
-             if name in asked or name in known}  # fmt: skip
-    rows = {name: known[name][1] for name, mark in marks.items() if known.get(name, ("",))[0] == mark}
-    jobs = [(name, target, samples) for name in marks if name not in rows for target in TARGETS]
+    jobs = [(name, target, samples) for name, target in wanted
+            if name in asked and known.get((name, target), {}).get("grammar") != fingerprint(name, target)]  # fmt: skip
     with ProcessPoolExecutor(os.cpu_count()) as workers:
-        for (name, target, _), figures in zip(jobs, workers.map(_measured, jobs), strict=True):
-            print(name, target, *figures.problems[:1], file=sys.stderr)
-            notes = "; ".join(toolgram.get_format(name).export(target, TOOLS).notes)
-            said = " | ".join(figures.said(what) for what in ("accepted", "rejected", "valid"))
-            rows.setdefault(name, []).append(f"| {name} | {target} | {said} | {figures.counts['calls']} | {notes} |")
-    yield "Outputs written, broken and sampled per format and target. A row is measured again when its grammar changes."
-    yield ""
-    yield from (MARK.format(name, mark) for name, mark in marks.items())
-    yield ""
-    yield HEAD
-    for name in marks:
-        yield from rows[name]
+        for row in workers.map(_measured, jobs):
+            known[row["format"], row["target"]] = row
+    yield from (known[each] for each in wanted if each in known)
 
 
-def _measured(job: tuple[str, str, int]) -> Figures:
+def _measured(job: tuple[str, str, int]) -> dict[str, str]:
     name, target, samples = job
-    return measure(toolgram.get_format(name), target, samples)
+    figures = measure(toolgram.get_format(name), target, samples)
+    print(name, target, *figures.problems[:1], file=sys.stderr, flush=True)
+    said = {what: figures.said(what) for what in ("accepted", "rejected", "valid")}
+    notes = "; ".join(toolgram.get_format(name).export(target, TOOLS).notes)
+    cells = {"format": name, "target": target, **said, "calls": str(figures.counts["calls"]), "notes": notes}
+    return {**cells, "grammar": fingerprint(name, target)}
+
+
+def write(found: Iterator[dict[str, str]]) -> None:
+    """Write the file of data."""
+    lines = list(found)
+    with ROWS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
 
 
 def recorded() -> Iterator[str]:
@@ -87,7 +83,6 @@ def recorded() -> Iterator[str]:
     if not groups:
         return
     engines = Engines()
-    yield ""
     yield f"With llguidance {version('llguidance')} and xgrammar {version('xgrammar')}:"
     yield ""
     yield (
@@ -97,7 +92,7 @@ def recorded() -> Iterator[str]:
     yield ""
     yield "| target | recorded calls accepted | outputs of derivation accepted |"
     yield "|---|--:|--:|"
-    for target in TARGETS:
+    for target in WRITTEN:
         accepted = [rows_accepted(each, engines, target) for each in groups.values()]
         derived = [
             probes_refused(template, template_text(template), target, engines) for template in sorted(real_templates())
@@ -115,16 +110,16 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--all", action="store_true", help="measure everything, current or not")
     parser.add_argument("--only", nargs="*", default=[], help="formats to look at; the others' rows stay")
-    parser.add_argument("--write", type=Path)
+    parser.add_argument("--write", action="store_true")
     wanted = parser.parse_args()
-    old = part(PAGE, BEGIN, END)
-    table = "\n".join(lines(wanted.samples, {} if wanted.all else measured(old), wanted.only))
-    tail = "\n".join(recorded()) if wanted.all else old.partition(RECORDED)[2].rstrip()
-    text = f"{table}\n\n{RECORDED}{tail}"
-    if wanted.write is None:
-        print(text)
-    else:
-        write_part(wanted.write, BEGIN, END, text)
+    import_xgrammar()  # it prints the rules of schemas
+    found = rows(wanted.samples, {} if wanted.all or not ROWS.exists() else measured(), wanted.only)
+    if not wanted.write:
+        print(*found, sep="\n")
+        return 0
+    write(found)
+    if wanted.all:
+        write_part(PAGE, RECORDED, END, "\n".join(recorded()))
     return 0
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+import toolgram
 from toolgram.cli.app import app
 from toolgram.export import TARGETS
 
@@ -46,7 +47,7 @@ def test_export(tmp_path: Path) -> None:
 def test_special_tokens(tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps(TOOLS))
-    hermes = ("export", "hermes", "-t", "xgrammar", "--tools", str(tools), "--tool-choice", "required")
+    hermes = ("export", "hermes", "-t", "llguidance", "--tools", str(tools), "--tool-choice", "required")
     status, out, _ = run(*hermes, "--special-token", "<tool_call>=7", "--special-token", "</tool_call>")
     assert status == 0
     assert "<[7]>" in out
@@ -55,3 +56,27 @@ def test_special_tokens(tmp_path: Path) -> None:
     assert status == 0
     assert "Token(" not in out
     assert "ebnf has no name for the token <tool_call>" in err
+
+
+def test_a_file_and_the_options_of_an_export(tmp_path: Path) -> None:
+    tools, grammar, answer = (tmp_path / name for name in ("tools.json", "hermes.gbnf", "answer.json"))
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}}
+    declared = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    tools.write_text(json.dumps(declared), encoding="utf-8")
+    answer.write_text('{"type": "regex", "pattern": "[0-9]+"}', encoding="utf-8")
+    status, out, err = run(
+        "export", "hermes", "-t", "gbnf", "--tools", str(tools), "--open-objects", "-o", str(grammar)
+    )
+    assert (status, out) == (0, "")
+    assert (
+        grammar.read_text(encoding="utf-8")
+        == toolgram.get_format("hermes").export("gbnf", declared, open_objects=True).text
+    )
+    assert "is closed" not in err
+    status, out, _ = run("export", "hermes", "-t", "structural_tag", "--answer-format", str(answer), "--length-limits")
+    assert status == 0
+    assert '{"type": "regex", "pattern": "[0-9]+"}' in out
+    status, out, _ = run("export", "hermes", "-t", "ebnf", "--tools", str(tools), "--no-strict")
+    assert status == 0
+    assert "json_object" in out
+    assert run("export", "hermes", "-t", "gbnf", "-o", str(tmp_path / "none" / "x"))[0] == 2

@@ -76,7 +76,7 @@ def test_the_text_does_not_depend_on_the_process() -> None:
 # --- schemas ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", r"^\0$", r"\bfoo", "(?i)a", r"a(^b|c)"])
+@pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", r"\bfoo", "(?i)a", r"a(^b|c)"])
 def test_a_pattern_that_no_engine_takes_is_told_of(pattern: str) -> None:
     tools = [tool("f", {"a": {"type": "string", "pattern": pattern}})]
     for target in TARGETS:
@@ -125,10 +125,6 @@ def test_the_core_exports_every_schema(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"tools": [tool("two words", {})]}, "cannot be called in mistral_v11: a name is"),
         ({"tools": [tool("f", {"a": {"$ref": "#/properties/a"}})]}, "leads back to itself"),
         ({"tools": [tool("f", {"a": {"$ref": "#"}}, allOf=[{"$ref": "#"}])]}, "leads back to itself"),
-        (
-            {"tools": [tool("f", {"a": {"type": "string", "pattern": "(" * 2000 + ")" * 2000}})]},
-            "no regular expression",
-        ),
         ({"tools": [tool("f", {"a": {"const": nested(3000)}})]}, "nests deeper than 128"),
         ({"tools": [tool("f", {"\ud800": {"type": "string"}})]}, "surrogates not allowed"),
         ({"tools": [tool("f\ud800", {})]}, "half a character"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.export.measuring import DEEP
+from tests.export.measuring import DEEP, WRITTEN
 from tests.export.schema_pool import pool
-from toolgram.export import TARGETS
 
 for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema_rs"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
@@ -14,7 +13,7 @@ for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema_rs"):
 NAMES = list(pool())
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WRITTEN)
 @pytest.mark.parametrize("part", range(4))
 def test_nothing_is_silent(target: str, part: int) -> None:
     from tests.export.pool_figures import figures

@@ -14,8 +14,8 @@ import toolgram
 from tests.conformance.roundtrip import Row, by_template, read_rows, real_templates, template_text
 from tests.derive.turns import READ_ONLY, TEMPLATES
 from tests.export.engines import Engine, Engines
-from tests.export.measuring import DEEP
-from toolgram.export import TARGETS, Export
+from tests.export.measuring import DEEP, WRITTEN
+from toolgram.export import Export
 from toolgram.export.normalising import normal_form
 from toolgram.observing.probes import TOOLS as TOOLS_OF_PROBES
 
@@ -54,7 +54,7 @@ def rows_accepted(rows: list[Row], engines: Engines, target: str) -> tuple[list[
     return refused, count
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WRITTEN)
 def test_rendered_calls_are_accepted(target: str, shared: Path) -> None:
     engines = Engines()
     total = 0
@@ -121,7 +121,7 @@ def test_real_templates_export(template: str) -> None:
     What the template writes in a way that is no Python or no object is exported in another one, and a note says so.
     """
     engines = Engines()
-    for target in TARGETS:
+    for target in WRITTEN:
         refused, count = probes_refused(template, template_text(template), target, engines)
         assert len(refused) < count
         if refused:
@@ -147,7 +147,7 @@ FIXTURES = sorted(path for path in TEMPLATES.glob("*.jinja") if path.stem not in
 def test_templates_of_our_own_export(path: Path) -> None:
     engines = Engines()
     source = path.read_text(encoding="utf-8")
-    for target in TARGETS:
+    for target in WRITTEN:
         refused, count = probes_refused(path.stem, source, target, engines)
         assert count
         if path.stem in WRITTEN_OTHERWISE:

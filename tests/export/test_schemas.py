@@ -11,9 +11,9 @@ import pytest
 
 import toolgram
 from tests.export.engines import Engines, sample
-from tests.export.measuring import DEEP, problem_of, tool, words_of
+from tests.export.measuring import DEEP, WRITTEN, problem_of, tool, words_of
 from tests.export.writing import random_output
-from toolgram.export import TARGETS, export_request, expression
+from toolgram.export import export_request, expression
 
 for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
@@ -63,14 +63,14 @@ def test_every_kind_of_schema(name: str, kind: str) -> None:
     parameters = SCHEMAS[kind]
     tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}, tool("other", {})]
     if kind in UNWRITABLE.get(name, ()):
-        notes = fmt.export("xgrammar", tools).notes
+        notes = fmt.export("ebnf", tools).notes
         assert any("cannot be written" in note for note in notes), notes
         return
     root, _ = expression(fmt, export_request(tools), None, lambda words: None)
     rng = random.Random(f"{name} {kind}")
     outputs = [text for _ in range(8) if not problem_of(fmt, text := random_output(root, rng), tools)]
     required = parameters.get("required", ["a"])
-    for target in TARGETS:
+    for target in WRITTEN:
         made = fmt.export(target, tools)
         loose = any("not enforce" in note or "cannot be" in note for note in made.notes)
         engines = Engines(words_of(fmt, [tools[1]], [*made.triggers, *parameters.get("properties", ()), *required]))

@@ -22,8 +22,8 @@ for engine in ("llguidance", "tvm_ffi", "numpy"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
 
 # GBNF with tokens is llama.cpp's alone: xgrammar, which runs it elsewhere, does not read that form
-BY_ID = ("llguidance", "xgrammar", "structural_tag", "ebnf")
-BY_NAME = ("llguidance", "xgrammar", "structural_tag")
+BY_ID = ("llguidance", "structural_tag", "ebnf")
+BY_NAME = ("llguidance", "structural_tag")
 
 
 def special_of(fmt: toolgram.Format) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def test_text_may_spell_out_a_token_where_the_engine_tells_them_apart(name: str)
     ways = [[*tokens_of(before, ids), *spelled.encode()] for before in {"", header}]
     for choice, expected in (("auto", True), ("required", False)):
         engine = Engines(special=special).load(
-            "llguidance", fmt.export("llguidance", TOOLS, choice, special_tokens=ids).text
+            "llguidance", fmt.export("llguidance", TOOLS, choice, prefix="", special_tokens=ids).text
         )
         assert any(engine.accepts(way) for way in ways) is expected
 
@@ -121,14 +121,16 @@ def test_a_raw_value_ends_where_it_first_may() -> None:
     assert "</tool_call>" in special
     ids = {text: 256 + at for at, text in enumerate(special)}
     text = "<tool_call>get_page<arg_key>url</arg_key><arg_value>Oslo </b></arg_value></tool_call>"
-    made = fmt.export("llguidance", [tool("get_page", {"url": {"type": "string"}}, ["url"])], special_tokens=ids)
+    made = fmt.export(
+        "llguidance", [tool("get_page", {"url": {"type": "string"}}, ["url"])], prefix="", special_tokens=ids
+    )
     engine = Engines(special=special).load("llguidance", made.text)
     assert is_under_masks(engine, tokens_of(text, ids))
 
 
 def test_what_has_no_name_is_text_and_said() -> None:
     fmt = toolgram.get_format("mistral_v11")
-    for target in ("llguidance", "xgrammar", "gbnf", "ebnf"):
+    for target in ("llguidance", "gbnf", "ebnf"):
         made = fmt.export(target, TOOLS, special_tokens=["[TOOL_CALLS]", "[ARGS]"])
         assert made.text == fmt.export(target, TOOLS).text
         assert f"{target} has no name for the tokens [TOOL_CALLS], [ARGS]; without an id they are written as text" in (

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import toolgram
 from tests.export.engines import Engines
-from tests.export.measuring import PROMPTS, TOOLS, tool
+from tests.export.measuring import PROMPTS, TOOLS, WRITTEN, tool
 from tests.export.writing import random_output
 from tests.properties.selection import formats_of
-from toolgram.export import TARGETS, export_request, expression
+from toolgram.export import export_request, expression
 from toolgram.export.dispatches import Dispatch, dispatch_of, fixed_words
 from toolgram.export.expressions import (
     EMPTY,
@@ -28,10 +28,8 @@ from toolgram.export.expressions import (
     Text,
     Token,
     children,
-    divided,
-    first_words,
 )
-from toolgram.export.following import characters_behind_texts
+from toolgram.export.passes import characters_behind_texts
 from toolgram.export.texts import BLANKS, literal_pattern, reaches_into, takes, text_automaton
 
 for package in ("llguidance", "tvm_ffi", "numpy"):
@@ -207,8 +205,6 @@ def test_a_marker_that_rules_do_not_begin_is_read_as_far_as_an_underscore() -> N
     found = dispatch_of(Forbidden((listed, *markers)))
     assert found is not None
     assert found.words == ('{"tool_', "_call>")
-    assert found.trigger_of('{"tool_calls": [') == '{"tool_'
-    assert found.trigger_of("<tool_call>") == "<tool_call"  # so that the word is not complete in it
 
 
 CALLS_BEHIND_TEXT = {
@@ -228,9 +224,9 @@ CALLS_BEHIND_TEXT = {
         ],
     ),
     "xlam": (
-        ['[[{"name": "get_time", "arguments": {}}]', '1 {"tool_calls": [{"name": "get_time", "arguments": {}}]}', "[",
-         "[x {", "[[x] {x}"],
+        ['1 {"tool_calls": [{"name": "get_time", "arguments": {}}]}', "[x {", "[[x] {x}"],
         [
+            "[", '[[{"name": "get_time", "arguments": {}}]',  # where a note says that text does not end
             "[{x", "[\n  { x",
             '[{"tool_calls": [{"name": "get_time", "arguments": {}}]}',
             '[{"name": "get_time", "arguments": {}}]{"tool_calls": [{"name": "get_time", "arguments": {}}]}',
@@ -238,10 +234,11 @@ CALLS_BEHIND_TEXT = {
     ),
     "phi4_mini": (
         [
-            'functools. <|tool_call|>[{"name": "get_time", "arguments": {}}]<|/tool_call|>', "import functools",
+            'functools. <|tool_call|>[{"name": "get_time", "arguments": {}}]<|/tool_call|>', "import functools x; ",
             "functools x {",
         ],
         [
+            "import functools",  # where a note says that text does not end
             "functools {x",  # an object behind a marker is a call, however it goes on
             'functools[{"name": "get_time", "arguments": {}}]<|tool_call|>[{"name": "get_time", "arguments": {}}]',
             '<|tool_call|>[{"name": "get_time", "arguments": {}}]',
@@ -252,16 +249,16 @@ CALLS_BEHIND_TEXT = {
 
 
 @pytest.mark.parametrize("name", CALLS_BEHIND_TEXT)
-def test_calls_behind_text_are_part_of_its_rules(name: str) -> None:
+def test_calls_behind_text(name: str) -> None:
     """A call may come behind any text, one that begins as a call does as well; and behind a call what may follow it."""
     made = toolgram.get_format(name).export("structural_tag", TOOLS)
-    assert "turn ::=" in made.text
     engine = Engines().load("structural_tag", made.text)
     accepted, refused = CALLS_BEHIND_TEXT[name]
     for text in accepted:
         assert engine.accepts(text), text
     for text in refused:
         assert not engine.accepts(text), text
+    assert any("text does not end behind" in note for note in made.notes) == (name in ("phi4_mini", "xlam"))
 
 
 @pytest.mark.parametrize("name", ["hermes", "mistral_v11", "qwen3_coder"])
@@ -303,12 +300,6 @@ def test_what_follows_a_text_is_told_to_the_engine() -> None:
     assert characters_behind_texts(Seq((text, loop, Choice((Lit("[b"), EMPTY))))) == {text: frozenset("<[")}
     assert characters_behind_texts(Choice((text, Seq((text, token))))) == {text: None}
     assert characters_behind_texts(Seq((text, other))) == {text: None, other: frozenset()}
-    calls = Choice((Lit("[f"), Seq((Lit("<t>[f"), Lit("x"))), token))
-    assert divided(calls, "[") == (Lit("f"), Choice((Lit("<t>[fx"), token)))
-    assert divided(calls, "[fg") is None  # which goes on behind a text
-    assert divided(Choice((text, Lit("[f"))), "[") is None
-    assert first_words(calls) == []
-    assert first_words(Choice((Lit("[f"), Seq((Lit("<t>"), text))))) == ["[f", "<t>"]
 
 
 @lru_cache(maxsize=1)
@@ -366,7 +357,7 @@ def test_a_pattern_may_be_complete_in_the_closer() -> None:
     assert not reaches_into(Forbidden((listed,)), '[{"')
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WRITTEN)
 @pytest.mark.parametrize("name", ["lfm2", "llama4_pythonic", "olmo3", "minicpm3"])
 def test_a_call_that_stands_alone_on_a_line_is_no_text(name: str, target: str) -> None:
     """The parser reads it, so a grammar that let it pass would let its arguments pass."""
@@ -378,7 +369,7 @@ def test_a_call_that_stands_alone_on_a_line_is_no_text(name: str, target: str) -
         assert accepts(name, target, text)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WRITTEN)
 def test_text_does_not_begin_as_a_call_without_a_marker(target: str) -> None:
     """GLM-4: a name alone on the first line, with an object behind it, is a call, of whatever function."""
     for text in ("It rains.", "Paris\nis far", "Paris\n", "A list:\n{1}", "\nIt rains.", ""):
@@ -409,7 +400,7 @@ LINKED = tool(
 )
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WRITTEN)
 @pytest.mark.parametrize(
     "value",
     [

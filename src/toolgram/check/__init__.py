@@ -4,6 +4,7 @@
 * `free_text`: free text that a grammar defines by hand is what the parser reads as text,
 * `sanity`: each state, trigger, marker and terminal, one by one,
 * `advice`: warnings, which do not fail: what is proved and may still be a mistake,
+* `exports`: what a request asks an export for is what the parser reads on every way through its envelope,
 * `drivers`: the compiled table does what the real `transitions` machine and Lark do, on all short symbol sequences.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from toolgram.check import advice, drivers, free_text, languages, sanity
+from toolgram.check import advice, drivers, exports, free_text, languages, sanity
 from toolgram.errors import FormatError
 from toolgram.formats import Format
 from toolgram.spec.data import Spec
@@ -80,7 +81,7 @@ def check_format(fmt: Format, length: int = LENGTH) -> Report:
         problems = list(test(spec))
         findings.append(Finding(name, not problems, "\n".join(problems) or detail.format(**facts)))
     if all(finding.ok for finding in findings):
-        findings += [_free_text(fmt), _drivers(fmt, length)]
+        findings += [_free_text(fmt), _drivers(fmt, length), _exports(fmt)]
     return Report(fmt.name, findings, advice.warnings_of(fmt))
 
 
@@ -111,6 +112,12 @@ def _free_text(fmt: Format) -> Finding:
         else ""
     )
     return Finding("free text is what the parser reads", not problems, "\n".join(problems) or how or "all declared")
+
+
+def _exports(fmt: Format) -> Finding:
+    problems = list(exports.violations(fmt))
+    how = "every way through the envelope of auto, required, named and none, stepped with the parser"
+    return Finding("an export writes what was asked for", not problems, "\n".join(problems) or how)
 
 
 def _drivers(fmt: Format, length: int) -> Finding:

@@ -15,6 +15,7 @@ import typer
 import toolgram
 from toolgram.bulk.options import Columns, RowOptions
 from toolgram.bulk.run import Run
+from toolgram.cli import exporting
 from toolgram.cli.auditing import audit
 from toolgram.cli.checking import print_checks
 from toolgram.cli.demo import demo
@@ -552,23 +553,19 @@ def export(
     reasoning: Annotated[
         bool | None, typer.Option(show_default=False, help="Whether there must be reasoning, or none. Default: either.")
     ] = None,
-    json_schema: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A JSON Schema for the text of the answer.")
-    ] = None,
+    json_schema: exporting.JsonSchema = None,
     prefix: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT", show_default=False, help="What the chat template had already written for the model."
         ),
     ] = None,
-    special_token: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT[=ID]",
-            show_default=False,
-            help="A marker that is one token of the model, by its id or its text. May be repeated.",
-        ),
-    ] = None,
+    special_token: exporting.SpecialToken = None,
+    strict: exporting.Strict = None,
+    open_objects: exporting.OpenObjects = False,
+    length_limits: exporting.LengthLimits = False,
+    answer_format: exporting.AnswerFormat = None,
+    output: exporting.GrammarFile = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document: text, triggers, stop, preserved_tokens and notes.")
     ] = False,
@@ -586,11 +583,19 @@ def export(
     with quiet_endings():
         chosen = load_required_format(name, grammar, machine, "say what to export: FORMAT")
         schema = read_schema(json_schema)
-        tokens = tokens_of(special_token or ())
+        request = {
+            "parallel_tool_calls": parallel,
+            "reasoning": reasoning,
+            "json_schema": schema,
+            "prefix": prefix,
+            "special_tokens": tokens_of(special_token or ()),
+            "strict": strict,
+            "open_objects": open_objects,
+            "length_limits": length_limits,
+            "answer_format": read_schema(answer_format),
+        }
         declared = read_tools(tools)
-        raise typer.Exit(
-            print_export(chosen, target, declared, tool_choice, parallel, reasoning, schema, prefix, tokens, as_json)
-        )
+        raise typer.Exit(print_export(chosen, target, declared, tool_choice, request, as_json, output))
 
 
 app.command()(docs)

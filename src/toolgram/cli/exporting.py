@@ -3,12 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from toolgram import Format, ToolgramError
 from toolgram.cli.terminal import USABLE, complain, indent_for_terminal, refuse, spelled_out, write_json
 
 RESPONSE_TEMPLATE = "response_template"  # no grammar: what a model says, for transformers to read
+
+Strict = Annotated[
+    bool | None, typer.Option(show_default=False, help="Whether arguments follow schemas. Default: as tools say.")
+]
+OpenObjects = Annotated[
+    bool, typer.Option("--open-objects", help="Objects that do not say whether they are closed are open.")
+]
+LengthLimits = Annotated[
+    bool, typer.Option("--length-limits", help="Limits on the length of a text hold, also where that is slow.")
+]
+AnswerFormat = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="What an answer is: a format of structural tags, for the structural tag."),
+]
+GrammarFile = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar into this file.")
+]
+
+JsonSchema = Annotated[str | None, typer.Option(metavar="FILE", help="A JSON Schema for the text of the answer.")]
+SpecialToken = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT[=ID]",
+        show_default=False,
+        help="A marker that is one token of the model, by its id or its text. May be repeated.",
+    ),
+]
 
 
 def choice_of(wanted: str) -> str | dict[str, Any]:
@@ -35,20 +65,23 @@ def print_export(
     target: str,
     tools: Sequence[Any] | None,
     choice: str,
-    parallel: bool,
-    reasoning: bool | None,
-    schema: Mapping[str, Any] | None,
-    prefix: str | None,
-    tokens: Mapping[str, int | None],
+    request: Mapping[str, Any],
     as_json: bool,
+    output: Path | None,
 ) -> int:
-    """Print the grammar, or everything as one JSON document."""
+    """Print the grammar, or everything as one JSON document; or write the grammar into a file. `request` has the other
+    options of `Format.export`."""
     if target == RESPONSE_TEMPLATE:
         return _print_response_template(fmt, as_json)
     try:
-        made = fmt.export(target, tools, choice_of(choice), parallel, reasoning, schema, prefix, tokens)
+        made = fmt.export(target, tools, choice_of(choice), **request)
     except ToolgramError as error:
         refuse(str(error))
+    if output is not None:
+        _write(output, made.text)
+        for note in made.notes:
+            complain(f"note: {note}")
+        return USABLE
     if as_json:
         write_json(made.to_dict(), indent_for_terminal())
         return USABLE
@@ -56,6 +89,14 @@ def print_export(
     for note in made.notes:
         complain(f"note: {note}")
     return USABLE
+
+
+def _write(output: Path, text: str) -> None:
+    """Write a grammar as it is."""
+    try:
+        output.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        refuse(f"{output}: {error.strerror}")
 
 
 def _print_response_template(fmt: Format, as_json: bool) -> int:

@@ -162,7 +162,7 @@ def _prefix(fmt: Format, reasoning: bool | None) -> str:
     """What the chat template writes before an output, where it is known."""
     analysis = fmt.report.analysis if fmt.report is not None else None
     if analysis is None:
-        return ""
+        return fmt.generation_prompt
     wanted = {None: "unset", True: "on", False: "off"}[reasoning]
     prompt = analysis.prompts.get(wanted) or analysis.prompts.get("unset")
     return prompt.text if prompt is not None else ""

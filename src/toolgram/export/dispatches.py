@@ -76,14 +76,6 @@ class Dispatch:
         """Whether text may end where it follows a pattern: not if the pattern could be complete in a closer."""
         return not any(each and reaches_into(Forbidden(self.patterns), each) for each in closers if self.patterns)
 
-    def trigger_of(self, word: str) -> str:
-        """So much of a word that a call begins with that no excluded word is complete in it, but for one that it is
-        itself; "" where a head is.
-        """
-        ends = [word.find(each) + len(each) - (not word.startswith(each)) for each in self.words if each in word]
-        found = word[: min(ends, default=len(word))]
-        return "" if len(found) < _LONG_HEAD or any(head in found for head, _ in self.heads) else found
-
     def covers(self, other: Dispatch) -> bool:
         """Whether this is the text of another dispatch without some phrases of prose, so that it may stand for it."""
         more = set(self.words) - set(other.words)

@@ -15,6 +15,8 @@ from threading import Lock
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
+from toolgram.limits import MOST_OPTIONAL_MEMBERS
+
 
 class _Once(type):
     """Makes equal nodes the same object, so that comparing them is cheap at any depth."""
@@ -413,43 +415,6 @@ def behind_seq(parts: tuple[Expr, ...], read: str) -> Expr:
     return choice(found, behind_seq(rest, read)) if _may_be_empty(head) else found
 
 
-def divided(expr: Expr, head: str) -> tuple[Expr, Expr] | None:
-    """What follows `head` in those alternatives of an expression that begin with it, and the other alternatives.
-
-    None where it is not told apart by the fixed texts and tokens that they begin with.
-    """
-    match expr:
-        case Lit():
-            if expr.text.startswith(head):
-                return Lit(expr.text[len(head) :]), NOTHING
-            return None if head.startswith(expr.text) else (NOTHING, expr)
-        case Token():
-            return NOTHING, expr
-        case Seq():
-            found = divided(expr.parts[0], head) if expr.parts else None
-            return None if found is None else (seq(found[0], *expr.parts[1:]), seq(found[1], *expr.parts[1:]))
-        case Choice():
-            options = [divided(each, head) for each in expr.options]
-            pairs = [each for each in options if each is not None]
-            if len(pairs) < len(options):
-                return None
-            return choice(*(behind for behind, _ in pairs)), choice(*(other for _, other in pairs))
-    return None
-
-
-def first_words(expr: Expr) -> list[str]:
-    """The fixed texts with which an expression begins; none where it may begin with anything else."""
-    match expr:
-        case Lit():
-            return [expr.text] if expr.text else []
-        case Seq():
-            return first_words(expr.parts[0]) if expr.parts else []
-        case Choice():
-            found = [first_words(each) for each in expr.options]
-            return [word for words in found for word in words] if all(found) else []
-    return []
-
-
 def children(expr: Expr) -> list[Expr]:
     """The expressions directly inside one."""
     match expr:
@@ -467,18 +432,49 @@ def children(expr: Expr) -> list[Expr]:
 
 
 def members_in_turn(members: Members) -> Expr:
-    """Arguments in their own order."""
-    following: Expr = EMPTY  # what may come after a member
+    """Arguments in their own order. Of very many, those between two required ones may be repeated, in any order."""
+    if sum(not member.required for member in members.members) > MOST_OPTIONAL_MEMBERS:
+        return _in_runs(members.members)
+    found = members.members
+    first_needed = next((at for at, member in enumerate(found) if member.required), len(found) - 1)
+    following = [seq(*map(_later, found[first_needed + 1 :]))]  # what may come after a member
+    for member in reversed(found[1 : first_needed + 1]):
+        following.insert(0, seq(_later(member), following[0]))
+    begun = (_begun(member, rest) for member, rest in zip(found[: first_needed + 1], following, strict=True))
     whole: Expr = NOTHING
-    for member in reversed(members.members):
-        if member.name:
-            begun = seq(member.first, following)
-            whole = begun if member.required else choice(begun, whole)
-            following = seq(member.later if member.required else optional(member.later), following)
-        else:
-            following = seq(star(member.later), following)
-            whole = choice(seq(member.first, following), whole)
+    for each in reversed(list(begun)):
+        whole = choice(each, whole)
     return whole
+
+
+def _later(member: Member) -> Expr:
+    """A member that may come after others."""
+    if not member.name:
+        return star(member.later)
+    return member.later if member.required else optional(member.later)
+
+
+def _begun(member: Member, following: Expr) -> Expr:
+    """A member that comes first, and what may come after it."""
+    return seq(member.first, following) if member.name else seq(member.first, star(member.later), following)
+
+
+def _in_runs(members: tuple[Member, ...]) -> Expr:
+    """Runs of members that need not be there, with a required one between each two: as large as the members are."""
+    runs: list[list[Member]] = [[]]
+    required = [member for member in members if member.required]
+    for member in members:
+        if member.required:
+            runs.append([])
+        else:
+            runs[-1].append(member)
+    begun = seq(choice(*(each.first for each in runs[0])), star(choice(*(each.later for each in runs[0]))))
+    parts: list[Expr] = []
+    for member, run in zip(required, runs[1:], strict=True):
+        parts += [member.later, star(choice(*(each.later for each in run)))]
+    if not required:
+        return begun
+    return seq(choice(required[0].first, seq(begun, required[0].later)), *parts[1:])
 
 
 def members_in_any_order(members: Members, counted: frozenset[str]) -> Expr:

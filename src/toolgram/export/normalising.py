@@ -17,20 +17,19 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
+from toolgram.export.ecmascript import shortened
 from toolgram.export.schema_checks import (
     IGNORED,
     TYPES,
     Document,
-    as_python_pattern,
     type_names,
 )
-from toolgram.export.schema_graph import Place, printed, removed_impossible
-from toolgram.limits import MOST_COMBINED, MOST_ENUM_VALUES, MOST_SCHEMA_PLACES
+from toolgram.export.schema_graph import Place, is_found, nesting, printed, removed_impossible
+from toolgram.limits import MAX_SCHEMA_NESTING, MOST_COMBINED, MOST_ENUM_VALUES, MOST_SCHEMA_PLACES
 
 Note = Callable[[str], object]
 Side = tuple[Any, int]  # a part of the document, and which of its alternatives have been taken
@@ -92,6 +91,8 @@ class _Normaliser:
         removed_impossible(self.every)
         if root.impossible:
             raise self.document.error("", "no value fits this schema" + (f" and is an {only}" if only else ""))
+        if nesting(root) > MAX_SCHEMA_NESTING:
+            raise self.document.error("", f"it nests deeper than {MAX_SCHEMA_NESTING} objects and lists")
         return printed(root)
 
     def _new(self) -> Place:
@@ -238,12 +239,12 @@ class _Normaliser:
         for key in ("pattern", "format"):
             for raw in raws:
                 value = raw.get(key)
-                if key == "pattern" and isinstance(value, str):
-                    value = as_python_pattern(value)
                 if not isinstance(value, str):
                     continue
                 if place.said.setdefault(key, value) != value:
-                    self.note(raw, f"the {key} {value!r} is not enforced, because another one holds there as well")
+                    self.note(
+                        raw, f"the {key} {shortened(value)} is not enforced, because another one holds there as well"
+                    )
 
     def _number(self, place: Place, kind: str, raws: list[Mapping[str, Any]]) -> None:
         low: tuple[float, bool] | None = None  # the bound, and whether it is excluded
@@ -324,9 +325,8 @@ class _Normaliser:
         """Names that are not declared: by pattern, or any."""
         for raw in raws:
             for pattern, declared in (raw.get("patternProperties") or {}).items():
-                pattern = as_python_pattern(pattern)
                 if pattern in place.patterns:
-                    self.note(raw, f"of two schemas for {pattern!r} only one is enforced")
+                    self.note(raw, f"of two schemas for {shortened(pattern)} only one is enforced")
                 place.patterns[pattern] = self.place(((declared, 0),))
         names = [raw["propertyNames"] for raw in raws if isinstance(raw.get("propertyNames"), Mapping)]
         if names and not closed:
@@ -345,13 +345,13 @@ class _Normaliser:
             if name in (raw.get("properties") or {}):
                 here.append(raw["properties"][name])
             for pattern, declared in (raw.get("patternProperties") or {}).items():
-                if re.search(as_python_pattern(pattern), name):
+                if is_found(pattern, name):
                     here.append(declared)
             if not here and raw.get("additionalProperties", True) is not True:
                 here.append(raw["additionalProperties"])
             names = raw.get("propertyNames")
             pattern = names.get("pattern") if isinstance(names, Mapping) else None
-            if isinstance(pattern, str) and not re.search(as_python_pattern(pattern), name):
+            if isinstance(pattern, str) and not is_found(pattern, name):
                 here.append(False)
             found += [(each, 0) for each in here]
         return tuple(found) or ((True, 0),)

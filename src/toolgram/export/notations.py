@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 from typing import Any
 
+from toolgram.export.ecmascript import ALL
 from toolgram.export.expressions import (
     EMPTY,
     Blanks,
@@ -33,7 +34,6 @@ from toolgram.export.expressions import (
     star,
     without_characters,
 )
-from toolgram.export.patterns import ALL
 
 _CONTROL = tuple(range(32))
 _HEX = Class(((48, 57), (65, 70), (97, 102)))

@@ -8,14 +8,13 @@ name that Python gives it, an empty list of values) is read so, with a note.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
 from toolgram.errors import ToolgramError
-from toolgram.limits import MAX_CONSTANT_DEPTH, MOST_SCHEMA_PARTS
+from toolgram.export.ecmascript import NotAPattern, check_pattern
+from toolgram.limits import MAX_CONSTANT_DEPTH, MOST_PROPERTIES, MOST_SCHEMA_PARTS
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 _SAID = {
@@ -47,8 +46,6 @@ _SEVERAL = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _LONGEST_SHOWN = 300
-_UNICODE_CLASS = re.compile(r"\\([pP])\{[^}]*\}").sub  # JSON Schema has these, and Python does not
-_NAMED_GROUP = re.compile(r"\(\?<(?![=!])").sub
 
 
 class Document:
@@ -142,6 +139,8 @@ class Document:
                 continue
             if not isinstance(inner, Mapping):
                 raise self.error(path, f"/{key} is no mapping of schemas")
+            if len(inner) > MOST_PROPERTIES:
+                raise self.error(path, f"/{key} has more than {MOST_PROPERTIES:,} names")
             for name, each in inner.items():
                 if not isinstance(name, str):
                     raise self.error(path, f"/{key} has the name {name!r}, which is no text")
@@ -219,8 +218,8 @@ class Document:
 
     def _pattern(self, pattern: Any, path: str) -> None:
         try:
-            re.compile(as_python_pattern(pattern))
-        except (re.error, TypeError, RecursionError, OverflowError):
+            check_pattern(pattern)
+        except (NotAPattern, TypeError):
             raise self.error(path, " is no regular expression") from None
         self._texts.append(pattern)
 
@@ -260,10 +259,3 @@ def type_names(schema: Mapping[str, Any]) -> list[str] | None:
             return None
         found.append(read)
     return found
-
-
-@lru_cache(maxsize=1024)
-def as_python_pattern(pattern: str) -> str:
-    """A regular expression of ECMAScript in Python's spelling. A class of Unicode's categories is any character."""
-    pattern = _UNICODE_CLASS(lambda found: r"[\s\S]", pattern) if "\\p" in pattern.lower() else pattern
-    return _NAMED_GROUP("(?P<", pattern) if "(?<" in pattern else pattern

@@ -8,11 +8,11 @@ itself, or that lies deep, is written as a definition.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolgram.export.ecmascript import matches, pattern_text
 from toolgram.limits import MAX_INSIDE_DEFINITION
 
 
@@ -90,6 +90,9 @@ def _listed(place: Place) -> bool:
     return place.values is not None
 
 
+_LONGEST_MATCHED = 1000
+
+
 def fits(value: Any, place: Place) -> bool:
     """Whether a constant fits a place. Constants are not nested deeply, so this is not either."""
     if place.options is not None:
@@ -114,8 +117,13 @@ def fits(value: Any, place: Place) -> bool:
 
 
 def _text_fits(value: str, said: Mapping[str, Any]) -> bool:
-    found = re.search(said["pattern"], value) if "pattern" in said and len(value) < 1000 else True
-    return found is not None and _counted(len(value), said, "Length")
+    return is_found(said.get("pattern", ""), value) and _counted(len(value), said, "Length")
+
+
+def is_found(pattern: str, value: str) -> bool:
+    """Whether a pattern is found in a text; of one without an expression, and of a long text, it is not known."""
+    expr = pattern_text(pattern)
+    return expr is None or len(value) > _LONGEST_MATCHED or matches(expr, value)
 
 
 def _items_fit(value: Sequence[Any], place: Place) -> bool:
@@ -215,6 +223,16 @@ def _possible(place: Place) -> bool:
 
 
 # --- writing it down ----------------------------------------------------------------------------------------------
+
+
+def nesting(root: Place) -> int:
+    """How many places lie in each other, on the shortest way to the deepest one."""
+    level, seen, depth = [root], {id(root)}, 0
+    while level:
+        inner = {id(each): each for place in level for each in place.inner() if id(each) not in seen}
+        seen.update(inner)
+        level, depth = list(inner.values()), depth + 1
+    return depth
 
 
 def printed(root: Place) -> Mapping[str, Any]:

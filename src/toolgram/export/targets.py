@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from toolgram.export.ebnf import EbnfWriter, GbnfWriter
+from toolgram.export.ebnf import EbnfWriter
 from toolgram.export.expressions import Expr
-from toolgram.export.lark import LlguidanceWriter, XgrammarWriter
+from toolgram.export.gbnf import GbnfWriter
+from toolgram.export.lark import LlguidanceWriter
 from toolgram.export.structural_tag import structural_tag
 
 Note: TypeAlias = Callable[[str], object]
@@ -39,7 +40,7 @@ TARGETS: dict[str, ExportTarget] = {
         tokens_as_text=False,
         note_on_escaped_json="this template writes JSON with \\u escapes, which llguidance does not allow in a string",
     ),
-    "xgrammar": ExportTarget(lambda root, note, lengths: XgrammarWriter(note, lengths).write(root), _in_angle_brackets),
+    "xgrammar": ExportTarget(structural_tag, bool),  # the same rules as EBNF, and it can name tokens
     "structural_tag": ExportTarget(structural_tag, bool),
     "gbnf": ExportTarget(
         lambda root, note, lengths: GbnfWriter(note, lengths).write(root),

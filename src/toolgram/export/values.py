@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolgram.export.digits import integers, numbers
+from toolgram.export.ecmascript import ALL, pattern_text, shortened
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
@@ -33,7 +34,7 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.notations import JSON, KINDS, MOST_IN_NAME, Notation
-from toolgram.export.patterns import ALL, FORMATS, FORMS_ONLY, format_text, pattern_text
+from toolgram.export.patterns import FORMATS, FORMS_ONLY, format_text
 from toolgram.limits import MAX_ALTERNATIVE_DEPTH, MAX_BOUND_DIGITS, MOST_MULTIPLES
 
 Note = Callable[[str], object]
@@ -46,9 +47,11 @@ class Values:
         self.definitions: Mapping[str, Any] = root.get("$defs", {})
         self.note, self.notation = note, notation
         self.made: dict[str, Expr] = dict(notation.kinds)
+        self.pending: list[str] = []
 
     def rules(self, start: Expr) -> Rules:
         """The language that begins with `start`."""
+        self.finish()
         used: dict[str, Expr] = {}
         pending = list(_refs(start))
         while pending:
@@ -89,6 +92,7 @@ class Values:
 
     def alone(self, expr: Expr, depth: int = 0) -> Expr:
         """A JSON value that stands by itself: what follows a string is no comma and no bracket."""
+        self.finish()
         if isinstance(expr, Choice):
             return choice(*(self.alone(each, depth) for each in expr.options))
         if not isinstance(expr, Ref) or depth > MAX_ALTERNATIVE_DEPTH:
@@ -101,9 +105,15 @@ class Values:
 
     def _reference(self, name: str) -> Expr:
         if name not in self.made:
-            self.made[name] = NOTHING  # while it is made
-            self.made[name] = self.value(self.definitions[name])
+            self.made[name] = NOTHING  # until `finish`
+            self.pending.append(name)
         return Ref(name)
+
+    def finish(self) -> None:
+        """Make what was referred to, one after the other: definitions may refer to each other in a long row."""
+        while self.pending:
+            name = self.pending.pop(0)
+            self.made[name] = self.value(self.definitions[name])
 
     def _string(self, schema: Mapping[str, Any]) -> Expr:
         text = text_of_schema(schema, self.note)
@@ -195,7 +205,7 @@ class Values:
         for pattern, declared in schema.get("patternProperties", {}).items():
             text = pattern_text(pattern)
             if text is None:
-                self.note(f"the pattern {pattern!r} of names is not enforced")
+                self.note(f"the pattern {shortened(pattern)} of names is not enforced")
                 text = Star(ALL)
             add("", member(self.notation.quote(text), self.value(declared)), False)
         further = schema.get("additionalProperties", True)
@@ -242,7 +252,7 @@ def text_of_schema(schema: Mapping[str, Any], note: Note) -> Expr | None:
     if "pattern" in schema:
         found = pattern_text(schema["pattern"])
         if found is None:
-            note(f"the pattern {schema['pattern']!r} is not enforced")
+            note(f"the pattern {shortened(schema['pattern'])} is not enforced")
     if "format" in schema:
         if found is not None:
             note(f"the format {schema['format']} is not enforced beside a pattern")

@@ -1,17 +1,19 @@
 """What all writers of rules share: names, shared parts, text automata, and the expansion of what a target lacks.
 
-Strategy: a writer walks the expression once.  Leaves become rules (or terminals), named by their kind and numbered in
-order of appearance; equal leaves share a rule.  So the grammar depends on the request alone.  A part that occurs in
-several places is a rule as well.  A target defines how its rules, texts and classes look, and what it can express.
+Strategy: a writer walks the expression once, and gives typed pieces (`written`).  Leaves become rules (or terminals),
+named by their kind and numbered in order of appearance; equal leaves share a rule.  So the grammar depends on the
+request alone.  A part that occurs in several places is a rule as well.  A target defines how its rules, texts and
+classes look, and what it can express.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from toolgram.export.ecmascript import ALL
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
@@ -43,8 +45,10 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.notations import BASE, JSON
-from toolgram.export.patterns import ALL
+from toolgram.export.texts import reaches_into, text_automaton
 from toolgram.export.values import Values, other_names
+from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row, spelled
+from toolgram.limits import MOST_COUNTED
 
 Note = Callable[[str], object]
 
@@ -53,14 +57,16 @@ class RuleWriter:
     """Writes an expression as named rules."""
 
     arrow = "::="
+    root_name = "root"
     empty = '""'
+    length_limits = False  # whether limits on the length of a text must hold at any price
     # With at most so many arguments in any order, every set is a rule; with more, only required ones are counted,
     most_counted = 6
     most_required = 5  # if there are at most so many.
 
-    def __init__(self, note: Note) -> None:
-        self.note = note
-        self.rules: list[tuple[str, str]] = []
+    def __init__(self, note: Note, length_limits: bool = False) -> None:
+        self.note, self.length_limits = note, length_limits
+        self.rules: list[tuple[str, Piece]] = []
         self.names: dict[Any, str] = {}
         self.counts: dict[str, int] = {}
         self.uses: dict[int, int] = {}
@@ -69,14 +75,17 @@ class RuleWriter:
 
     def write(self, root: Expr) -> str:
         """The whole grammar."""
+        return self.text_of_rules(self.all_rules(root))
+
+    def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
+        """The rules of the grammar, the one to begin with first."""
         self._count(root)
         body = self.body(root)
-        lines = [f"{self.root_name} {self.arrow} {body}"]
-        lines += [f"{name} {self.arrow} {text}" for name, text in self.rules]
-        return "\n".join(lines) + "\n"
+        return [(self.root_name, body), *self.rules]
 
-    root_name = "root"
-    length_limits = False  # whether limits on the length of a text must hold at any price
+    def text_of_rules(self, rules: Iterable[tuple[str, Piece]]) -> str:
+        """Rules in the notation of the target."""
+        return "".join(f"{name} {self.arrow} {spelled(body, self.empty)}\n" for name, body in rules)
 
     def _count(self, root: Expr) -> None:
         pending = [root]
@@ -99,149 +108,139 @@ class RuleWriter:
         """A name in the notation of the target."""
         return name
 
-    def rule(self, key: Any, kind: str, body: Callable[[], str]) -> str:
+    def rule(self, key: Any, kind: str, body: Callable[[], Piece]) -> Atom:
         """The rule for a key, made at its first use."""
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = self.new(kind)
-            at = len(self.rules)
-            self.rules.append((name, ""))
-            self.rules[at] = (name, body())
-        return name
+            self.add(name, body)
+        return Atom(name)
+
+    def add(self, name: str, body: Callable[[], Piece]) -> None:
+        """Add a rule; it stands before those that its body makes."""
+        at = len(self.rules)
+        self.rules.append((name, EMPTY_ROW))
+        self.rules[at] = (name, body())
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
-    def body(self, expr: Expr) -> str:
+    def body(self, expr: Expr) -> Piece:
         """An expression as the body of a rule."""
         if isinstance(expr, Choice):
-            return " | ".join(self._part(each) for each in expr.options)
-        return self._part(expr)
+            return either(*(self.option(each) for each in expr.options))
+        return self.option(expr)
 
-    def _part(self, expr: Expr) -> str:
-        if isinstance(expr, Seq):
-            return " ".join(self.item(each) for each in expr.parts if not isinstance(each, Break)) or self.empty
-        return self.item(expr)
+    def option(self, expr: Expr) -> Piece:
+        """An expression as one of several alternatives."""
+        return self.sequence(expr) if isinstance(expr, Seq) else self.item(expr)
 
-    def item(self, expr: Expr) -> str:
-        """An expression as one item of a sequence."""
-        shared = isinstance(expr, Seq | Choice | Star) and expr != EMPTY and self.uses.get(id(expr), 0) > 1
-        if shared:
+    def sequence(self, expr: Seq) -> Piece:
+        """One after the other."""
+        return row(*(self.item(each) for each in expr.parts if not isinstance(each, Break)))
+
+    def item(self, expr: Expr) -> Piece:
+        """An expression as a part of another one: what several parts share is a rule."""
+        if isinstance(expr, Seq | Choice | Star) and expr != EMPTY and self.uses.get(id(expr), 0) > 1:
             return self.rule(("shared", expr), "part", lambda: self.inner(expr))
         return self.inner_item(expr)
 
-    def inner(self, expr: Expr) -> str:
+    def inner(self, expr: Expr) -> Piece:
         """A shared part as the body of its rule."""
         return self.inner_item(expr) if isinstance(expr, Star) else self.body(expr)
 
-    def inner_item(self, expr: Expr) -> str:
+    def inner_item(self, expr: Expr) -> Piece:
         """An expression, inline or as a rule."""
-        match expr:
-            case Lit():
-                return self.literal(expr.text)
-            case Break():
-                return self.empty
-            case Token():
-                return self.token(expr)
-            case Seq():
-                return f"({self._part(expr)})"
-            case Choice():
-                rest = [each for each in expr.options if each != EMPTY]
-                if len(rest) < len(expr.options):
-                    return f"({self.body(Choice(tuple(rest)))})?"
-                return f"({self.body(expr)})"
-            case Star():
-                return self.starred(expr)
-            case Chars():
-                return self.characters(expr)
-            case Class():
-                return self.class_item(expr)
-            case Repeat():
-                return self.repeated(expr)
-            case Json():
-                return self.json_value(expr)
-            case Blanks():
-                return self.blanks()
-            case Quoted():
-                return self.quoted(expr)
-            case OtherName():
-                return self.other_name(expr)
-            case Text():
-                return self.text(expr) if expr.within is None else self.text_within(expr)
-            case Members():
-                return self.members(expr)
-            case Rules():
-                return self.language(expr)
-            case Ref():
-                return self.reference(expr)
-            case EngineFormat():
-                raise AssertionError("only a structural tag has formats, and `export` gives them to no other target")
+        return _WRITERS[type(expr)](self, expr)
 
-    def starred(self, expr: Star) -> str:
+    def choice(self, expr: Choice) -> Piece:
+        """One of several."""
+        rest = [each for each in expr.options if each != EMPTY]
+        found = either(*(self.option(each) for each in rest))
+        return Counted(found, "?") if len(rest) < len(expr.options) else found
+
+    def starred(self, expr: Star) -> Piece:
         """Any number of times."""
-        return f"{self.item(expr.body)}*" if isinstance(expr.body, Class) else f"({self.body(expr.body)})*"
+        return Counted(self.body(expr.body), "*")
 
     # --- leaves ---------------------------------------------------------------------------------------------------
 
-    def literal(self, text: str) -> str:
+    def literal(self, text: str) -> Atom:
         """A fixed text."""
         raise NotImplementedError
 
-    def token(self, expr: Token) -> str:
+    def token(self, expr: Token) -> Piece:
         """One special token, by its id or its name."""
-        return expr.text if expr.id is None else f"<[{expr.id}]>"
+        return Atom(expr.text if expr.id is None else f"<[{expr.id}]>")
 
-    def char_class(self, characters: str, negated: bool = False) -> str:
+    def char_class(self, characters: str, negated: bool = False) -> Atom:
         """A set of characters."""
         raise NotImplementedError
 
-    def run(self, characters: str, most: int) -> str:
-        """Up to `most` of some characters."""
-        return f"{self.char_class(characters)}{{0,{most}}}"
+    def class_item(self, expr: Class) -> Piece:
+        """One character of a set."""
+        raise NotImplementedError
 
-    def characters(self, expr: Chars) -> str:
+    def run(self, characters: str, most: int) -> Piece:
+        """Up to `most` of some characters."""
+        return Counted(self.char_class(characters), f"{{0,{most}}}")
+
+    def characters(self, expr: Chars) -> Piece:
         """A run of characters, that is none of some texts."""
         if not expr.but:
             if expr.most == 1:
                 return self.char_class(expr.first)
             if expr.first == expr.rest:
-                return f"{self.char_class(expr.first)}{{1,{expr.most}}}"
-            return f"{self.char_class(expr.first)} {self.run(expr.rest, expr.most - 1)}"
+                return Counted(self.char_class(expr.first), f"{{1,{expr.most}}}")
+            return row(self.char_class(expr.first), self.run(expr.rest, expr.most - 1))
         return self.rule(expr, "key", lambda: self._other_than(expr, ""))
 
-    def _other_than(self, expr: Chars, read: str) -> str:
+    def _other_than(self, expr: Chars, read: str) -> Piece:
         """What may follow `read`, with which some of the excluded texts begin."""
         allowed = expr.rest if read else expr.first
         going = sorted({text[len(read)] for text in expr.but if text.startswith(read) and len(text) > len(read)})
         free = "".join(char for char in allowed if char not in going)
-        options = [f"{self.char_class(free)} {self.run(expr.rest, expr.most - 1)}"] if free else []
+        options = [row(self.char_class(free), self.run(expr.rest, expr.most - 1))] if free else []
         for char in going:
             if char in allowed:
                 deeper = self.rule((expr, read + char), "key", lambda char=char: self._other_than(expr, read + char))  # type: ignore[misc]
-                options.append(f"{self.literal(char)} {deeper}")
+                options.append(row(self.literal(char), deeper))
         if read and read not in expr.but:
-            options.append(self.empty)
-        return " | ".join(options)
+            options.append(EMPTY_ROW)
+        return either(*options)
 
-    def text(self, expr: Text) -> str:
+    def text(self, expr: Text) -> Piece:
+        """Free text."""
+        return self.automaton(expr)
+
+    def any_text(self, expr: Text) -> Piece:
+        """Free text, or text of some form."""
+        return self.text(expr) if expr.within is None else self.text_within(expr)
+
+    def automaton(self, expr: Text) -> Piece:
         """Free text, by its automaton."""
-        from toolgram.export.texts import text_automaton
-
         key = (expr.forbidden, expr.closer)
-        if key in self.names:
-            return self.names[key]
-        states = text_automaton(expr.forbidden, expr.closer)
-        base = self.new("text")
-        self.names[key] = base
-        names = [base] + [self.spell(f"{base}-{at}") for at in range(1, len(states))]
-        for name, state in zip(names, states, strict=True):
-            options = [] if expr.closer else [self.empty]
-            for move in state.moves:
-                step = self.char_class(move.characters, move.negated)
-                options.append(step if move.dest is None else f"{step} {names[move.dest]}")
-            self.rules.append((name, " | ".join(options)))
-        return base
+        if key not in self.names:
+            states = text_automaton(expr.forbidden, expr.closer)
+            base = self.names[key] = self.new("text")
+            names = [Atom(base), *(Atom(self.spell(f"{base}-{at}")) for at in range(1, len(states)))]
+            for name, state in zip(names, states, strict=True):
+                options: list[Piece] = [] if expr.closer else [EMPTY_ROW]
+                for move in state.moves:
+                    step = self.char_class(move.characters, move.negated)
+                    options.append(step if move.dest is None else row(step, names[move.dest]))
+                self.rules.append((name.text, either(*options)))
+        return Atom(self.names[key])
 
-    def members(self, expr: Members) -> str:
+    def text_and_closer(self, expr: Text) -> Piece:
+        """Free text by its automaton, which texts with different closers share, and the closer behind it.
+
+        A text shares nothing where what it must not contain may go on in its closer.
+        """
+        if not expr.closer or reaches_into(expr.forbidden, expr.closer):
+            return self.automaton(expr)
+        return row(self.automaton(Text(expr.forbidden)), self.literal(expr.closer))
+
+    def members(self, expr: Members) -> Piece:
         """Arguments: in any order where few must be counted, in the order of the schema where there are more."""
         return self.item(self.ordered(expr))
 
@@ -263,78 +262,79 @@ class RuleWriter:
         self._count(found)
         return found
 
-    def language(self, expr: Rules) -> str:
+    def language(self, expr: Rules) -> Piece:
         """An inner language, its rules under names of their own."""
-        if expr in self.names:
-            return self.names[expr]
-        outer = self.prefix
-        name = self.names[expr] = self.new("value")
-        self.prefix = f"{name}-"
-        for inner, body in expr.rules:
-            self._count(body)
-            self.rules.append((name if inner == expr.start else self.spell(self.prefix + inner), self.body(body)))
-        self.prefix = outer
-        return name
+        if expr not in self.names:
+            outer = self.prefix
+            name = self.names[expr] = self.new("value")
+            self.prefix = f"{name}-"
+            for inner, body in expr.rules:
+                self._count(body)
+                self.rules.append((name if inner == expr.start else self.spell(self.prefix + inner), self.body(body)))
+            self.prefix = outer
+        return Atom(self.names[expr])
 
-    def reference(self, expr: Ref) -> str:
+    def reference(self, expr: Ref) -> Piece:
         """A rule of the inner language, or one that all languages share."""
         if expr.name in BASE:
             return self.base(expr.name)
-        return self.spell(self.prefix + expr.name)
+        return Atom(self.spell(self.prefix + expr.name))
 
-    def base(self, name: str) -> str:
+    def base(self, name: str) -> Atom:
         """A rule that all languages share."""
         key = ("base", name)
         if key not in self.names:
             self.names[key] = self.spell(name.replace("_", "-"))
-            at = len(self.rules)
-            self.rules.append((self.names[key], ""))
-            self.rules[at] = (self.names[key], self.body(BASE[name]))
-        return self.names[key]
+            self.add(self.names[key], lambda: self.base_body(name))
+        return Atom(self.names[key])
+
+    def base_body(self, name: str) -> Piece:
+        """The body of a rule that all languages share."""
+        return self.body(BASE[name])
 
     # --- values ---------------------------------------------------------------------------------------------------
 
-    def json_value(self, expr: Json) -> str:
+    def json_value(self, expr: Json) -> Piece:
         """The rules of a value."""
         key = ("json", expr)
         if key not in self.names:
             schema = json.loads(expr.schema)
             values = Values(schema, self.note, JSON)
             start = values.whole_object(schema) if expr.any_order else values.alone(values.value(schema))
-            if isinstance(start, Ref) and start.name in BASE:
-                self.names[key] = self.reference(start)
-            else:
-                self.names[key] = self.language(values.rules(start))
-        return self.names[key]
+            shared = isinstance(start, Ref) and start.name in BASE
+            found = self.item(start) if shared else self.language(values.rules(start))
+            assert isinstance(found, Atom)
+            self.names[key] = found.text
+        return Atom(self.names[key])
 
-    def blanks(self) -> str:
+    def blanks(self, expr: Blanks | None = None) -> Piece:
         """Blanks where JSON allows them."""
-        return self.char_class(" \n\t\r") + "*"
+        return Counted(self.char_class(" \n\t\r"), "*")
 
-    def quoted(self, expr: Quoted) -> str:
+    def quoted(self, expr: Quoted) -> Piece:
         """A text as a value: a rule, which may stand in many places."""
         return self.rule(expr, "quoted", lambda: self.body(expr.body))
 
-    def other_name(self, expr: OtherName) -> str:
+    def other_name(self, expr: OtherName) -> Piece:
         """A name in JSON that is none of some names."""
-        return self.rule(expr, "key", lambda: self.body(self._first_of_other_name(expr)))
+        return self.rule(expr, "key", lambda: self.body(self.name_but(expr)))
 
-    def _first_of_other_name(self, expr: OtherName) -> Expr:
+    def name_but(self, expr: OtherName) -> Expr:
+        """A name that begins with another character."""
         return JSON.quote(other_names(expr.but, self.note))
 
-    def class_item(self, expr: Class) -> str:
-        """One character of a set."""
-        raise NotImplementedError
-
-    def repeated(self, expr: Repeat) -> str:
+    def repeated(self, expr: Repeat) -> Piece:
         """So many times."""
         if expr.high is None and expr.low == 0:
             return self.item(star(expr.body))
+        if max(expr.low, expr.high or 0) > MOST_COUNTED:
+            self.note(f"a count of more than {MOST_COUNTED} is not enforced")
+            return self.item(Repeat(expr.body, min(expr.low, MOST_COUNTED), None))
         high = "" if expr.high is None else str(expr.high)
         count = str(expr.low) if expr.low == expr.high else f"{expr.low},{high}"
-        return f"{self.item(expr.body)}{{{count}}}"
+        return Counted(self.item(expr.body), f"{{{count}}}")
 
-    def text_within(self, expr: Text) -> str:
+    def text_within(self, expr: Text) -> Piece:
         """Free text that must fit a pattern: the pattern, without the characters with which a marker begins.
 
         A length alone is left out, because without those characters most texts could not be written.
@@ -349,11 +349,37 @@ class RuleWriter:
         if found != expr.within:
             shown = " ".join(repr(char) for char in sorted(begins))
             self.note(f"a raw value with a pattern or a length holds none of the characters {shown}")
-        return f"({self.pattern(found)} {self.literal(expr.closer)})" if expr.closer else self.pattern(found)
+        return row(self.pattern(found), self.literal(expr.closer)) if expr.closer else self.pattern(found)
 
-    def pattern(self, expr: Expr) -> str:
+    def pattern(self, expr: Expr) -> Piece:
         """A text of some form."""
-        return self.item(expr)
+        return self.body(expr)
+
+    def no_rules(self, expr: EngineFormat) -> Piece:
+        """What only a structural tag has: `export` gives it to no other target."""
+        raise AssertionError(f"{expr} has no rules")
+
+
+_WRITERS: dict[type, Callable[[RuleWriter, Any], Piece]] = {
+    Lit: lambda writer, expr: writer.literal(expr.text),
+    Break: lambda writer, expr: EMPTY_ROW,
+    Token: lambda writer, expr: writer.token(expr),
+    Seq: lambda writer, expr: writer.sequence(expr),
+    Choice: lambda writer, expr: writer.choice(expr),
+    Star: lambda writer, expr: writer.starred(expr),
+    Chars: lambda writer, expr: writer.characters(expr),
+    Class: lambda writer, expr: writer.class_item(expr),
+    Repeat: lambda writer, expr: writer.repeated(expr),
+    Json: lambda writer, expr: writer.json_value(expr),
+    Blanks: lambda writer, expr: writer.blanks(expr),
+    Quoted: lambda writer, expr: writer.quoted(expr),
+    OtherName: lambda writer, expr: writer.other_name(expr),
+    Text: lambda writer, expr: writer.any_text(expr),
+    Members: lambda writer, expr: writer.members(expr),
+    Rules: lambda writer, expr: writer.language(expr),
+    Ref: lambda writer, expr: writer.reference(expr),
+    EngineFormat: lambda writer, expr: writer.no_rules(expr),
+}
 
 
 def is_length(expr: Expr) -> bool:

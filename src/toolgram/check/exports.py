@@ -1,0 +1,217 @@
+"""What was asked for is what can come: the envelope of an export, intersected with the parser.
+
+Strategy: an export is written from an expression, whose envelope is an automaton: places, with fixed texts, free texts
+and values as its symbols.  The parser is an automaton as well: what it does next depends on its snapshot alone, without
+the counters of calls and characters.  Both are stepped together over every pair of a place and a snapshot that can be
+reached.  A value is one text, and free text is none, or prose: what text may hold besides is not tried.  So every way
+through the envelope is tried, and not a sample of them: with `required` or a named function the parser has read a call
+at each end, with `none` it has not, and nothing is malformed on any way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from toolgram.errors import ToolgramError
+from toolgram.events import Event, Malformed, ToolCallEnd, ToolCallStart
+from toolgram.export import export_request, expression
+from toolgram.export.expressions import (
+    Chars,
+    Choice,
+    Class,
+    Expr,
+    Json,
+    Lit,
+    Members,
+    OtherName,
+    Quoted,
+    Ref,
+    Repeat,
+    Rules,
+    Seq,
+    Text,
+    Token,
+    seq,
+)
+from toolgram.export.lexing import Places
+from toolgram.export.notations import BASE, JSON
+from toolgram.export.values import Values
+from toolgram.formats import Format
+from toolgram.limits import MOST_PAIRS
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "parameters": {
+                "type": "object",
+                "properties": {key: {"type": "string"} for key in needed},
+                "required": needed,
+                "additionalProperties": False,
+            },
+        },
+    }
+    for name, needed in (("get_weather", ["city"]), ("now", []))
+]
+NAMED = {"type": "function", "function": {"name": "now"}}
+CHOICES: dict[str, Any] = {"auto": "auto", "required": "required", "named": NAMED, "none": "none"}
+_COUNTERS = {"offset": 0, "calls": 0, "call": 0, "call_id": None, "prefix_characters": 0}
+_PROSE = "Hm x"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A place of the envelope, and what the parser knows there. Pairs with the same key go on alike."""
+
+    place: int
+    key: str
+    called: bool
+    snapshot: Mapping[str, Any] = field(compare=False)
+
+
+def violations(fmt: Format) -> Iterator[str]:
+    """What an export of this format allows and must not, each with the shortest output that was found."""
+    if not fmt.observed_paths.edges:
+        return
+    for name, choice in CHOICES.items():
+        try:
+            root, _ = expression(fmt, export_request(TOOLS, choice), None, lambda words: None)
+        except ToolgramError:
+            continue  # which says so
+        yield from (f"{name}: {words}" for words in _Search(fmt, root, name).violations())
+
+
+class _Search:
+    def __init__(self, fmt: Format, root: Expr, choice: str) -> None:
+        self.fmt, self.choice = fmt, choice
+        self.places = Places()
+        self.end = self.places.new()
+        self.places.add(root, 0, self.end)
+        self.found: dict[str, str] = {}
+
+    def violations(self) -> list[str]:
+        """One violation of each kind."""
+        first = _pair(0, self.fmt.parser(tools=TOOLS).snapshot(), False)
+        seen, level = {first}, [(first, "")]
+        while level:
+            further: list[tuple[_Pair, str]] = []
+            for pair, text in level:
+                for after, written in self._steps(pair, text):
+                    if after not in seen:
+                        seen.add(after)
+                        further.append((after, written))
+            level = further
+            if len(seen) > MOST_PAIRS:
+                return [*self.found.values(), f"more than {MOST_PAIRS:,} pairs of a place and a state"]
+        return list(self.found.values())
+
+    def _steps(self, pair: _Pair, text: str) -> Iterator[tuple[_Pair, str]]:
+        if pair.place == self.end:
+            self._check_end(pair, text)
+        for place in self.places.free[pair.place]:
+            yield replace(pair, place=place), text
+        for symbol, dest in self.places.edges[pair.place]:
+            for written in _texts(symbol):
+                parser = self.fmt.restore(pair.snapshot, tools=TOOLS)
+                events = parser.feed(written)
+                if self._check(events, text + written):
+                    called = pair.called or any(isinstance(each, ToolCallEnd) for each in events)
+                    yield _pair(dest, parser.snapshot(), called), text + written
+
+    def _check(self, events: list[Event], text: str) -> bool:
+        """Whether nothing is wrong with what was read. What is, is kept."""
+        for event in events:
+            if isinstance(event, Malformed):
+                self.found.setdefault("malformed", f"{text!r} is accepted, and is malformed: {event.why}")
+                return False
+            if isinstance(event, ToolCallEnd) and event.status != "complete":
+                self.found.setdefault("status", f"{text!r} is accepted, and its call is {event.status}")
+                return False
+            if isinstance(event, ToolCallStart) and self.choice == "none":
+                self.found.setdefault("called", f"{text!r} is accepted, and is a call")
+                return False
+        return True
+
+    def _check_end(self, pair: _Pair, text: str) -> None:
+        events = self.fmt.restore(pair.snapshot, tools=TOOLS).close("stop")
+        called = pair.called or any(isinstance(each, ToolCallEnd) for each in events)
+        if self._check(events, text) and self.choice in ("required", "named") and not called:
+            self.found.setdefault("not called", f"{text!r} is accepted, and no call is read in it")
+
+
+def _pair(place: int, snapshot: Mapping[str, Any], called: bool) -> _Pair:
+    """A pair, with a key that has no counters of calls and characters, and of held text only that there is some."""
+    kept: dict[str, Any] = {**snapshot, **_COUNTERS}
+    kept["withheld"] = bool(kept["withheld"])
+    for name in ("held", "open_call"):
+        kept[name] = kept[name] is not None
+    return _Pair(place, json.dumps(kept), called, snapshot)
+
+
+# --- a text of each symbol ----------------------------------------------------------------------------------------
+
+
+def _texts(symbol: Expr) -> list[str]:
+    """What is written for a symbol: of free text, nothing and prose."""
+    if isinstance(symbol, Text) and symbol.within is None:
+        return list(dict.fromkeys([symbol.closer, _PROSE + symbol.closer]))
+    return [shortest(symbol)]
+
+
+def shortest(expr: Expr, rules: Mapping[str, Expr] = BASE) -> str:
+    """A short text of an expression."""
+    match expr:
+        case Repeat() | Quoted():
+            return shortest(expr.body, rules) * (expr.low if isinstance(expr, Repeat) else 1)
+        case Seq():
+            return "".join(shortest(each, rules) for each in expr.parts)
+        case Choice():
+            return shortest(min(expr.options, key=_depth), rules)
+        case Json():
+            return shortest(_value(json.loads(expr.schema)), rules)
+        case Rules():
+            inner = {**rules, **dict(expr.rules)}
+            return shortest(inner[expr.start], inner)
+        case Ref():
+            return _KINDS.get(expr.name.partition("_")[2]) or shortest(rules[expr.name], rules)
+        case Members():
+            return shortest(_needed(expr), rules)
+        case Text():
+            return ("" if expr.within is None else shortest(expr.within, rules)) + expr.closer
+    return _leaf(expr)
+
+
+def _leaf(expr: Expr) -> str:
+    match expr:
+        case Lit() | Token():
+            return expr.text
+        case Chars():
+            return next(char for char in expr.first if char not in expr.but)
+        case Class():
+            return "x" if any(low <= 120 <= high for low, high in expr.ranges) else chr(expr.ranges[0][0])
+        case OtherName():
+            return '"~"'
+    return ""  # blanks, and what may be left out
+
+
+_KINDS = {"string": '"x"', "any": "1", "integer": "1", "number": "1", "rest": '"'}
+
+
+def _depth(expr: Expr) -> int:
+    """How simple an alternative is: a rule may lead to itself."""
+    return {Lit: 0, Class: 0, Seq: 1, Ref: 2}.get(type(expr), 1)
+
+
+def _value(schema: Mapping[str, Any]) -> Expr:
+    values = Values(schema, lambda words: None, JSON)
+    return values.rules(values.whole_object(schema))
+
+
+def _needed(members: Members) -> Expr:
+    """The required members, or the first one."""
+    needed = [each for each in members.members if each.required] or list(members.members[:1])
+    return seq(*(each.later if at else each.first for at, each in enumerate(needed)))

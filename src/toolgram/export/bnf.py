@@ -1,0 +1,63 @@
+"""What EBNF and GBNF share: strings in double quotes, and classes in brackets, with the same escapes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from toolgram.export.expressions import Class, complement, is_wide
+from toolgram.export.writing import RuleWriter, ranges, written_ranges
+from toolgram.export.written import Atom, Piece
+
+ANY_CHARACTER = "[^\\x00]"
+
+
+class BnfWriter(RuleWriter):
+    """The notation of both."""
+
+    def literal(self, text: str) -> Atom:
+        """A string in double quotes."""
+        if text.isprintable():
+            return Atom('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
+        return Atom('"' + "".join(_escaped(char, '"\\') for char in text) + '"')
+
+    def char_class(self, characters: str, negated: bool = False) -> Atom:
+        """A class in brackets."""
+        if not characters:
+            return Atom(ANY_CHARACTER if negated else '""')
+        return Atom(f"[{'^' if negated else ''}{_class(characters)}]")
+
+    def class_item(self, expr: Class) -> Piece:
+        """A class in brackets."""
+        return Atom(_ranged(expr.ranges))
+
+    def spell(self, name: str) -> str:
+        """Names have underscores, as in xgrammar."""
+        return name.replace("-", "_")
+
+
+@lru_cache(maxsize=512)
+def _class(characters: str) -> str:
+    return ranges(characters, _in_class)
+
+
+@lru_cache(maxsize=512)
+def _ranged(found: tuple[tuple[int, int], ...]) -> str:
+    if not is_wide(found):
+        return f"[{written_ranges(found, _in_class)}]"
+    others = complement(found)
+    return f"[^{written_ranges(others, _in_class)}]" if others else ANY_CHARACTER
+
+
+def _in_class(char: str) -> str:
+    # `\^` and `\-` are xgrammar's alone, and its `\x` takes as many digits as follow
+    return f"\\u{ord(char):04x}" if char in "^-" else _escaped(char, "\\][")
+
+
+def _escaped(char: str, special: str) -> str:
+    short = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char)
+    if short:
+        return short
+    if char in special:
+        return "\\" + char
+    code = ord(char)
+    return char if char.isprintable() else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

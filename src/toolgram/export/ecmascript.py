@@ -1,0 +1,365 @@
+"""Regular expressions of JSON Schema, which are ECMAScript's, as expressions.
+
+Strategy: one small reader, because the libraries on the index match and give no tree (regress, corvus-regex-ecma262),
+and Python's own parser reads another language (`\\d` of Unicode, no `\\p`, no `\\cA`).  A pattern may match anywhere in
+a text, so any text stands beside what is not anchored.  Lookaround, backreferences, properties other than general
+categories, and anchors in the middle have no expression: such a pattern is left out, and a note says so.  Classes are
+those of the `u` flag: `\\d` and `\\w` are ASCII.  Whether a text matches is found by derivatives, so no pattern of a
+stranger is ever run with backtracking.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from toolgram.export.expressions import (
+    EMPTY,
+    NOTHING,
+    Choice,
+    Class,
+    Expr,
+    Lit,
+    Repeat,
+    Seq,
+    Star,
+    choice,
+    complement,
+    joined_ranges,
+    seq,
+    star,
+)
+from toolgram.limits import MAX_PATTERN_DEPTH, MOST_PATTERN_PARTS, MOST_REPETITIONS
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+
+ALL = Class(((0, 0x10FFFF),))
+_LINE = Class(complement(((10, 10), (13, 13), (0x2028, 0x2029))))
+_DIGIT: Ranges = ((48, 57),)
+_WORD: Ranges = ((48, 57), (65, 90), (95, 95), (97, 122))
+_SPACE: Ranges = (
+    *((9, 13), (32, 32), (160, 160), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F)),
+    *((0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)),
+)
+_SETS = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
+_CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
+_COUNT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
+_CODE = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|c([A-Za-z])")
+_PROPERTY = re.compile(r"([pP])\{(?:(?:General_Category|gc)=)?(\w+)\}")
+_GROUP = re.compile(r"\?(?::|<[A-Za-z_$][\w$]*>|P<\w+>)")
+_LONG_NAMES = {"Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N",
+               "Decimal_Number": "Nd", "Punctuation": "P", "Symbol": "S", "Separator": "Z", "Space_Separator": "Zs",
+               "Other": "C", "Control": "Cc"}  # fmt: skip
+_LONGEST_SHOWN = 80
+_BEGIN, _END = object(), object()
+
+
+class NotAPattern(ValueError):
+    """Text that is no regular expression."""
+
+
+class _NoExpression(Exception):
+    """A pattern that has no expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    options: list[list[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    body: object
+    low: int
+    high: int | None
+
+
+@lru_cache(maxsize=512)
+def pattern_text(pattern: str) -> Expr | None:
+    """The texts in which a pattern is found; None if there is no expression for them."""
+    try:
+        return _whole(_Reader(pattern).whole(), False, False)
+    except (_NoExpression, NotAPattern):
+        return None
+
+
+def check_pattern(pattern: str) -> None:
+    """Raise NotAPattern for text that is no regular expression."""
+    try:
+        _Reader(pattern).whole()
+    except _NoExpression:
+        return
+
+
+def shortened(pattern: str) -> str:
+    """A pattern as notes show it."""
+    return repr(pattern if len(pattern) <= _LONGEST_SHOWN else pattern[:_LONGEST_SHOWN] + "...")
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text, self.at, self.depth, self.parts = text, 0, 0, 0
+
+    def whole(self) -> list[list[object]]:
+        found = self.options()
+        if self.at < len(self.text):
+            raise NotAPattern("a bracket closes nothing")
+        return found
+
+    def takes(self, text: str) -> bool:
+        """Whether this comes next; it is read then."""
+        found = self.text.startswith(text, self.at)
+        self.at += len(text) if found else 0
+        return found
+
+    def matched(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        return found
+
+    def options(self) -> list[list[object]]:
+        found: list[list[object]] = [[]]
+        while self.at < len(self.text) and self.text[self.at] != ")":
+            if self.takes("|"):
+                found.append([])
+                continue
+            self.parts += 1
+            if self.parts > MOST_PATTERN_PARTS:
+                raise _NoExpression
+            found[-1].append(self.times(self.term()))
+        return found
+
+    def term(self) -> object:
+        char = self.text[self.at]
+        self.at += 1
+        match char:
+            case "^":
+                return _BEGIN
+            case "$":
+                return _END
+            case "(":
+                return self.group()
+            case "[":
+                return Class(self.set())
+            case ".":
+                return _LINE
+            case "\\":
+                found = self.escape(inside=False)
+                return _character(found) if isinstance(found, int) else Class(found)
+            case "*" | "+" | "?":
+                raise NotAPattern(f"{char} repeats nothing")
+        return _character(ord(char))
+
+    def group(self) -> _Group:
+        if self.text.startswith("?", self.at) and not self.matched(_GROUP):
+            raise _NoExpression  # lookaround, or flags
+        self.depth += 1
+        if self.depth > MAX_PATTERN_DEPTH:
+            raise _NoExpression
+        found = self.options()
+        self.depth -= 1
+        if not self.takes(")"):
+            raise NotAPattern("a bracket is not closed")
+        return _Group(found)
+
+    def times(self, body: object) -> object:
+        """What a quantifier makes of a term."""
+        low, high = 1, 1
+        marks: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+        counted = self.matched(_COUNT)
+        most: int | None = high
+        if counted:
+            low = int(counted[1])
+            most = low if counted[2] is None else int(counted[3]) if counted[3] else None
+        elif self.text[self.at : self.at + 1] in (*marks,):
+            low, most = marks[self.text[self.at]]
+            self.at += 1
+        else:
+            return body
+        self.takes("?")  # as few as possible, which changes no language
+        if body in (_BEGIN, _END):
+            raise _NoExpression
+        if most is not None and low > most:
+            raise NotAPattern("a count ends before it begins")
+        return _Times(body, low, most)
+
+    def escape(self, inside: bool) -> int | Ranges:
+        """A character, or a set, behind a backslash."""
+        if self.at >= len(self.text):
+            raise NotAPattern("a backslash escapes nothing")
+        code = self.matched(_CODE)
+        if code:
+            return self.code(code)
+        named = self.matched(_PROPERTY)
+        if named:
+            return complement(_category(named[2])) if named[1] == "P" else _category(named[2])
+        char = self.text[self.at]
+        self.at += 1
+        if char.lower() in _SETS:
+            return complement(_SETS[char.lower()]) if char.isupper() else _SETS[char]
+        if char == "b" and inside:
+            return 8
+        if char in "bBkpP" or char in "123456789" or (char == "0" and self.text[self.at : self.at + 1].isdigit()):
+            raise _NoExpression  # a place, a backreference, or an octal number
+        return _CONTROLS.get(char, ord(char))
+
+    def code(self, found: re.Match[str]) -> int:
+        """A character by its number; two halves of one are one."""
+        if found[4]:
+            return ord(found[4]) % 32
+        number = int(found[1] or found[2] or found[3], 16)
+        if number > sys.maxunicode:
+            raise NotAPattern("no character has this number")
+        second = re.compile(r"\\u([dD][c-fC-F][0-9A-Fa-f]{2})").match(self.text, self.at)
+        if found[2] and 0xD800 <= number < 0xDC00 and second:
+            self.at = second.end()
+            return 0x10000 + (number - 0xD800) * 0x400 + int(second[1], 16) - 0xDC00
+        return number
+
+    def set(self) -> Ranges:
+        """A class in brackets."""
+        negated = self.takes("^")
+        found: list[tuple[int, int]] = []
+        while not self.takes("]"):
+            first = self.member()
+            if not isinstance(first, int):
+                found += first
+            elif self.text.startswith("-", self.at) and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
+                self.at += 1
+                last = self.member()
+                if not isinstance(last, int):
+                    found += [(first, first), (45, 45), *last]
+                elif last < first:
+                    raise NotAPattern("a range ends before it begins")
+                else:
+                    found.append((first, last))
+            else:
+                found.append((first, first))
+        return complement(found) if negated else joined_ranges(found)
+
+    def member(self) -> int | Ranges:
+        if self.at >= len(self.text):
+            raise NotAPattern("a class is not closed")
+        if self.takes("\\"):
+            return self.escape(inside=True)
+        self.at += 1
+        return ord(self.text[self.at - 1])
+
+
+def _character(code: int) -> Expr:
+    return NOTHING if 0xD800 <= code <= 0xDFFF else Lit(chr(code))
+
+
+@lru_cache(maxsize=64)
+def _category(name: str) -> Ranges:
+    """The characters of a general category."""
+    short = _LONG_NAMES.get(name, name)
+    if short == "Any":
+        return ALL.ranges
+    codes = [code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)).startswith(short)]
+    if not codes or len(short) > 2:
+        raise _NoExpression  # a script, or another property
+    found = [(codes[0], codes[0])]
+    for code in codes[1:]:
+        if code == found[-1][1] + 1:
+            found[-1] = (found[-1][0], code)
+        else:
+            found.append((code, code))
+    return tuple(found)
+
+
+# --- expressions --------------------------------------------------------------------------------------------------
+
+
+def _whole(options: Sequence[Sequence[object]], begun: bool, ended: bool) -> Expr:
+    """Whole texts: any text stands beside what is not anchored."""
+    return choice(*(_anchored(list(items), begun, ended) for items in options))
+
+
+def _anchored(items: list[object], begun: bool, ended: bool) -> Expr:
+    while items and items[0] is _BEGIN:
+        items, begun = items[1:], True
+    while items and items[-1] is _END:
+        items, ended = items[:-1], True
+    if len(items) == 1 and isinstance(items[0], _Group):
+        return _whole(items[0].options, begun, ended)
+    found = seq(*map(_expression, items))
+    if found == EMPTY and not begun and not ended:
+        return star(ALL)
+    return seq(EMPTY if begun else star(ALL), found, EMPTY if ended else star(ALL))
+
+
+def _expression(item: object) -> Expr:
+    match item:
+        case _Group():
+            return choice(*(seq(*map(_expression, each)) for each in item.options))
+        case _Times():
+            body = _expression(item.body)
+            if max(item.low, item.high or 0) > MOST_REPETITIONS:
+                raise _NoExpression
+            if body == EMPTY or item.high == 0:
+                return EMPTY
+            if body == NOTHING:
+                return EMPTY if not item.low else NOTHING
+            return body if (item.low, item.high) == (1, 1) else Repeat(body, item.low, item.high)
+        case Lit() | Class() | Choice():
+            return item
+    raise _NoExpression  # an anchor in the middle
+
+
+# --- matching -----------------------------------------------------------------------------------------------------
+
+
+def matches(expr: Expr, text: str) -> bool:
+    """Whether an expression of a pattern matches a whole text."""
+    for char in text:
+        expr = _after(expr, char)
+        if expr == NOTHING:
+            return False
+    return _may_be_empty(expr)
+
+
+@lru_cache(maxsize=4096)
+def _after(expr: Expr, char: str) -> Expr:
+    """What is left of an expression after a character."""
+    match expr:
+        case Lit():
+            return Lit(expr.text[1:]) if expr.text[1:] and expr.text[0] == char else _empty_if(expr.text == char)
+        case Class():
+            return _empty_if(any(low <= ord(char) <= high for low, high in expr.ranges))
+        case Choice():
+            return choice(*(_after(each, char) for each in expr.options))
+        case Star():
+            return seq(_after(expr.body, char), expr)
+        case Repeat():
+            most = None if expr.high is None else expr.high - 1
+            again = EMPTY if most == 0 else Repeat(expr.body, max(expr.low - 1, 0), most)
+            return seq(_after(expr.body, char), again)
+        case Seq() if expr.parts:
+            head, rest = expr.parts[0], seq(*expr.parts[1:])
+            found = seq(_after(head, char), rest)
+            return choice(found, _after(rest, char)) if _may_be_empty(head) else found
+    return NOTHING
+
+
+def _empty_if(condition: bool) -> Expr:
+    return EMPTY if condition else NOTHING
+
+
+def _may_be_empty(expr: Expr) -> bool:
+    match expr:
+        case Seq():
+            return all(map(_may_be_empty, expr.parts))
+        case Choice():
+            return any(map(_may_be_empty, expr.options))
+        case Repeat():
+            return not expr.low or _may_be_empty(expr.body)
+    return isinstance(expr, Star)

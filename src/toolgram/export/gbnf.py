@@ -1,0 +1,59 @@
+"""GBNF for llama.cpp, which reads rules character by character, without any compilation.
+
+Strategy: free text is its automaton, every count is written, and a name that is none of some names is exactly that.
+"""
+
+from __future__ import annotations
+
+import json
+
+from toolgram.export.bnf import BnfWriter
+from toolgram.export.dispatches import fixed_words
+from toolgram.export.expressions import (
+    Blanks,
+    Class,
+    Expr,
+    Lit,
+    OtherName,
+    Ref,
+    Text,
+    choice,
+    complement,
+    seq,
+    without_characters,
+)
+from toolgram.export.written import Piece
+from toolgram.limits import MOST_WRITTEN_BLANKS
+
+
+class GbnfWriter(BnfWriter):
+    """GBNF for llama.cpp."""
+
+    def spell(self, name: str) -> str:
+        """Names have hyphens only."""
+        return name.replace("_", "-")
+
+    def blanks(self, expr: Blanks | None = None) -> Piece:
+        """Blanks where JSON allows them: a rule, which is written out only once."""
+        return self.rule("blanks", "blanks", lambda: self.run(" \n\t\r", MOST_WRITTEN_BLANKS))
+
+    def text(self, expr: Text) -> Piece:
+        """Free text, by its automaton; texts that end in many ways share it."""
+        return self.text_and_closer(expr) if fixed_words(expr.forbidden) is None else self.automaton(expr)
+
+    def name_but(self, expr: OtherName) -> Expr:
+        """Exactly the other names: after each beginning of a declared one, any other character."""
+        names = tuple(dict.fromkeys(json.dumps(name, ensure_ascii=False)[1:-1] for name in expr.but))
+        return seq(Lit('"'), _other_than(names, ""))
+
+
+def _other_than(names: tuple[str, ...], read: str) -> Expr:
+    going = sorted({name[len(read)] for name in names if name.startswith(read) and len(name) > len(read)})
+    free = without_characters(complement([(0, 31), (34, 34), (92, 92)]), map(ord, going))
+    options: list[Expr] = [seq(Class(free), Ref("json_rest"))]
+    if "\\" not in going:
+        options.append(seq(Ref("json_escape"), Ref("json_rest")))
+    if read not in names:
+        options.append(Lit('"'))
+    options += [seq(Lit(char), _other_than(names, read + char)) for char in going]
+    return choice(*options)

@@ -1,0 +1,83 @@
+"""What writers write: typed pieces, and the one function that makes text of them.
+
+Strategy: every notation has alternatives, sequences, repetitions and atoms, and in every one of them alternatives bind
+weakest.  A writer says what a piece is, and never writes a bracket.  `spelled` adds brackets to a piece inside of one
+that binds stronger, so no writer can lose what follows an alternative.  The tests read what was written, and compare
+the pieces with those that were meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """What nothing can split: a fixed text, a set of characters, the name of a rule, a call of the engine."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A piece with `?`, `*`, `+` or a count."""
+
+    body: Piece
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One after the other; without parts, the empty text."""
+
+    parts: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of several."""
+
+    options: tuple[Piece, ...]
+
+
+Piece: TypeAlias = Atom | Counted | Row | Either
+
+EMPTY_ROW = Row(())
+_STRENGTH = {Either: 0, Row: 1, Counted: 2, Atom: 3}
+
+
+def row(*parts: Piece) -> Piece:
+    """One after the other; rows inside are joined with it."""
+    flat: list[Piece] = []
+    for part in parts:
+        flat += part.parts if isinstance(part, Row) else (part,)
+    return flat[0] if len(flat) == 1 else Row(tuple(flat))
+
+
+def either(*options: Piece) -> Piece:
+    """One of several; alternatives inside are joined with it."""
+    flat: list[Piece] = []
+    for option in options:
+        flat += option.options if isinstance(option, Either) else (option,)
+    return flat[0] if len(flat) == 1 else Either(tuple(flat))
+
+
+def spelled(piece: Piece, empty: str = '""') -> str:
+    """The text of a piece. `empty` is how the notation writes the empty text."""
+    match piece:
+        case Atom():
+            return piece.text
+        case Counted():
+            return _within(piece.body, 3, empty) + piece.mark
+        case Row():
+            return " ".join(_within(part, 2, empty) for part in piece.parts) or empty
+        case Either():
+            return " | ".join(_within(option, 1, empty) for option in piece.options)
+
+
+def _within(piece: Piece, needed: int, empty: str) -> str:
+    """The text of a piece inside of another one, in brackets if it binds weaker than is needed."""
+    text = spelled(piece, empty)
+    strength = 3 if piece == EMPTY_ROW else _STRENGTH[type(piece)]
+    return text if strength >= needed else f"({text})"
