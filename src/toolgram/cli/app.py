@@ -15,7 +15,6 @@ import typer
 import toolgram
 from toolgram.bulk.options import Columns, RowOptions
 from toolgram.bulk.run import Run
-from toolgram.cli import exporting
 from toolgram.cli.auditing import audit
 from toolgram.cli.checking import print_checks
 from toolgram.cli.demo import demo
@@ -23,7 +22,7 @@ from toolgram.cli.deriving import DeriveOptions, checked_name, derive_one, read_
 from toolgram.cli.doctor import print_diagnosis
 from toolgram.cli.drawing import draw
 from toolgram.cli.explaining import print_explanation
-from toolgram.cli.exporting import print_export, tokens_of
+from toolgram.cli.exporting import export
 from toolgram.cli.grammars import print_grammar
 from toolgram.cli.machines import print_machine
 from toolgram.cli.options import (
@@ -38,7 +37,6 @@ from toolgram.cli.options import (
     Tools,
     load_chosen_format,
     load_required_format,
-    read_schema,
     read_tools,
 )
 from toolgram.cli.pages import docs
@@ -527,76 +525,6 @@ app.command(name="grammar")(print_grammar)
 app.command(name="machine")(print_machine)
 
 
-@app.command()
-def export(
-    name: FormatArgument = None,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="TARGET",
-            show_default=False,
-            help="llguidance, xgrammar, structural_tag, gbnf or ebnf; response_template, which is for transformers.",
-        ),
-    ] = "",
-    grammar: Grammar = None,
-    machine: Machine = None,
-    tools: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The functions that may be called: a JSON list in the shape of any API."),
-    ] = None,
-    tool_choice: Annotated[
-        str, typer.Option(metavar="CHOICE", help="auto, required, none, or the name of a function.")
-    ] = "auto",
-    parallel: Annotated[bool, typer.Option(help="Whether there may be several calls.")] = True,
-    reasoning: Annotated[
-        bool | None, typer.Option(show_default=False, help="Whether there must be reasoning, or none. Default: either.")
-    ] = None,
-    json_schema: exporting.JsonSchema = None,
-    prefix: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", show_default=False, help="What the chat template had already written for the model."
-        ),
-    ] = None,
-    special_token: exporting.SpecialToken = None,
-    strict: exporting.Strict = None,
-    open_objects: exporting.OpenObjects = False,
-    length_limits: exporting.LengthLimits = False,
-    answer_format: exporting.AnswerFormat = None,
-    output: exporting.GrammarFile = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON document: text, triggers, stop, preserved_tokens and notes.")
-    ] = False,
-) -> None:
-    """Write the grammar that constrains a model to valid calls.
-
-    \b
-    toolgram export mistral_v11 --target llguidance --tools tools.json
-    toolgram export hermes --target structural_tag --tools tools.json --tool-choice required
-    toolgram export hermes --target gbnf --tools tools.json --json    with triggers, for lazy use
-    toolgram export hermes --target response_template                 for tokenizer_config.json
-
-    Notes on standard error name what the grammar cannot express. Exit status: 0 written; 2 a mistake in the command.
-    """
-    with quiet_endings():
-        chosen = load_required_format(name, grammar, machine, "say what to export: FORMAT")
-        schema = read_schema(json_schema)
-        request = {
-            "parallel_tool_calls": parallel,
-            "reasoning": reasoning,
-            "json_schema": schema,
-            "prefix": prefix,
-            "special_tokens": tokens_of(special_token or ()),
-            "strict": strict,
-            "open_objects": open_objects,
-            "length_limits": length_limits,
-            "answer_format": read_schema(answer_format),
-        }
-        declared = read_tools(tools)
-        raise typer.Exit(print_export(chosen, target, declared, tool_choice, request, as_json, output))
-
-
+app.command()(export)
 app.command()(docs)
 app.command()(serve)

@@ -9,7 +9,23 @@ from typing import Annotated, Any
 import typer
 
 from toolgram import Format, ToolgramError
-from toolgram.cli.terminal import USABLE, complain, indent_for_terminal, refuse, spelled_out, write_json
+from toolgram.cli.options import (
+    FormatArgument,
+    Grammar,
+    Machine,
+    load_required_format,
+    read_schema,
+    read_tools,
+)
+from toolgram.cli.terminal import (
+    USABLE,
+    complain,
+    indent_for_terminal,
+    quiet_endings,
+    refuse,
+    spelled_out,
+    write_json,
+)
 
 RESPONSE_TEMPLATE = "response_template"  # no grammar: what a model says, for transformers to read
 
@@ -39,6 +55,76 @@ SpecialToken = Annotated[
         help="A marker that is one token of the model, by its id or its text. May be repeated.",
     ),
 ]
+
+
+def export(
+    name: FormatArgument = None,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="TARGET",
+            show_default=False,
+            help="llguidance, xgrammar, structural_tag, gbnf or ebnf; response_template, which is for transformers.",
+        ),
+    ] = "",
+    grammar: Grammar = None,
+    machine: Machine = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The functions that may be called: a JSON list in the shape of any API."),
+    ] = None,
+    tool_choice: Annotated[
+        str, typer.Option(metavar="CHOICE", help="auto, required, none, or the name of a function.")
+    ] = "auto",
+    parallel: Annotated[bool, typer.Option(help="Whether there may be several calls.")] = True,
+    reasoning: Annotated[
+        bool | None, typer.Option(show_default=False, help="Whether there must be reasoning, or none. Default: either.")
+    ] = None,
+    json_schema: JsonSchema = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", show_default=False, help="What the chat template had already written for the model."
+        ),
+    ] = None,
+    special_token: SpecialToken = None,
+    strict: Strict = None,
+    open_objects: OpenObjects = False,
+    length_limits: LengthLimits = False,
+    answer_format: AnswerFormat = None,
+    output: GrammarFile = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON document: text, triggers, stop, preserved_tokens and notes.")
+    ] = False,
+) -> None:
+    """Write the grammar that constrains a model to valid calls.
+
+    \b
+    toolgram export mistral_v11 --target llguidance --tools tools.json
+    toolgram export hermes --target structural_tag --tools tools.json --tool-choice required
+    toolgram export hermes --target gbnf --tools tools.json --json    with triggers, for lazy use
+    toolgram export hermes --target response_template                 for tokenizer_config.json
+
+    Notes on standard error name what the grammar cannot express. Exit status: 0 written; 2 a mistake in the command.
+    """
+    with quiet_endings():
+        chosen = load_required_format(name, grammar, machine, "say what to export: FORMAT")
+        schema = read_schema(json_schema)
+        request = {
+            "parallel_tool_calls": parallel,
+            "reasoning": reasoning,
+            "json_schema": schema,
+            "prefix": prefix,
+            "special_tokens": tokens_of(special_token or ()),
+            "strict": strict,
+            "open_objects": open_objects,
+            "length_limits": length_limits,
+            "answer_format": read_schema(answer_format),
+        }
+        declared = read_tools(tools)
+        raise typer.Exit(print_export(chosen, target, declared, tool_choice, request, as_json, output))
 
 
 def choice_of(wanted: str) -> str | dict[str, Any]:
