@@ -38,7 +38,7 @@ JUDGED_WRONG: dict[str, dict[str, Any]] = {
         "content": "",
         "tool_calls": [{"name": "search", "arguments": {f"a{i}": 1 for i in range(22)}}],
     },
-    # A call after the tag for code is a call (a habit of the family), and this one was cut off.
+    # A call after the tag for code is a call (a form that the family also uses), and this one was cut off.
     "llama-031": {
         "reasoning": "",
         "content": "",

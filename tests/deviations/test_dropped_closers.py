@@ -37,7 +37,7 @@ UNTOLD = {
 # Templates whose calls have arguments in tags, each with a closing marker.
 DERIVED = (
     "arguments_container", "null_omitted", "quoted_in_tags", "self_closing_call",
-    "string_attribute", "told_attributes", "told_pairs", "told_tags", "told_typed_attributes",
+    "string_attribute",
     "typed_attribute", "wrapped_always",
 )  # fmt: skip
 

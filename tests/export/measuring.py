@@ -19,7 +19,8 @@ from tests.export.engines import Engine, Engines, sample
 from tests.export.writing import mutated, random_output
 from toolgram.export import TARGETS, export_request, expression
 from toolgram.runtime.code_marks import CodeMarks
-from toolgram.runtime.stream import LATE_CALL  # text behind a call that looks like one: told, and content
+from toolgram.runtime.stream import LATE_CALL
+from toolgram.runtime.surplus_closers import LATE_MEMBER
 from toolgram.spec.data import Literal
 
 WRITTEN = tuple(each for each in TARGETS if each != "xgrammar")  # which is the structural tag under another name
@@ -118,7 +119,7 @@ def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]],
     odd = [
         each
         for each in message.anomalies
-        if each.kind not in TOLERATED and each.why != LATE_CALL
+        if each.kind not in TOLERATED and each.why not in (LATE_CALL, LATE_MEMBER)  # text after a call; it is content
         if not _is_in_code(fmt, text, each) and not _is_bare(fmt, each) and not _is_marker_twice(fmt, each)
     ]
     return odd[0].why if odd else ""

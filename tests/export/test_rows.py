@@ -111,6 +111,7 @@ OTHERWISE = (
     "writes arguments as a JSON string",
     "writes a call as a Python dict",
     "exported with one argument at most",
+    "members of objects that no schema declares are not written",
 )
 
 
@@ -137,6 +138,10 @@ WRITTEN_OTHERWISE = {
     "openai_objects": OTHERWISE[0],
     "python_whole_dict": OTHERWISE[1],
     "string_behind_name": OTHERWISE[0],
+    # members that no schema declares, and the line ends that these templates have between elements
+    "elements_in_parameters": OTHERWISE[3],
+    "marked_elements": OTHERWISE[3],
+    "plain_elements": OTHERWISE[3],
 }
 # Templates that print text between quotes as it is, so that a string goes over a line end; an export escapes it.
 UNESCAPED = {"python_all_quoted", "python_tokens"}

@@ -122,15 +122,18 @@ def test_later_calls_are_found_after_a_marker_that_was_mentioned() -> None:
 
 
 def test_a_name_at_the_end_of_the_output() -> None:
-    """If what follows shows that it is whole, a truncated call; else text."""
+    """If what follows shows that it is whole, or the model has stopped, a truncated call; else text."""
     for reason in (None, "stop", "length"):
-        for rest in (" ", "[ARGS]", "[ARGS]{", "[CALL_ID]", "[CALL_ID]abc123def"):
+        for rest in (" ", "[", "[ARG", "[ARGS]", "[ARGS]{", "[CALL_ID]", "[CALL_ID]abc123def"):
             message = assert_same_however_split(fmt(), f"Hi {F} [TOOL_CALLS]now{rest}", finish_reason=reason)
             assert statuses(message) == [("f", "complete"), ("now", "truncated")], rest
             assert message.tool_calls[1].arguments in ("", "{"), rest
             assert message.content == "Hi"
         message = assert_same_however_split(fmt(), "[TOOL_CALLS]now", finish_reason=reason)
-        assert (message.content, message.tool_calls) == ("[TOOL_CALLS]now", [])
+        if reason == "stop":
+            assert (statuses(message), message.content) == ([("now", "truncated")], None)
+        else:
+            assert (message.content, message.tool_calls) == ("[TOOL_CALLS]now", [])
 
 
 # ----------------------------------------------------------------------------------------------------------- reasoning
@@ -233,14 +236,11 @@ def test_truncated_at_every_character(finish_reason: str | None) -> None:
     text = '[TOOL_CALLS]f[ARGS]{"city": "San Jos\\u00e9", "n": [1, -2]}'
     for at in range(len("[TOOL_CALLS]f["), len(text)):
         message = fmt().parse(text[:at], finish_reason=finish_reason)
-        if at < text.index("]f[ARGS]") + len("]f[ARGS]"):
-            assert (message.content, message.tool_calls) == (text[:at], []), text[:at]
-        else:
-            (call,) = message.tool_calls
-            assert (call.name, call.status, message.content) == ("f", "truncated", None), text[:at]
-            if call.arguments:
-                complete(call.arguments)
-            assert text[text.index('{"city') :].startswith(call.arguments)
+        (call,) = message.tool_calls
+        assert (call.name, call.status, message.content) == ("f", "truncated", None), text[:at]
+        if call.arguments:
+            complete(call.arguments)
+        assert text[text.index('{"city') :].startswith(call.arguments)
 
 
 def test_a_call_that_breaks_leaves_the_others() -> None:

@@ -21,7 +21,7 @@ FENCED = [
     ("mistral_v11", '[TOOL_CALLS]f[ARGS]```json\n{"a": 1}\n``` hi'),
     ("mistral_v11", '[TOOL_CALLS]f[ARGS] ```\n\n{"a": 1}```\nhi'),
     ("mistral_v3", '[TOOL_CALLS]```json\n[{"name": "f", "arguments": {"a": 1}}]\n``` hi'),
-    ("gpt_oss", '<|channel|>commentary to=functions.f<|message|>```json\n{"a": 1}\n```<|call|>hi'),
+    ("gpt_oss", '<|channel|>commentary to=functions.f<|message|>```json\n{"a": 1}\n```<|end|>hi'),
     ("granite_3", '<|tool_call|>```json [{"name": "f", "arguments": {"a": 1}}]``` hi'),
 ]
 

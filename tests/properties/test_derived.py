@@ -31,7 +31,7 @@ from toolgram.observing.probes import Call, tool_of
 # print calls as no Python would have them: of all of these the report says so.
 UNSURE = (
     "key_value_lines", "python_tokens", "role_before_reasoning", "type_tags", "id_only",
-    "escaped_text",     "python_all_quoted", "python_bare_words", "python_no_commas",
+    "escaped_text", "python_all_quoted", "python_bare_words", "python_no_commas", "python_single_quoted",
 )  # fmt: skip
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in UNSURE)
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="<>|[]{}【】`"), min_size=1, max_size=20)

@@ -11,6 +11,7 @@ import pickle
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import product
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,11 +19,13 @@ from hypothesis import strategies as st
 import toolgram
 from tests.properties.selection import every_format
 from tests.strategies import chunkings, fragments, well_formed
-from tests.streams import check_events, merged, without_ids
+from tests.streams import check_events, merged, sources, without_ids
+from tests.work import at_most
 from toolgram.events import Event
 from toolgram.runtime.special_tokens import Piece
 
 NO_TOKEN = 1  # the id of a piece that is no special token
+MOST_CALLS = 200_000  # for a few tokens, expressions compiled; what never ends makes more
 
 
 @lru_cache(maxsize=128)
@@ -114,3 +117,16 @@ def test_without_ids_the_text_decides(name: str, data: st.DataObject) -> None:
     plain = toolgram.get_format(name).parser(prefix="")
     told = [event for chunk in chunks for event in plain.feed([(chunk, NO_TOKEN)])]
     assert without_ids(merged(told + plain.close("stop"))) == events
+
+
+@every_format
+def test_what_follows_the_end_of_the_turn_is_read_to_its_end(name: str) -> None:
+    """Special tokens and their spellings after a token that ends the turn: bounded work, and nothing lost."""
+    fmt, ids = toolgram.get_format(name), special(name)
+    stops = [text for trigger in fmt.program.stop if (text := fmt.program.literals.get(trigger)) in ids]
+    pieces = [(text, number) for text in [*ids][:8] for number in (ids[text], NO_TOKEN)] + [("so", NO_TOKEN)]
+    for stop, first, second in product(stops, pieces, pieces):
+        for deltas in ([[(stop, ids[stop])], [first, second]], [[(stop, ids[stop]), first], [second]]):
+            with at_most(MOST_CALLS):
+                events, _ = read(name, deltas)
+            assert sources(events) == stop + first[0] + second[0]

@@ -80,7 +80,11 @@ def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
     prompts = report.analysis.prompts if report.analysis is not None else {}
     for probe in report.probes:
         if not probe.problem:
-            yield prompts[probe.prompt].text if probe.prompt in prompts else "", probe.output, TOOLS
+            yield (
+                prompts[probe.prompt].text if probe.prompt in prompts else "",
+                probe.output,
+                [] if fmt.spec.line_calls else TOOLS,
+            )  # a name at the beginning of a line is a marker of its request
 
 
 def state_after(fmt: Format, prefix: str) -> tuple[str, str]:

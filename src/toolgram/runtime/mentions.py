@@ -131,7 +131,8 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     message of another role."""
     marker, ids = stream.program.literals[symbol.trigger], stream.ids
     is_certain = ids is not None and symbol.special and ids.is_certain(marker, text, begin)
-    if _is_read_again(stream, symbol, begin) and not is_certain:
+    again = _is_read_again(stream, symbol, begin)
+    if again and not is_certain:
         return True
     if stream.events.mention.withheld is None:
         _withhold(stream, symbol, begin)
@@ -139,6 +140,7 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     withheld.is_over = withheld.token not in ("", marker)
     withheld.token = marker
     withheld.is_certain |= is_certain
+    withheld.is_last = again
     return False
 
 
@@ -150,7 +152,8 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
         return None
     if not final and any(role.startswith(rest) and role != rest for role in roles):
         return stream.wait(text[pos:])
-    if not rest.startswith(roles) and not (withheld.is_certain and not _goes_on(stream, withheld, text, begin, final)):
+    ends = withheld.is_certain and (withheld.is_last or not _goes_on(stream, withheld, text, begin, final))
+    if not ends and not rest.startswith(roles):
         return None
     stream.events.send_withheld()
     stream.events.put_blanks(text[pos:begin])
@@ -167,7 +170,12 @@ def _goes_on(stream: Stream, withheld: Withheld, text: str, begin: int, final: b
         return True
     pairs = zip(state.symbols, state.literals, strict=False)
     goes_on = (STOP,) if withheld.is_over else (STOP, HEADER)
-    return any(symbol.opens in goes_on and text.startswith(marker, begin) for symbol, marker in pairs)
+    return any(
+        symbol.opens in goes_on
+        and text.startswith(marker, begin)
+        and stream.is_marker(symbol, text, begin, begin + len(marker))
+        for symbol, marker in pairs
+    )
 
 
 def drop_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int:

@@ -36,7 +36,7 @@ _unmarked = re.compile(rf"([,;]?){_SPACE}\{{{_SPACE}({_KEY}){_SPACE}:").match
 _unmarked_begun = re.compile(rf"""(?:[,;]{_SPACE})?(?:\{{{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?)?\Z""").match
 _notated_member = re.compile(rf",{_SPACE}\w{{1,{LONGEST_WORD}}}+:").match
 _notated_begun = re.compile(rf",{_SPACE}\w{{0,{LONGEST_WORD}}}+\Z").match
-_MEMBER_WHY = "a member behind the arguments, which are closed"
+LATE_MEMBER = "a member behind the arguments, which are closed"
 _ELEMENT = Symbol("", INNER)
 _OPENERS = {"}": "{", "]": "[", ")": "("}
 _OPEN_AT_END = re.compile(r"(?:[({\[]|```\w{0,16}|\s)*+\Z")  # no groups: in such a repeat, `re` may raise for them
@@ -204,7 +204,7 @@ def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
     stream.events.say("content", text[pos:begin])
     stream.events.after_call = None
     stream.island = ErrorRecovery(OpenBrackets("{"))
-    stream.rejected, stream.reader = RejectedValue("malformed", _MEMBER_WHY, False), "rejected_rest"
+    stream.rejected, stream.reader = RejectedValue("malformed", LATE_MEMBER, False), "rejected_rest"
     return begin
 
 

@@ -371,6 +371,11 @@ def _is_surplus(stream: Stream, trigger: str) -> bool:
     return unopened or trigger in after or not program.stop.isdisjoint(after)
 
 
+def _separators(after: StateProgram) -> set[str]:
+    """Return the characters with which something between calls begins, but for the brackets and commas of Python."""
+    return {literal.strip()[0] for literal in after.literals if literal.strip()}.difference("()[]{},")
+
+
 def _python_arguments(stream: Stream) -> Island:
     """The island of Python arguments: literals, or literals that are repaired."""
     after = stream.state.row["object_start"].dest.row["object_end"].dest
@@ -384,6 +389,6 @@ def _python_arguments(stream: Stream) -> Island:
         listed,
         any("name" in move.actions for move in after.row.values()),
         stream.may_repair or region is None or not region.origin.is_text or region.marked,
-        "".join(sorted({marker[0] for marker in stream.markers_in_values()})),
+        "".join(sorted({marker[0] for marker in stream.markers_in_values()} | _separators(after))),
     )
     return cast(Island, island_class("repaired_python")(around=Around(*around)))

@@ -60,6 +60,7 @@ class Withheld:
         "is_certain",
         "is_fence",
         "is_header",
+        "is_last",
         "is_over",
         "is_text",
         "length",
@@ -86,6 +87,7 @@ class Withheld:
         self.token = ""  # with which the turn has ended
         self.is_over = False  # that another such token has come: no message follows
         self.is_certain = False  # that it has, by the id of the token
+        self.is_last = False  # what follows that token was read, and is no message
 
     def keep(self, text: str, waiting: int) -> None:
         """Note that the text was read, but for so many characters at its end, which come again."""
