@@ -238,7 +238,9 @@ wheel-check: $(READY) ## build the wheel, install it into an empty environment a
 release-check: $(READY) ## build sdist and wheel, check, install on every Python here, type a sample [.venv 230 MB + wheels 20 MB, 2 min | minutes]
 	$(BIN)/python -m tests.release.check
 
-ci: lint types certain-short test test-vllm-if-built docs-check wheel-check demo bench-check ## everything a change must pass [.venv 230 MB + wheels 10 MB, 2 min | 15 min]
+ci: $(READY) ## everything a change must pass [.venv 230 MB + wheels 10 MB, 2 min | 15 min]
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint types certain-short docs-check wheel-check demo
+	$(MAKE) --no-print-directory test test-vllm-if-built bench-check
 
 clean: ## remove .venv, the built site and caches [nothing | 1 s]
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
