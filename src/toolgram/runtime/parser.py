@@ -9,7 +9,7 @@ from typing import Any
 from toolgram.anomalies import Anomaly
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.errors import ToolgramError
-from toolgram.events import BufferedEvent, Event, event_to_dict
+from toolgram.events import BufferedEvent, Event, ToolCallStart, event_to_dict
 from toolgram.iterating import Events
 from toolgram.message import Message, MessageBuilder
 from toolgram.program.state import Program
@@ -241,6 +241,7 @@ class Parser:
             self.snapshot(),
             self._builder,
             self._log,
+            [start.id for start in _withheld_starts(stream)],
         )
 
     def trace_to(self, trace: Trace | None) -> None:
@@ -256,13 +257,27 @@ def _resumed(
     state: Mapping[str, Any],
     builder: MessageBuilder,
     log: AnomalyLog | None,
+    ids: Sequence[str],
 ) -> Parser:
-    """A parser that was pickled."""
-    parser = Parser(program, tools, "", call_ids)
-    parser._stream.ids = None if by_id is None else EmittedIds(by_id)
+    """Return a parser that was pickled. Calls that are withheld are read again, and keep their `ids`."""
+    parser = Parser(program, tools, "", lambda: "kept")
+    stream = parser._stream
+    stream.ids = None if by_id is None else EmittedIds(by_id)
     parser.restore(state)
+    for start, made in zip(_withheld_starts(stream), ids, strict=True):
+        start.id = made
+    stream.calls.ids = call_ids
+    if stream.events.mention.withheld is not None:
+        stream.events.mention.withheld.saved.calls.ids = call_ids
     parser._builder, parser._log = builder, log
     return parser
+
+
+def _withheld_starts(stream: Stream) -> list[ToolCallStart]:
+    """Return the starts of the calls that are withheld and have an id."""
+    withheld, held = stream.events.mention.withheld, stream.events.held
+    events = [] if withheld is None else [*withheld.events, *(held.events if held is not None else ())]
+    return [event for event in events if isinstance(event, ToolCallStart) and event.id]
 
 
 def _checked(pieces: Sequence[Any]) -> Sequence[Piece]:
