@@ -78,7 +78,7 @@ def test_a_pickled_parser_goes_on_exactly(name: str, data: st.DataObject) -> Non
     assert _finished((other, text[at:])) == _finished((parser, text[at:]))
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@every_format
 def test_a_parser_pickles_where_a_marker_stands_in_arguments(name: str) -> None:
     """Behind every character: of each example, each marker is put where a value begins, and the output goes on."""
     fmt = toolgram.get_format(name)

@@ -13,6 +13,7 @@ import yaml
 
 import toolgram
 from tests.derive.turns import TEMPLATES
+from tests.properties.selection import quarter
 from tests.work import at_most
 from toolgram.check import check_format
 from toolgram.derive import TemplateError
@@ -421,7 +422,7 @@ def test_other_parameters_are_what_the_schema_says_of_them() -> None:
         read("nonsense", "[1")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quarter(NAMES, "test_every_cut_of_every_message"))
 def test_every_cut_of_every_message_is_conserved_and_honest(name: str) -> None:
     """An output that ends anywhere: nothing lost, and no call complete whose arguments are not all there."""
     fmt = derived(name)

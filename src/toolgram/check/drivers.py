@@ -78,11 +78,12 @@ def replay(fmt: Format, length: int = 6) -> Replay:
 
 
 def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """What of a snapshot decides the future, and whether there was a call, or more than one: not ids, nor places, nor,
-    as every marker counts, the code that is open."""
+    """Return what of a snapshot decides the future, and whether there was a call, or more than one: not ids, nor places,
+    nor, as every marker counts, the code that is open. Of held text it is what kinds of events it has."""
     counters = ("calls", "call", "has", "gap", "open_call", "call_id", "unclosed_call", "offset", "code")
     decides = {name: value for name, value in snapshot.items() if name not in counters}
-    return {**decides, "calls": min(snapshot["calls"], 2)}
+    held = [f"{event['type']} {event.get('why')}" for event in snapshot["held"] or ()]
+    return {**decides, "calls": min(snapshot["calls"], 2), "held": snapshot["held"] and list(dict.fromkeys(held))}
 
 
 def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text: str) -> tuple[list[Step], str] | None:
