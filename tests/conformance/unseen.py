@@ -270,7 +270,10 @@ CLASSES = (
     ("blanks that the template writes before content", "read: they are dropped (`turn_start`)"),
     ("a turn that begins behind what closes the user's message", "read, from the generation prompt on"),
     ("Python calls whose history has no quotes or no commas", "read by what is declared, or as Python; not `ok`"),
-    ("calls that are told and not printed", "read by the shipped format that the prompt tells, or as text; not `ok`"),
+    (
+        "calls that the prompt shows and the template does not print",
+        "read by the shipped format that the prompt shows, or as text; not `ok`",
+    ),
     ("calls in tags of several tokens, closed behind the last part", "read"),
     ("a prompt that opens the answer", "read"),
     ("text in markers of its own where it has special characters, such as CDATA", "read"),

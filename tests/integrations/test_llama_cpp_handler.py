@@ -130,7 +130,7 @@ def test_text_of_special_tokens_opens_no_turn() -> None:
     assert "system" in prompt
 
 
-def test_special_tokens_are_told_by_their_ids() -> None:
+def test_special_tokens_are_prompt_shows_their_ids() -> None:
     """A marker that the model spells is text; here its letters are tokens, and not the token."""
 
     class Spelled(Llama):

@@ -78,8 +78,11 @@ def replay(fmt: Format, length: int = 6) -> Replay:
 
 
 def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """Return what of a snapshot decides the future, and whether there was a call, or more than one: not ids, nor places,
-    nor, as every marker counts, the code that is open. Of held text it is what kinds of events it has."""
+    """Return what of a snapshot decides the future, and whether there was a call, or more than one.
+
+    Ids and places do not, nor, as every marker counts, does the code that is open. Of what is held, the kinds of its
+    events do.
+    """
     counters = ("calls", "call", "has", "gap", "open_call", "call_id", "unclosed_call", "offset", "code")
     decides = {name: value for name, value in snapshot.items() if name not in counters}
     held = [f"{event['type']} {event.get('why')}" for event in snapshot["held"] or ()]

@@ -2,13 +2,15 @@
 
 Strategy: the derived format is a candidate, and so is each shipped format that is *near* the template, adapted to it
 (`adapting`).  The score is how many messages of the proof a candidate reads as they are, without a repair.  The
-candidate with the highest score is taken.  If several have it, a shipped format goes before the derived one, as it has
-the repairs of its family, and the nearest goes first; where two shipped formats are level in everything, neither is
-taken.  What cannot change the choice is not computed: a shipped format that reads everything needs no rival.
+candidate with the highest score is taken.  Of several that read everything, a shipped format goes before the derived
+one, as it has the repairs of its family, and the nearest goes first; if two shipped formats are level in everything,
+neither is taken.  If no candidate reads everything, a shipped format is taken only if it reads more than the derived
+one, which follows the template.  What cannot change the choice is not computed: a shipped format that reads everything
+needs no rival.
 
 Near is a format whose own markers of calls the template writes with calls, and nowhere else.  A template that writes no
-marker, or no calls, is near the formats whose machine files say so (`calls_begin`, `told_by`).  Nearness is read from
-the texts of the files; at most four formats are loaded.
+marker, or no calls, is near the formats whose machine files say so (`calls_begin`, `prompt_shows`).  Nearness is read from the
+texts of the files; at most four formats are loaded.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ _REPAIRS = {
     "repaired_python", "unusual_form",
 }  # fmt: skip
 _SAID = re.compile(
-    r"^  (?:canonical|example|generation_prompt|told_by|calls_begin):.*\n(?:(?:    .*)?\n)*", re.MULTILINE
+    r"^  (?:canonical|example|generation_prompt|prompt_shows|calls_begin):.*\n(?:(?:    .*)?\n)*", re.MULTILINE
 )
 _LITERAL = re.compile(r'^(?:%override )?([A-Z]\w*)(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
 _REPAIR = "// repair"  # behind a marker that only models write, and no template does
@@ -212,7 +214,7 @@ def _is_recognised(name: str, result: DiffAnalysisResult) -> bool:
     """Whether the machine file of a format says that such a template is of its family."""
     if result.prints_calls != "yes":
         told = _squashed("".join(result.instructions.values()))
-        return any(text in told for text in _said(name).get("told_by", ()))
+        return any(text in told for text in _said(name).get("prompt_shows", ()))
     written = next((each for each in result.written if each.case.name == "one call"), None)
     if written is None:
         return False

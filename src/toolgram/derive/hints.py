@@ -2,7 +2,7 @@
 
 Strategy: a template that prints no calls, or no reasoning, may still explain them in its instructions.  Those are found
 as what the prompt has more with tools than without, or with thinking on than with it off.  They are prose, so nothing
-is concluded from them but that a shipped format is told (`told_by`); they are kept for the report.
+is concluded from them but that a shipped format is told (`prompt_shows`); they are kept for the report.
 """
 
 from __future__ import annotations

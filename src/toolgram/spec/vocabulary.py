@@ -61,16 +61,15 @@ FORMAT_KEYS: Mapping[str, Key] = {
     ),
     "canonical": Key("Outputs whose paths an exported grammar allows.", "outputs", "canonical: ['Hello.']"),
     "calls_begin": Key(
-        "What stands before the name of a call that begins with no marker, without blanks: derivation knows such "
+        "What comes before the name of a call that begins with no marker, without blanks: derivation knows such "
         "templates by it.",
         "texts",
         'calls_begin: [\'{"name":"\']',
     ),
-    "told_by": Key(
-        "Texts, without blanks, by which the prompt of a template that prints no calls tells that they are of this "
-        "format.",
+    "prompt_shows": Key(
+        "Texts, without blanks, that a prompt has if it shows this format and its template prints no calls.",
         "texts",
-        "told_by: ['<call>{\"name\"']",
+        "prompt_shows: ['<call>{\"name\"']",
     ),
     "python_json": Key("Whether JSON in Python's spelling is read.", "truth", "python_json: true"),
     "line_calls": Key(
