@@ -9,8 +9,8 @@ one, which follows the template.  What cannot change the choice is not computed:
 needs no rival.
 
 Near is a format whose own markers of calls the template writes with calls, and nowhere else.  A template that writes no
-marker, or no calls, is near the formats whose machine files say so (`calls_begin`, `prompt_shows`).  Nearness is read from the
-texts of the files; at most four formats are loaded.
+marker, or no calls, is near the formats whose machine files say so (`calls_begin`, `prompt_shows`).  Nearness is read
+from the texts of the files; at most four formats are loaded.
 """
 
 from __future__ import annotations
