@@ -10,7 +10,7 @@ import string
 from collections.abc import Callable
 from functools import partial
 from os import urandom
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 CallIds: TypeAlias = Callable[[], str]
 
@@ -27,6 +27,35 @@ def random_call_ids(style: str = "call_24", seed: int | None = None) -> CallIds:
     """
     prefix, length = _SHAPES[style]
     return partial(_next_id, prefix, length, urandom if seed is None else _seeded(seed))
+
+
+def call_ids_of(text: str, style: str = "call_24") -> CallIds:
+    """Return a factory of ids in `style` that are made from `text`, the output: another run makes the same ones.
+
+    Costs a few microseconds per id, and its length for a long text. Raises KeyError for an unknown style.
+    """
+    prefix, length = _SHAPES[style]
+    return partial(_next_id, prefix, length, _Digests(text).take)
+
+
+class _Digests:
+    """Bytes that follow from a text: other ones for each id."""
+
+    __slots__ = ("_hash", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._hash: Any = None
+
+    def take(self, length: int) -> bytes:
+        """Return the next bytes."""
+        if self._hash is None:
+            from hashlib import shake_128  # which takes a millisecond to load
+
+            self._hash = shake_128(self._text.encode("utf-8", "surrogatepass"))
+        taken: bytes = self._hash.digest(length)
+        self._hash.update(b"next")
+        return taken
 
 
 def _next_id(prefix: str, length: int, source: Callable[[int], bytes]) -> str:

@@ -8,7 +8,6 @@ formats by name.
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from toolgram.anomalies import Anomaly
 from toolgram.bulk.errors import BadRow
 from toolgram.bulk.json_rows import is_exact, read_row, read_row_exactly
 from toolgram.bulk.options import RowOptions
-from toolgram.call_ids import CallIds, random_call_ids
+from toolgram.call_ids import call_ids_of
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, get_format
 from toolgram.message import Message
@@ -94,7 +93,7 @@ class RowReader:
             prefix = _text_or(self._own_prefix(row), prefix, options.columns.prefix)
         if self._own_reason is not None:
             reason = _text_or(self._own_reason(row), reason, options.columns.finish_reason)
-        ids = _Ids(fmt, text)
+        ids = call_ids_of(text, fmt.spec.call_ids)
         if options.chunk is None:
             return fmt.parse(text, tools, prefix, reason, options.strict, ids)
         parser = fmt.parser(tools, prefix, ids, strict=options.strict)
@@ -119,21 +118,6 @@ class RowReader:
             return _tools_in(tools if isinstance(tools, str) else json.dumps(tools))
         except (ToolgramError, TypeError, ValueError, RecursionError) as error:
             raise BadRow(f"field {column!r}: {error}") from None
-
-
-class _Ids:
-    """Ids for the calls of an output, made from its text: another run gives the same ones."""
-
-    __slots__ = ("_next", "_style", "_text")
-
-    def __init__(self, fmt: Format, text: str) -> None:
-        self._style, self._text = fmt.spec.call_ids, text
-        self._next: CallIds | None = None
-
-    def __call__(self) -> str:
-        if self._next is None:
-            self._next = random_call_ids(self._style, zlib.crc32(self._text.encode("utf-8", "surrogatepass")))
-        return self._next()
 
 
 @lru_cache(maxsize=256)
