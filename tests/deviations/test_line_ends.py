@@ -13,6 +13,7 @@ import pytest
 
 import toolgram
 from tests.deviations.test_every_format import examples_of
+from tests.properties.selection import quarter
 from tests.properties.test_derived import NAMES as TEMPLATES
 from tests.properties.test_derived import derived
 from tests.streams import CUT_SIZES, cut, run
@@ -55,7 +56,7 @@ def test_shipped(name: str) -> None:
         assert_says_the_same(fmt, prefix, text)
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
+@pytest.mark.parametrize("name", quarter(TEMPLATES, "line ends"))
 def test_derived(name: str) -> None:
     fmt, _ = derived(name)
     for prefix, text in examples_of(fmt):

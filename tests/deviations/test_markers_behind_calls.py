@@ -15,6 +15,7 @@ import pytest
 import toolgram
 from tests.deviations.test_dropped_closers import doubled
 from tests.deviations.test_every_format import examples_of
+from tests.properties.selection import quarter
 from tests.properties.test_derived import NAMES as DERIVED
 from tests.properties.test_derived import derived
 from tests.streams import assert_same_however_split, calls_of
@@ -100,7 +101,7 @@ def test_a_closing_marker_behind_a_call(name: str) -> None:
     assert check(fmt, OPTIONAL.get(name, set())) or not closing_markers(fmt)
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "closing markers, split"))
 def test_however_it_is_split(name: str) -> None:
     fmt = toolgram.get_format(name)
     for prefix, text, place in outputs(fmt):
@@ -108,7 +109,7 @@ def test_however_it_is_split(name: str) -> None:
             assert_same_however_split(fmt, text[:place] + marker + text[place:], prefix=prefix)
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "closing markers cut off"))
 def test_a_closing_marker_cut_off_behind_a_call(name: str) -> None:
     """Also one that ends the turn. What was read before it stays as it is."""
     fmt = toolgram.get_format(name)
@@ -128,7 +129,7 @@ def test_a_closing_marker_cut_off_behind_a_call(name: str) -> None:
         assert_same_however_split(fmt, text[:place] + longest, prefix=prefix)
 
 
-@pytest.mark.parametrize("name", DERIVED)
+@pytest.mark.parametrize("name", quarter(DERIVED, "closing markers after calls"))
 def test_derived(name: str) -> None:
     """In derived formats, each behind the last call, where it has come already."""
     fmt = derived(name)[0]

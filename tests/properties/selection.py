@@ -16,7 +16,7 @@ import datetime
 import math
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import pytest
@@ -27,6 +27,7 @@ VARIABLE = "TOOLGRAM_FORMATS"
 PER_RUN = 4
 ALL = "all"
 Test = TypeVar("Test", bound=Callable[..., object])
+Item = TypeVar("Item")
 
 
 def seed() -> str:
@@ -54,10 +55,13 @@ def every_format(test: Test) -> Test:
     return marked
 
 
-def quarter(names: list[str], test_name: str) -> list[str]:
-    """Return a quarter of the names, by the seed: over four consecutive seeds all of them; with "all", all at once."""
+def quarter(names: Sequence[Item], test_name: str) -> list[Item]:
+    """Return a quarter of what a test takes, by the seed.
+
+    Over four consecutive seeds that is all of them; with "all", or with names of formats, it is all at once.
+    """
     start = seed()
-    return names[(int(start) + zlib.crc32(test_name.encode())) % 4 :: 4] if start.isdecimal() else names
+    return [*names][(int(start) + zlib.crc32(test_name.encode())) % 4 :: 4] if start.isdecimal() else [*names]
 
 
 def formats_of(test_name: str) -> list[str]:
