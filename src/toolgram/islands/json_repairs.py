@@ -62,9 +62,7 @@ WORDS |= {word: word for word in ("true", "false", "null")} | {
 }
 
 # What is being read.
-PLAIN, CLOSING, REMARK, ESCAPE, WORD, SLASH, LINE, BLOCK, STAR = _MODES = (
-    "plain", "closing", "remark", "escape", "word", "slash", "line", "block", "star",
-)  # fmt: skip
+PLAIN, CLOSING, ESCAPE, WORD, COMMENT = _MODES = "plain", "closing", "escape", "word", "comment"
 EARLIER, HERE = 1, 2  # what is damaged: a part that was read, or the string that is open
 
 
@@ -140,11 +138,8 @@ class JsonRepairer:
             return self._in_string(character, state)
         if character in _BLANKS:
             return self._blank(character)
-        if character == "#":
-            return self._comment(LINE, scanner, character)
-        if character == "/":
-            self._mode = SLASH
-            return True
+        if character in "#/":
+            return self._comment_begins(character, scanner)
         if state >= SCALARS and not self._comma and character in _IN_NUMBER:
             return self._write(character)
         if self._closes_twice(character, len(scanner.stack)):
@@ -266,30 +261,22 @@ class JsonRepairer:
         self._write(written)
         return False
 
-    def _slash(self, character: str, scanner: Scanner) -> bool:
-        if character not in "/*":
-            return self._break()
-        return self._comment(LINE if character == "/" else BLOCK, scanner, "/" + character)
-
-    def _comment(self, mode: str, scanner: Scanner, opening: str) -> bool:
-        self._mode, self.note = mode, opening
-        if scanner.state >= SCALARS:
-            self.out = " "  # or what stands before it and after it would be one number
+    def _comment_begins(self, opening: str, scanner: Scanner) -> bool:
+        self._mode, self._held = COMMENT, opening
+        self.note = opening if opening != "/" else ""
+        if scanner.state >= SCALARS and self.note:
+            self.out = " "  # or what is before it and after it would be one number
         return True
 
-    def _line(self, character: str, scanner: Scanner) -> bool:
-        if character in "\r\n":
-            self._mode = PLAIN
-            return False
-        return True
-
-    def _block(self, character: str, scanner: Scanner) -> bool:
-        self._mode = STAR if character == "*" else BLOCK
-        return True
-
-    def _star(self, character: str, scanner: Scanner) -> bool:
-        self._mode = PLAIN if character == "/" else STAR if character == "*" else BLOCK
-        return True
+    def _comment(self, character: str, scanner: Scanner) -> bool:
+        """A comment. Held are the characters that open it, and a star that may be the last but one."""
+        if self._held == "/":
+            return self._comment_begins("/" + character, scanner) if character in "/*" else self._break()
+        of_line = self._held[:2] != "/*"
+        over = character in "\r\n" if of_line else self._held + character == "/**/"
+        star = "*" if character == "*" and not of_line else ""
+        self._mode, self._held = (PLAIN, "") if over else (COMMENT, self._held[:2] + star)
+        return not (over and of_line)
 
     # --- strings --------------------------------------------------------------------------------------------------
 
@@ -325,19 +312,22 @@ class JsonRepairer:
         return False
 
     def _closing(self, character: str, scanner: Scanner) -> bool:
-        if character in _BLANKS and len(self._held) <= MOST_BLANKS:
-            self._held += character
-            return True
-        blanks = self._held[1:]
-        if character in _ENDS_STRING or character in _BLANKS:
-            self._end_string(blanks)
-            self._tight = not blanks or scanner.stack[-1:] == ["["]
-        elif character in "/#":
-            self._mode, self._held = REMARK, self._held + character
-            return True
-        else:
+        """After a quote: blanks, a comment, and then what decides whether the quote ends the string."""
+        blanks, remark = self._after_quote()
+        end = _end_of_comment(remark)
+        decides = not remark or end > 0
+        most = LONGEST_REMARK if remark else MOST_BLANKS
+        if decides and (character in _ENDS_STRING or (character in _BLANKS and len(self._held) > most)):
+            self._end_string(blanks + remark[end:], remark[:2].rstrip(_BLANKS))
+            self._tight = not remark and (not blanks or scanner.stack[-1:] == ["["])
+            return False
+        fits = character in (_BLANKS if remark else _BLANKS + "/#")
+        if not decides:
+            fits = character not in "\"'\\" and (remark != "/" or character in "/*")
+        if not fits or len(self._held) > most:
             return self._goes_on(scanner)
-        return False
+        self._held += character
+        return True
 
     def _goes_on(self, scanner: Scanner) -> bool:
         """The quote that is held, and what is held after it, are part of the string."""
@@ -349,21 +339,7 @@ class JsonRepairer:
         self._decided(quote + escape_controls(self._held[1:]), note)
         return False
 
-    def _remark(self, character: str, scanner: Scanner) -> bool:
-        """After a quote: a comment, and then what decides whether the quote ends the string."""
-        blanks, remark = self._behind_quote()
-        end = _end_of_comment(remark)
-        over = end > 0 and character not in _BLANKS
-        if over and character in _ENDS_STRING:
-            self._end_string(blanks + remark[end:], remark[:2].rstrip(_BLANKS))
-            return False
-        unfit = character in "\"'\\" or (len(remark) == 1 and remark == "/" and character not in "/*")
-        if over or unfit or len(self._held) > LONGEST_REMARK:
-            return self._goes_on(scanner)
-        self._held += character
-        return True
-
-    def _behind_quote(self) -> tuple[str, str]:
+    def _after_quote(self) -> tuple[str, str]:
         """Of what is held after a quote: the blanks, and a comment."""
         rest = self._held[1:]
         remark = rest.lstrip(_BLANKS)
@@ -377,7 +353,7 @@ class JsonRepairer:
     @property
     def at_quote(self) -> bool:
         """A quote is held, and what follows it decides whether it ends the string."""
-        return self._mode in (CLOSING, REMARK)
+        return self._mode == CLOSING
 
     def crosses(self, character: str, scanner: Scanner) -> bool:
         """Whether this is a closing bracket after a value, which closes another bracket than the innermost one."""
@@ -406,7 +382,7 @@ class JsonRepairer:
     def end_string(self) -> None:
         """The quote that is held, or the next one, ends the string, whatever follows; `out` is as above."""
         self.broken = False
-        self._end_string(self._behind_quote()[0])
+        self._end_string(self._after_quote()[0])
 
     def _end_string(self, blanks: str, note: str = "") -> None:
         self.quote = '"'
@@ -434,11 +410,11 @@ class JsonRepairer:
         repairer._doubled = [*doubled]
         repairer._mode, repairer._held, repairer._comma = mode, held, comma
         repairer._damage, repairer.work = damage, work
-        fits = bool(held) == (mode in (CLOSING, REMARK, ESCAPE, WORD)) and (not comma or comma[0] == ",")
-        fits &= len(held) <= (LONGEST_REMARK if mode == REMARK else MOST_BLANKS) + 1 and len(comma) <= MOST_BLANKS + 1
+        fits = bool(held) == (mode != PLAIN) and (not comma or comma[0] == ",")
+        fits &= len(held) <= (LONGEST_REMARK if mode == CLOSING else MOST_BLANKS) + 1 and len(comma) <= MOST_BLANKS + 1
         fits &= mode != ESCAPE or (held[:2] in ("\\", "\\u") and not held[2:].strip(_HEX_DIGITS) and len(held) < 6)
-        fits &= mode != CLOSING or (held[0] == quote and not held[1:].strip(_BLANKS))
-        fits &= mode != REMARK or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("/", "#"))
+        fits &= mode != COMMENT or held in ("#", "/", "//", "/*", "/**")
+        fits &= mode != CLOSING or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("", "/", "#"))
         if not fits:
             raise ValueError("no repair of JSON")
         return repairer
@@ -460,11 +436,7 @@ def _end_of_comment(text: str) -> int:
 _READERS: dict[str, Callable[[JsonRepairer, str, Scanner], bool]] = {
     PLAIN: JsonRepairer._plain,
     CLOSING: JsonRepairer._closing,
-    REMARK: JsonRepairer._remark,
     ESCAPE: JsonRepairer._escape,
     WORD: JsonRepairer._word,
-    SLASH: JsonRepairer._slash,
-    LINE: JsonRepairer._line,
-    BLOCK: JsonRepairer._block,
-    STAR: JsonRepairer._star,
+    COMMENT: JsonRepairer._comment,
 }

@@ -41,6 +41,8 @@ from toolgram.islands.python_tokens import (
     AFTER,
     ARGUMENT,
     ARGUMENTS,
+    BASED,
+    BASED_DIGITS,
     BLANKS,
     COLON,
     EQUALS,
@@ -64,7 +66,7 @@ from toolgram.islands.python_tokens import (
     more_of_escape,
     unescape,
 )
-from toolgram.limits import MAX_DEPTH, MAX_DIGITS
+from toolgram.limits import LONGEST_WORD, MAX_DEPTH, MAX_DIGITS
 
 # The transition cache: a place and a delta -> the place after it, how much of it has produced JSON, that JSON (up to
 # the name that it writes, what it adds to the name, and what follows), and the name that it begins. The same deltas
@@ -105,8 +107,8 @@ class PythonScanner:
     _whole = staticmethod(WHOLE_ARGUMENT)
     __slots__ = (
         "_cache", "_digits", "_flags", "_forgets", "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names",
-        "_parts", "_quote", "_readers", "_stack", "_state", "_then", "alone", "broken", "done", "empty", "end",
-        "listed", "mark", "out", "started", "waits",
+        "_parts", "_quote", "_readers", "_stack", "_state", "_then", "_word_ends", "alone", "broken", "done", "empty",
+        "end", "listed", "mark", "out", "started", "waits",
     )  # fmt: skip
 
     def __init__(self, keywords: bool, max_depth: int = MAX_DEPTH) -> None:
@@ -127,6 +129,7 @@ class PythonScanner:
         self._digits = 0  # of the integer that is being read
         self._flags = 0  # what a scanner that repairs remembers
         self._readers = READERS
+        self._word_ends = WORD_ENDS
         self._forgets = BETWEEN_SCALARS
         self._cache = _CACHE
 
@@ -242,6 +245,8 @@ class PythonScanner:
             fits &= held in (self._quote[:1], self._quote[:2]) and len(self._quote) == 3
         elif state == "word":
             fits &= not held or held in WORD_PREFIXES
+        elif state == "based":
+            fits &= (not held or held[0] in "xXoObB") and len(held) <= LONGEST_WORD
         elif state in ARGUMENT:
             fits &= stack == "k"
         elif state == "item":
@@ -462,7 +467,7 @@ class PythonScanner:
         if self._held + char in WORD_PREFIXES:
             self._held += char
             return pos + 1
-        if self._held not in WORDS or char not in WORD_ENDS:
+        if self._held not in WORDS or char not in self._word_ends:
             self.broken = True
             return pos
         self._parts.append(WORDS[self._held])
@@ -497,6 +502,16 @@ class PythonScanner:
             self._parts.append(written)
         if not self.started and self._then == "after":
             self.started = m.lastgroup in ("zero", "digits")
+        return end
+
+    def _based(self, text: str, pos: int) -> int:
+        """A number with another base after its zero; it is held until it is over."""
+        end = min(BASED_DIGITS(text, pos).end(), pos + LONGEST_WORD - len(self._held))
+        self._held += text[pos:end]
+        self.broken = end < len(text) and BASED(self._held) is None
+        if end < len(text) and not self.broken:
+            self._parts.append(str(int("0" + self._held.replace("_", ""), 0)))
+            self._end_scalar()
         return end
 
     def _end_scalar(self) -> None:
@@ -590,6 +605,7 @@ READERS: dict[str, Callable[[Any, str, int], int]] = {
     "quotes": PythonScanner._quotes,
     "escape": PythonScanner._escape,
     "word": PythonScanner._word,
+    "based": PythonScanner._based,
     "sole": PythonScanner._sole,
     "last": PythonScanner._sole,
     "over": PythonScanner._over,

@@ -7,8 +7,6 @@ the scanner of literals.  Repaired are
 * a set, which is a list: the first string or scalar after a brace waits for what follows it,
 * one string of a call with quotes of its own kind inside (`'sed -n '1,9p' f'`), as a whole.
 
-Numbers with another base (`0x1F`) are literals, and read here as well.
-
 A quote ends a string if what follows it goes on with the arguments or with the calls (`_follows`).  If an operator or
 another string follows, there are two readings, an expression or a text, and the call is broken.  If anything else
 follows, the string is *damaged*: from there on each of its quotes is a candidate for its end.  What follows a candidate
@@ -60,8 +58,6 @@ _begins_element = always(rf"[{BLANKS}]*+(?P<first>[-+.\w\"'\[({{\]}})])?")
 _next_argument = always(rf"[{BLANKS}]*+(?:(?P<close>\))|{_NAME}[{BLANKS}]*+(?P<equals>=(?P<value>[^=])?)?)?")
 _missing_comma = always(rf"(?:(?P<name>{_NAME})[{BLANKS}]*+(?P<equals>=(?P<value>[^=])?)?)?")
 _next_call = always(rf"[{BLANKS}]*+(?:(?P<close>\])|[^\W\d][\w.\-]{{0,{LONGEST_WORD}}}+[{BLANKS}]*+(?P<open>\()?)?")
-_radix = re.compile(r"0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)").fullmatch
-_radix_digits = always(r"[0-9a-fA-F_]*+")
 _backslash = re.compile(r"\\.?", re.DOTALL).finditer
 
 
@@ -96,6 +92,7 @@ class RepairingPythonScanner(PythonScanner):
         self.stop = -1  # where a marker may begin
         self.why = ""
         self._readers = _READERS
+        self._word_ends += self._around.stops
         self._cache = _CACHES.setdefault(self._around, {})
         self._final = self._ended = False
         self._first: list[str] | None = None  # JSON of the first item after a brace, of a dict or of a set
@@ -210,45 +207,6 @@ class RepairingPythonScanner(PythonScanner):
         self._write_lead(True)
         self._stack += char
         self._state, self._first = "item", []
-        return end
-
-    # --- numbers with another base --------------------------------------------------------------------------------
-
-    def _number(self, text: str, pos: int) -> int:
-        if self._state in ("number", "sign") and text[pos] == "0":
-            self._state, self._held = "leading zero", "0"
-            return pos + 1
-        return super()._number(text, pos)
-
-    def _leading_zero(self, text: str, pos: int) -> int:
-        if text[pos] in "xXoObB":
-            self._held += text[pos]
-            self._state = "radix"
-            return pos + 1
-        self._parts.append("0")
-        self._state, self._held = "zero", ""
-        self.started = self.started or self._then == "after"
-        return pos
-
-    def _with_radix(self, text: str, pos: int) -> int:
-        match = _radix_digits(text, pos)
-        self._held += match.group()
-        end = match.end()
-        if end < len(text) or len(self._held) > LONGEST_WORD:
-            self.broken = _radix(self._held) is None or len(self._held) > LONGEST_WORD
-            if not self.broken:
-                self._parts.append(str(int(self._held.replace("_", ""), 0)))
-                self.started = self.started or self._then == "after"
-                self._end_scalar()
-        return end
-
-    def _word(self, text: str, pos: int) -> int:
-        end = super()._word(text, pos)
-        if self.broken and self._held in WORDS and text[end] in self._around.stops:
-            self.broken = False
-            self._parts.append(WORDS[self._held])
-            self.started = self.started or self._then == "after"
-            self._end_scalar()
         return end
 
     def _after(self, text: str, pos: int) -> int:
@@ -476,7 +434,6 @@ class RepairingPythonScanner(PythonScanner):
         self.notes = checked(notes, *[str] * len(notes))[:]
         fits = self._state != "damaged" or (len(self._quote) == 1 and first is None and bool(flags & _REPAIRED))
         fits &= first is None or self._stack[-1:] == "{"
-        fits &= self._state not in ("leading zero", "radix") or self._held[:1] == "0"
         if not fits:
             raise ValueError("no state of a repair")
         return self
@@ -568,10 +525,5 @@ _READERS: dict[str, Callable[[Any, str, int], int]] = {
     "opening": RepairingPythonScanner._opening,
     "body": RepairingPythonScanner._body,
     "escape": RepairingPythonScanner._escape,
-    "word": RepairingPythonScanner._word,
-    "number": RepairingPythonScanner._number,
-    "sign": RepairingPythonScanner._number,
-    "leading zero": RepairingPythonScanner._leading_zero,
-    "radix": RepairingPythonScanner._with_radix,
     "damaged": RepairingPythonScanner._damaged,
 }

@@ -64,9 +64,10 @@ WORD_ENDS = BLANKS + ",:)]}"
 WHOLE_WORD = re.compile(rf"(?:{'|'.join(WORDS)})(?=[{re.escape(WORD_ENDS)}])").match
 
 # Numbers: token -> next state and the JSON written for it (None: as it is).  JSON wants a digit on both sides of a
-# point and knows neither a plus sign in front nor underscores.
+# point, and knows no plus sign in front, no underscores and no other base: `0x1F` is written as a decimal.
 NUMBER_TOKEN = re.compile(
     r"(?P<zero>0)|(?P<digits>[1-9][0-9]*)|(?P<point>\.)|(?P<exp>[eE])|(?P<minus>-)|(?P<plus>\+)|(?P<under>_)"
+    "|(?P<base>(?=[xXoObB]))"
 )
 Row = dict[str, tuple[str, str | None]]
 
@@ -76,12 +77,12 @@ def digits(state: str) -> Row:
     return {"zero": (state, None), "digits": (state, None)}
 
 
-UNSIGNED: Row = {"zero": ("zero", None), "digits": ("integer", None), "point": ("leading point", "0.")}
+UNSIGNED: Row = {"zero": ("zero", ""), "digits": ("integer", None), "point": ("leading point", "0.")}
 EXPONENT: Row = {"exp": ("exponent", None)}
 NUMBER: dict[str, Row] = {
     "number": {**UNSIGNED, "minus": ("sign", "-"), "plus": ("sign", "")},
     "sign": UNSIGNED,
-    "zero": {"point": ("point", "."), **EXPONENT},
+    "zero": {"point": ("point", "0."), "exp": ("exponent", "0e"), "base": ("based", "")},
     "integer": {**digits("integer"), "under": ("integer _", ""), "point": ("point", "."), **EXPONENT},
     "integer _": digits("integer"),
     "leading point": digits("fraction"),
@@ -93,7 +94,10 @@ NUMBER: dict[str, Row] = {
     "power": {**digits("power"), "under": ("power _", "")},
     "power _": digits("power"),
 }
-NUMBER_ENDS = {"zero": "", "integer": "", "point": "0", "fraction": "", "power": ""}  # what JSON still needs there
+NUMBER_ENDS = {"zero": "0", "integer": "", "point": "0", "fraction": "", "power": ""}  # what JSON still needs there
+
+BASED = re.compile(r"[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+").fullmatch
+BASED_DIGITS = always(r"[0-9a-fA-FxXoO_]*+")
 
 RUN = {quote: re.compile(rf"[^{quote[0]}\\]+") for quote in ('"', "'", '"""', "'''")}
 SPECIAL = {quote: re.compile(rf'["{quote[0]}\\\x00-\x1f]').search for quote in RUN}  # not the same in JSON

@@ -29,9 +29,7 @@ _WORD = f"{{0,{LONGEST_WORD}}}"
 _KEY = rf"""(?:"[^"\\\n]{{1,{LONGEST_WORD}}}"|'[^'\\\n]{{1,{LONGEST_WORD}}}')"""
 _member = re.compile(rf",{_SPACE}{_KEY}{_SPACE}:").match
 _member_begun = re.compile(rf""",{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?\Z""").match
-# Another call, as in a list, where objects stand without the brackets of one.
-_object = re.compile(rf",{_SPACE}\{{{_SPACE}({_KEY}){_SPACE}:").match
-_object_begun = re.compile(rf""",{_SPACE}(?:\{{{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?)?\Z""").match
+# Another call, without the marker that announces it, or as in a list that has no brackets.
 _unmarked = re.compile(rf"([,;]?){_SPACE}\{{{_SPACE}({_KEY}){_SPACE}:").match
 _unmarked_begun = re.compile(rf"""(?:[,;]{_SPACE})?(?:\{{{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?)?\Z""").match
 _notated_member = re.compile(rf",{_SPACE}\w{{1,{LONGEST_WORD}}}+:").match
@@ -114,25 +112,30 @@ def _read_half(stream: Stream, text: str, pos: int, begin: int, window: str) -> 
 
 def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
     """Another call as an object, where nothing closes a call, without the marker that announces it."""
-    state, events = stream.state, stream.events
+    state = stream.state
+    opener, waits = _opens_call(stream, state.row[state.announces].dest, text, pos, begin, final)
+    if opener is None:
+        return waits
+    stream.fire(state.announces, "")
+    stream.events.drop(opener, SYNTAX)
+    stream.events.note("unusual_form", opener)
+    return begin + len(opener)
+
+
+def _opens_call(
+    stream: Stream, state: StateProgram, text: str, pos: int, begin: int, final: bool
+) -> tuple[str | None, int | None]:
+    """The separator before an object at `begin` that `state` takes as a call. None for no such object, with WAIT if
+    it may still be one."""
     found = _unmarked(text, begin)
     if found is None:
-        if final or not _unmarked_begun(text, begin):
-            return None
-        return _wait_behind_blanks(stream, text, pos, begin)
-    if not _is_key_of_call(state.row[state.announces].dest, found[2][1:-1]):
-        return None
-    events.say("content", text[pos:begin])
-    stream.fire(state.announces, "")
-    events.drop(found[1], SYNTAX)
-    events.note("unusual_form", found[1])
-    return begin + len(found[1])
-
-
-def _is_key_of_call(state: StateProgram, key: str) -> bool:
-    """Whether an object that the state takes as a call may have this key."""
+        begun = not final and _unmarked_begun(text, begin)
+        return None, _wait_behind_blanks(stream, text, pos, begin) if begun else None
     after = state.row["start_map item"].dest
-    return after.any_key or f"item.{key}" in after.key_paths
+    if not after.any_key and f"item.{found[2][1:-1]}" not in after.key_paths:
+        return None, None
+    stream.events.say("content", text[pos:begin])
+    return found[1], None
 
 
 def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
@@ -146,14 +149,12 @@ def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) ->
         return _wait_behind_blanks(stream, text, pos, begin)
     if "start_map item" not in state.row or "," in state.literals:
         return None
-    found = _object(text, begin)
-    if found is not None and _is_key_of_call(state, found[1][1:-1]):
-        stream.events.say("content", text[pos:begin])
-        stream.events.drop(",", SYNTAX)
-        stream.events.note("repaired_json", ",")
-        return begin + 1
-    begun = found is None and not final and _object_begun(text, begin)
-    return _wait_behind_blanks(stream, text, pos, begin) if begun else None
+    opener, waits = _opens_call(stream, state, text, pos, begin, final)
+    if opener is None:
+        return waits
+    stream.events.drop(opener, SYNTAX)
+    stream.events.note("repaired_json", opener)
+    return begin + len(opener)
 
 
 def _wait_behind_blanks(stream: Stream, text: str, pos: int, begin: int) -> int:
