@@ -49,9 +49,10 @@ def test_a_call_without_a_marker_is_text_directly_after_a_marker_that_is_only_sp
     for size in CUT_SIZES:
         parser = fmt.parser(tools, prefix="", special_tokens=special("hermes"))
         events: list[Event] = []
-        for piece in cut(text, size):
+        for at, piece in enumerate(cut(text, size)):
             events += parser.feed([(piece, NO_TOKEN)])
-            parser = pickle.loads(pickle.dumps(parser))
+            if at % 3 == 0:
+                parser = pickle.loads(pickle.dumps(parser))
         events = without_ids(merged(events + parser.close("stop")))
         first = first or events
         assert events == first

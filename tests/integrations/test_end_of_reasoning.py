@@ -20,7 +20,7 @@ from tests.integrations import stand_in
 from tests.integrations.cases import TOOLS
 from tests.integrations.test_vllm_plugin import GROUPS, hear
 from tests.integrations.tokenizers_for_tests import Pieces
-from tests.properties.selection import formats_of
+from tests.properties.selection import formats_of, quarter
 from toolgram.events import Reasoning
 from toolgram.integrations.served import Served
 from toolgram.integrations.start_line import UNTOLD_END, start_line
@@ -28,7 +28,10 @@ from toolgram.observing.paths import canonical_outputs
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
 FORMATS = toolgram.format_names()
-DERIVED = sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY | UNTOLD_ENDS)
+DERIVED = quarter(
+    sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY | UNTOLD_ENDS),
+    "ends of thoughts",
+)
 # Channels: the marker that ends a thought ends every other message as well, so no marker is about reasoning alone.
 # Between equal delimiters, it begins a thought as well. The line at the start says of each that its end is not told.
 SHARED_MARKERS = {"beam", "equal_delimiters", "gpt_oss", "inkling", "lanes", "muse", "muse_glimmer"}

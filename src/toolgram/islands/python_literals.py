@@ -56,8 +56,6 @@ from toolgram.islands.python_tokens import (
     SOLE,
     SPECIAL,
     VALUE,
-    WHOLE_ARGUMENT,
-    WHOLE_WORD,
     WORD_ENDS,
     WORD_PREFIXES,
     WORDS,
@@ -104,7 +102,6 @@ class PythonScanner:
     closing bracket, and `\\/` is a slash, as JSON has it. With `listed`, its call is an element of a list.
     """
 
-    _whole = staticmethod(WHOLE_ARGUMENT)
     __slots__ = (
         "_cache", "_digits", "_flags", "_forgets", "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names",
         "_parts", "_quote", "_readers", "_stack", "_state", "_then", "_word_ends", "alone", "broken", "done", "empty",
@@ -293,9 +290,6 @@ class PythonScanner:
     # Arguments
 
     def _argument(self, text: str, pos: int) -> int:
-        whole = self._whole(text, pos) if len(text) - pos > _LONGEST_CACHED else None
-        if whole is not None:
-            return self._whole_arguments(text, whole)
         m = ARGUMENT[self._state](text, pos)
         if m.lastgroup is None:
             return self._unfit(text, pos)
@@ -309,22 +303,6 @@ class PythonScanner:
         else:
             self.empty = self._state == "arguments"
             self._close()
-        return end
-
-    def _whole_arguments(self, text: str, found: re.Match[str] | None) -> int:
-        """Arguments that are in the text as a whole, what ends them included: what the readers below do with each."""
-        parts, end, lead = self._parts, 0, self._lead
-        while found is not None:
-            name, string, number, word = found.groups()
-            self._named, self._names = len(parts) + 1, self._names + 1
-            parts += (f'{lead}"', name, f'": "{string[1:-1]}"' if string else f'": {number or WORDS[word]}')
-            if number:
-                self._digits = len(number.lstrip("-").partition(".")[0])
-            lead, end = ", ", found.end()
-            found = self._whole(text, end + 1) if text.startswith(",", end) else None
-        self._lead = ""
-        self.started = True
-        self._then = self._state = "after"
         return end
 
     def _name(self, text: str, pos: int) -> int:
@@ -459,10 +437,6 @@ class PythonScanner:
     # Words and numbers
 
     def _word(self, text: str, pos: int) -> int:
-        whole = None if self._held else WHOLE_WORD(text, pos)
-        if whole:
-            self._held = whole.group()
-            pos = whole.end()
         char = text[pos]
         if self._held + char in WORD_PREFIXES:
             self._held += char

@@ -28,7 +28,6 @@ from toolgram.islands import OpenBrackets, checked
 from toolgram.islands.python_literals import READERS, PythonScanner
 from toolgram.islands.python_tokens import (
     BLANKS,
-    CERTAIN_ARGUMENT,
     COLON,
     ITEM,
     KEYED,
@@ -78,7 +77,6 @@ class RepairingPythonScanner(PythonScanner):
     on, and `end_damaged` says that there is a marker. `why` says why it has broken.
     """
 
-    _whole = staticmethod(CERTAIN_ARGUMENT)
     __slots__ = (
         "_around", "_candidates", "_ended", "_final", "_first", "_passed", "_probed", "back", "notes", "stop", "why",
     )  # fmt: skip

@@ -37,16 +37,6 @@ ARGUMENT = {
     "arguments": expect(r"(?P<name>[^\W\d]\w*)|(?P<close>\))|(?P<dict>\{)"),
     "argument": expect(r"(?P<name>[^\W\d]\w*)|(?P<close>\))"),
 }
-# One keyword argument that is a string as JSON writes it, quotes aside, a number or a word, and what shows that it is
-# over.
-_ARGUMENT = rf"[{BLANKS}]*+([^\W\d]\w*+)[{BLANKS}]*+=[{BLANKS}]*+"
-_STRING = r"(\"(?:[^\"\\\x00-\x1f]++|\\[\"\\bfnrt])*+\"|'(?:[^'\"\\\x00-\x1f]++|\\[\\bfnrt])*+')"
-_SCALAR = r"(-?(?:0|[1-9][0-9]{0,14}+)(?:\.[0-9]{1,15}+)?+)|(True|False|None|true|false|null)"
-_ENDS = rf"(?=[{BLANKS}]*+[,)])"
-WHOLE_ARGUMENT = re.compile(f"{_ARGUMENT}(?:{_STRING}[{BLANKS}]*+|{_SCALAR}){_ENDS}").match
-# The same if a name follows a string.
-_NAMED = rf"(?=[{BLANKS}]{{0,9}}+,[{BLANKS}]{{0,9}}+[^\W\d]\w{{0,64}}+[{BLANKS}]{{0,9}}+=[^=])"
-CERTAIN_ARGUMENT = re.compile(f"{_ARGUMENT}(?:{_STRING}{_NAMED}|(?:{_SCALAR}){_ENDS})").match
 NAME = re.compile(r"\w+")
 EQUALS = expect("(?P<equals>=)")
 COLON = expect("(?P<colon>:)")
@@ -61,7 +51,6 @@ SOLE = {"sole": expect(r"(?P<comma>,)|(?P<close>\))"), "last": expect(r"(?P<clos
 WORDS = {"True": "true", "true": "true", "False": "false", "false": "false", "None": "null", "null": "null"}
 WORD_PREFIXES = {word[:size] for word in WORDS for size in range(1, len(word) + 1)}
 WORD_ENDS = BLANKS + ",:)]}"
-WHOLE_WORD = re.compile(rf"(?:{'|'.join(WORDS)})(?=[{re.escape(WORD_ENDS)}])").match
 
 # Numbers: token -> next state and the JSON written for it (None: as it is).  JSON wants a digit on both sides of a
 # point, and knows no plus sign in front, no underscores and no other base: `0x1F` is written as a decimal.
