@@ -51,7 +51,7 @@ def test_every_shipped_format_is_proved(name: str) -> None:
     report = check_format(toolgram.get_format(name))
     assert [finding.detail for finding in report.findings if not finding.ok] == []
     repairs = any(row.repair for row in toolgram.get_format(name).spec.transitions)
-    assert len(report.findings) == 13 + repairs
+    assert len(report.findings) == 15 + repairs
 
 
 def test_an_unchanged_copy_is_proved(tmp_path: Path) -> None:

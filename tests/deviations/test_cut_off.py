@@ -7,11 +7,14 @@ with a bracket: what is left of it says nothing yet.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
 import toolgram
+from tests.generators.calls_in_halves import simple_call
 from tests.streams import assert_same_however_split
+from toolgram.program.state import THOUGHT
 
 
 def examples(fmt: toolgram.Format) -> Iterator[tuple[str, str | None]]:
@@ -95,3 +98,24 @@ def test_an_answer_of_one_word_is_text(name: str, reason: str | None) -> None:
         parser.feed(character)
     parser.close(reason)
     assert parser.message.content == "Paris."
+
+
+def spelled_ends(name: str) -> Iterator[tuple[str, str]]:
+    """A thought that is not over after a whole call, and the spelling of a token that ends the turn."""
+    program = toolgram.get_format(name).program
+    thoughts = [program.literals[each.trigger] for each in program.initial.symbols if each.opens == THOUGHT]
+    ends = [program.literals[each] for each in program.stop if each in program.literals]
+    for thought, end in product(thoughts[:1], ends):
+        yield f"{thought}Hm. {simple_call(name)[0].removeprefix(thought)}", end
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_the_end_of_a_turn_that_is_only_spelled_is_none_if_the_output_was_cut_off(name: str) -> None:
+    """Text after it would make the call a part of the thought."""
+    fmt = toolgram.get_format(name)
+    for text, end in spelled_ends(name):
+        reading = {reason: fmt.parse(text + end, prefix="", finish_reason=reason) for reason in ("stop", "length")}
+        statuses = {reason: [call.status for call in each.tool_calls] for reason, each in reading.items()}
+        if statuses["stop"] == ["complete"]:
+            assert statuses["length"] == ["truncated"], text + end
+            assert not fmt.parse(f"{text}{end}, no", prefix="", finish_reason="stop").tool_calls

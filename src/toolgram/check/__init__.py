@@ -3,6 +3,7 @@
 * `languages`: the machine accepts exactly the envelope language of the grammar (automata equivalence),
 * `free_text`: free text that a grammar defines by hand is what the parser reads as text,
 * `sanity`: each state, trigger, marker and terminal, one by one,
+* `examples`: the parser reads the examples of the file,
 * `advice`: warnings, which do not fail: what is proved and may still be a mistake,
 * `exports`: what a request asks an export for is what the parser reads on every way through its envelope,
 * `drivers`: the compiled table does what the real `transitions` machine and Lark do, on all short symbol sequences.
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from toolgram.check import advice, drivers, exports, free_text, languages, sanity
+from toolgram.check import advice, drivers, examples, exports, free_text, languages, sanity
 from toolgram.errors import FormatError
 from toolgram.formats import Format
 from toolgram.spec.data import Spec
@@ -57,6 +58,7 @@ _SANITY: list[tuple[str, Callable[[Spec], Iterator[str]], str]] = [
         "no marker begins with another, or the longest wins by declaration",
     ),
     ("no terminal matches nothing", sanity.terminals_not_empty, "every terminal of the grammar takes a character"),
+    ("the grammar has the keys of JSON", sanity.keys_in_grammar, "each key that the machine reads is in the grammar"),
     ("every regular expression is linear", sanity.terminals_linear, "no repetition inside a repetition"),
 ]
 
@@ -81,7 +83,7 @@ def check_format(fmt: Format, length: int = LENGTH) -> Report:
         problems = list(test(spec))
         findings.append(Finding(name, not problems, "\n".join(problems) or detail.format(**facts)))
     if all(finding.ok for finding in findings):
-        findings += [_free_text(fmt), _drivers(fmt, length), _exports(fmt)]
+        findings += [_free_text(fmt), _examples(fmt), _drivers(fmt, length), _exports(fmt)]
     return Report(fmt.name, findings, advice.warnings_of(fmt))
 
 
@@ -112,6 +114,11 @@ def _free_text(fmt: Format) -> Finding:
         else ""
     )
     return Finding("free text is what the parser reads", not problems, "\n".join(problems) or how or "all declared")
+
+
+def _examples(fmt: Format) -> Finding:
+    problems = list(examples.unread(fmt))
+    return Finding("the examples are read", not problems, "\n".join(problems) or "no call in them is malformed")
 
 
 def _exports(fmt: Format) -> Finding:

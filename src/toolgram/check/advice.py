@@ -2,7 +2,7 @@
 
 * a marker with a line end that refuses `\\r\\n`, which some models and servers write,
 * the name of a function that refuses capitals, digits, `_`, `.` or `-`,
-* an example in which the parser misses a closing marker that `closed_by` declares.
+* an example that shows no call, or in which the parser misses a closing marker that `closed_by` declares.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolgram.check.examples import doubtful
 from toolgram.formats import Format
-from toolgram.observing.paths import canonical_outputs
 from toolgram.spec.data import Literal, Run, Spec
 from toolgram.spec.declarations import slashed
 from toolgram.spec.grammar_file import terminal_line
@@ -21,7 +21,7 @@ _IN_NAMES = {"capitals": "A", "digits": "0", "`_`": "_", "`.`": ".", "`-`": "-"}
 
 def warnings_of(fmt: Format) -> list[str]:
     """All warnings about a format, each with its file and line and what to write instead."""
-    return [*_line_ends(fmt.spec), *_names(fmt.spec), *_examples(fmt)]
+    return [*_line_ends(fmt.spec), *_names(fmt.spec), *doubtful(fmt)]
 
 
 def _line_ends(spec: Spec) -> Iterator[str]:
@@ -44,41 +44,6 @@ def _names(spec: Spec) -> Iterator[str]:
                     f"{_place(spec, name)}: {name} is the name of a function and refuses {', '.join(refused)}; write "
                     rf"{name}: /[\w.\-]{{1,256}}/"
                 )
-
-
-def _examples(fmt: Format) -> Iterator[str]:
-    """Examples after which `closed_by` finds a closing marker missing."""
-    spec = fmt.spec
-    shown = [*canonical_outputs(fmt), *([("", fmt.example, [])] if fmt.example else [])]
-    for prefix, output, tools in shown:
-        message = fmt.parse(output, tools=tools or None, prefix=prefix, finish_reason="stop")
-        missing = next((each for each in message.anomalies if each.kind == "unclosed_envelope"), None)
-        if missing is not None and spec.closed_by:
-            opener = _last_opener(spec, output[: missing.start])
-            closing = " or ".join(spec.closed_by[opener])
-            yield (
-                f"{spec.machine_path}:{_line_of(fmt, output)}: the example has no {closing} after "
-                f"{opener}, which `closed_by` declares; write it, or change `closed_by`"
-            )
-            return
-
-
-def _last_opener(spec: Spec, text: str) -> str:
-    """The opening marker that occurs last in a text."""
-    shapes = ((name, spec.terminals.get(name)) for name in spec.closed_by)
-    places = {name: text.rfind(shape.text) for name, shape in shapes if isinstance(shape, Literal)}
-    return max(places, key=places.__getitem__, default=next(iter(spec.closed_by)))
-
-
-def _line_of(fmt: Format, output: str) -> int:
-    """The line of the machine file on which an example begins."""
-    first = next(iter(output.strip().splitlines()), "")
-    text = fmt.machine_text
-    at = text.find(first)
-    if at < 0:
-        found = re.search(r"^  (?:example|canonical):", text, re.MULTILINE)
-        at = found.start() if found else 0
-    return text.count("\n", 0, at) + 1
 
 
 def _place(spec: Spec, name: str) -> str:

@@ -104,6 +104,21 @@ def terminals_not_empty(spec: Spec) -> Iterator[str]:
             yield f"{_place(spec, name)}: terminal {name} matches the empty string; make it optional in the rule"
 
 
+def keys_in_grammar(spec: Spec) -> Iterator[str]:
+    """Keys of the JSON around a call that the machine reads and no terminal of the grammar has."""
+    written = {terminal.pattern.value for terminal in _terminals(spec).values()}
+    rows = [row for row in spec.transitions if row.trigger.startswith("map_key ") and not row.repair]
+    places = dict.fromkeys(spec.same_path, rows[0].line) if rows else {}
+    places |= {row.trigger.removeprefix("map_key "): row.line for row in rows}
+    for path, line in places.items():
+        key = path.rpartition(".")[2]
+        if key != "*" and f'"{key}"' not in written:
+            yield (
+                f"{spec.machine_path}:{line}: the machine reads the key {key!r}, and no terminal of the grammar has "
+                'it; write it there, as in name_field: ("\\"tool\\"" | "\\"name\\"") _colon STRING'
+            )
+
+
 def terminals_linear(spec: Spec) -> Iterator[str]:
     """Regular expressions of the grammar that could backtrack: a repetition inside a repetition, a backreference."""
     for name, terminal in _terminals(spec).items():

@@ -112,8 +112,11 @@ def finish(stream: Stream, text: str, pos: int) -> None:
         except NotACall as found:
             read(stream, *give_up(stream, "", found), True)
     withheld = stream.events.mention.withheld
-    if withheld is not None and not (stream.ended or withheld.token):
-        withheld.cut_off()
+    if withheld is not None and not stream.ended:
+        # A token that only spells the end of the turn is none if the server says that the output was cut off there.
+        ends = withheld.token and (withheld.is_certain or not stream.closing)
+        if not ends:
+            withheld.cut_off()
     stream.events.send_withheld()
 
 

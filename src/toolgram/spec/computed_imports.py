@@ -27,9 +27,12 @@ _SINGLE = re.compile(r"^[ \t]*%import[ \t]+[\w.]*?(\w+)[ \t]*(?:->[ \t]*(\w+))?[
 
 
 class _Import(NamedTuple):
-    """An import with a list: where the list ends, and the names that its file has."""
+    """An import with a list: where the list ends, the file as it is named, its path, its text, and its names."""
 
     end: int
+    file: str
+    path: str
+    text: str
     names: frozenset[str]
 
 
@@ -47,7 +50,7 @@ def with_computed_imports(text: str, path: str, load: Load) -> str:
             if name not in own and end is not None:
                 added.setdefault(end, {})[name] = None
             elif name not in own and name == found[1] and readable:
-                raise _unknown(name, path, text.count("\n", 0, found.start(1)) + 1, imports)
+                raise _unknown(name, path, text.count("\n", 0, found.start(1)) + 1, imports, load)
     for end, names in sorted(added.items(), reverse=True):
         before = text[:end].rstrip()
         text = f"{before}{'' if before.endswith(('(', ',')) else ', '}{', '.join(names)}{text[end:]}"
@@ -64,11 +67,13 @@ def _imports(text: str, path: str, load: Load) -> tuple[list[_Import], bool]:
     found, readable = [], True
     for each in _LISTED.finditer(text):
         try:
-            _, other = load(os.path.split(path)[0] if each[1] else None, os.path.join(*each[2].split(".")) + ".lark")
+            place, other = load(
+                os.path.split(path)[0] if each[1] else None, os.path.join(*each[2].split(".")) + ".lark"
+            )
         except OSError:
             readable = False
         else:
-            found.append(_Import(each.end(3), frozenset(_own_names(other))))
+            found.append(_Import(each.end(3), each[1] + each[2], str(place), other, frozenset(_own_names(other))))
     return found, readable
 
 
@@ -86,7 +91,13 @@ def _names(text: str) -> Iterator[str]:
     yield from (found[2] or found[1] for found in _SINGLE.finditer(text))
 
 
-def _unknown(name: str, path: str, line: int, imports: list[_Import]) -> FormatError:
+def _unknown(name: str, path: str, line: int, imports: list[_Import], load: Load) -> FormatError:
+    for each in imports:  # the imports of an imported file are not searched; a remedy may be in them
+        inner = next((one for one in _imports(each.text, each.path, load)[0] if name in one.names), None)
+        if inner is not None:
+            file = each.file[: each.file.rindex(".")] + inner.file if inner.file[0] == "." else inner.file
+            problem = f"{name} is overridden, and only a file that {each.file} imports has it"
+            return FormatError(path, problem, f"add `%import {file} ({name})`", line)
     names = sorted({name for each in imports for name in each.names})
     near = get_close_matches(name[:100], names, 3)
     return FormatError(

@@ -1,0 +1,70 @@
+"""What `check` says of keys of JSON that only one of the two files has, and of examples that are not read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import toolgram
+from toolgram.check import check_format
+
+GRAMMAR = r"""
+%import .common.json_in_tags (start)
+%import .common.envelope (name_field)
+
+%override start: (TEXT | END_THINK | reasoning | calls)* _open_reasoning?
+%override reasoning: THINK _thought* (END_THINK | calls)
+%override name_field: ("\"tool\"" | "\"name\"") _colon STRING
+%override TOOL_CALL: "[CALLS]"
+%override END_TOOL_CALL: "[/CALLS]"
+"""
+MACHINE = """
+format:
+  special_tokens: [TOOL_CALL, END_TOOL_CALL, THINK, END_THINK]
+  same_path: {item.tool: item.name}
+  example: 'Hi.[CALLS]{"tool": "f", "arguments": {}}[/CALLS]'
+machine:
+  import:
+    - {fragment: reasoning, OPEN: THINK, CLOSE: END_THINK}
+    - {fragment: json_in_tags}
+"""
+SAME_PATH = "  same_path: {item.tool: item.name}\n"
+CALL = '[CALLS]{"tool": "f", "arguments": {}}[/CALLS]'
+
+
+def findings(tmp_path: Path, grammar: str, machine: str) -> tuple[dict[str, str], list[str]]:
+    (tmp_path / "own.lark").write_text(grammar)
+    (tmp_path / "own.yaml").write_text(machine)
+    report = check_format(toolgram.load_format(tmp_path / "own.lark", tmp_path / "own.yaml"))
+    return {each.name: each.detail for each in report.findings if not each.ok}, report.warnings
+
+
+def test_both_files_have_the_keys(tmp_path: Path) -> None:
+    assert findings(tmp_path, GRAMMAR, MACHINE) == ({}, [])
+
+
+def test_a_key_that_the_grammar_lacks_is_named(tmp_path: Path) -> None:
+    grammar = GRAMMAR.replace(r'("\"tool\"" | "\"name\"")', r'"\"name\""')
+    failed, _ = findings(tmp_path, grammar, MACHINE)
+    assert (
+        "the machine reads the key 'tool', and no terminal of the grammar has it"
+        in failed["the grammar has the keys of JSON"]
+    )
+
+
+def test_an_example_with_keys_that_the_machine_lacks_is_named(tmp_path: Path) -> None:
+    failed, warnings = findings(tmp_path, GRAMMAR, MACHINE.replace(SAME_PATH, ""))
+    line = MACHINE.replace(SAME_PATH, "")[: MACHINE.index("example:") - len(SAME_PATH)].count("\n") + 1
+    detail = failed["the examples are read"]
+    assert f'own.yaml:{line}: the parser cannot read the example from \'[CALLS]{{"tool"' in detail
+    assert 'expected the key "name"' in detail
+    assert detail.endswith("`same_path` declares other keys")
+    assert len(warnings) == 1
+
+
+@pytest.mark.parametrize("shown", ["", "[CALLS] is a marker"])
+def test_an_example_without_a_call_is_a_warning(tmp_path: Path, shown: str) -> None:
+    failed, warnings = findings(tmp_path, GRAMMAR, MACHINE.replace(CALL, shown))
+    assert bool(failed) == bool(shown)
+    assert any("no example has a call that is read; show one" in each for each in warnings)
