@@ -41,7 +41,7 @@ def run(source: Path, target: Path, **changes: Any) -> Outcome:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "BATCH_BYTES", 2_000)
-    monkeypatch.setattr(inputs.line_batches, "__defaults__", (1, None, 2_000))
+    monkeypatch.setattr(inputs, "BATCH_BYTES", 2_000)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ class _Deadly:
 KILLED = """
 import sys, time
 from toolgram.bulk import inputs, parts
-inputs.line_batches.__defaults__ = (1, None, 2_000)
+inputs.BATCH_BYTES = 2_000
 add = parts.Parts.add
 def slowly(self, name, answer):
     add(self, name, answer)
@@ -195,7 +195,7 @@ def test_killed_and_resumed(
         written.append(name)
         add(self, name, answer)
 
-    monkeypatch.setattr(inputs.line_batches, "__defaults__", (1, None, 2_000))
+    monkeypatch.setattr(inputs, "BATCH_BYTES", 2_000)
     monkeypatch.setattr(parts.Parts, "add", noted)
     outcome = run(log, out, resume=True, errors=str(tmp_path / "errors"))
     assert kept

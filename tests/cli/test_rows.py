@@ -204,7 +204,7 @@ class TestRows:
         result = run(*V11, "--jsonl", "x", "-", str(log), text='{"x": "hi"}\n')
         answers = [json.loads(line) for line in result.stdout.splitlines()]
         assert [(answer["file"], answer["line"]) for answer in answers] == [
-            ("-", 1), (str(log), 1), (str(log), 2), (str(log), 3),
+            ("standard input", 1), (str(log), 1), (str(log), 2), (str(log), 3),
         ]  # fmt: skip
         assert result.exit_code == 1
         assert result.stderr == (
