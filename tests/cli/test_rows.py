@@ -119,7 +119,7 @@ class TestRows:
             (None, 2, "a row must be an object, not a list"),
         ]
         assert len(errors.read_text().splitlines()) == 2
-        assert "<svg" in report.read_text()
+        assert "<meter" in report.read_text()
         said = result.stderr.splitlines()
         assert said[0] == "toolgram: 4 rows, 2 that could not be read; 2 with calls, 0 with repairs"
         assert said[-2:] == [

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from toolgram.bulk.errors import BadFile, BadTarget, MissingPackage
 from toolgram.bulk.inputs import expand
-from toolgram.bulk.report import check_report, write_report
+from toolgram.bulk.report import write_report
 from toolgram.bulk.run import Outcome, Run, check_run, run_to_file, run_to_stream, total_size
 from toolgram.bulk.run import Progress as Advance
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse
@@ -27,9 +27,7 @@ def print_rows(run: Run) -> int:
     """Answer every row of every file. The exit status is 1 where a file, or a row, could not be read."""
     try:
         check_run(run)
-        if run.report is not None:
-            check_report()
-    except (BadFile, MissingPackage) as error:
+    except BadFile as error:
         refuse(str(error))
     try:
         outcome = _outcome(run)
