@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from toolgram.adapters import ChatChunks, MessageEvents, sse, to_anthropic_message, to_chat_message
 from toolgram.adapters.chat import message_finish_reason
-from toolgram.adapters.reading import SSEData
+from toolgram.adapters.reading import SSEData, evidence_in
 from toolgram.errors import ToolgramError
 from toolgram.events import Event, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.explain.recognising import best_format
@@ -23,7 +23,6 @@ from toolgram.formats import Format, format_names, get_format
 from toolgram.names import for_model
 
 Client = TypeVar("Client")
-_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "stop", "stop_sequence": "stop"}
 _Data = list[dict[str, Any]]
 
 
@@ -122,7 +121,7 @@ class _Output:
         self._fmt = self._fmt or self._reader.for_text(self._model, self._held) or get_format("hermes").text_only
         held, self._held = self._held, ""
         events = self.feed(held)
-        return events + list(self._parser.close(reason))
+        return events + list(self._parser.close(evidence_in(reason)))
 
     def message(self, text: str, reason: str | None) -> Any:
         """The message of a whole text."""
@@ -201,7 +200,7 @@ class _Messages:
         others = [block for block in blocks if block.get("type") != "text"]
         self._output.begun = bool(others)
         text = "".join(block["text"] for block in blocks if block.get("type") == "text")
-        read = self._output.message(text, _REASONS.get(said.get("stop_reason") or ""))
+        read = self._output.message(text, said.get("stop_reason"))
         made = to_anthropic_message(read, stop_sequence=said.get("stop_sequence"))
         said |= {"content": others + made["content"], "stop_reason": made["stop_reason"]}
 
@@ -216,8 +215,8 @@ class _Messages:
         elif kind == "content_block_delta":
             yield from self._adapter.feed(self._delta(delta))
         elif kind == "message_delta":
-            reason = _REASONS.get(delta.get("stop_reason") or "")
-            ended = self._adapter.end(self._output.close(reason), reason, None, delta.get("stop_sequence"))
+            reason = delta.get("stop_reason")
+            ended = self._adapter.end(self._output.close(reason), evidence_in(reason), None, delta.get("stop_sequence"))
             ended[-2]["usage"] = said.get("usage") or ended[-2]["usage"]
             yield from ended
         elif kind not in ("content_block_stop", "message_stop"):

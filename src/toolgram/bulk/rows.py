@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from toolgram.adapters.reading import evidence_in
 from toolgram.bulk.errors import BadRow
 from toolgram.bulk.json_rows import is_exact, read_row, read_row_exactly
 from toolgram.bulk.options import RowOptions
@@ -91,7 +92,8 @@ class RowReader:
         if self._own_prefix is not None:
             prefix = _text_or(self._own_prefix(row), prefix, options.columns.prefix)
         if self._own_reason is not None:
-            reason = _text_or(self._own_reason(row), reason, options.columns.finish_reason)
+            said = _text_or(self._own_reason(row), None, options.columns.finish_reason)
+            reason = reason if said is None else evidence_in(said)
         ids = call_ids_of(text, fmt.spec.call_ids)
         if options.chunk is None:
             return fmt.parse(text, tools, prefix, reason, options.strict, ids)

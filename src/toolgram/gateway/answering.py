@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import anyio
 import httpx
 
+from toolgram.adapters.reading import evidence_in
 from toolgram.adapters.shaping import Calls
 from toolgram.adapters.usage import Usage
 from toolgram.events import Event
@@ -158,7 +159,7 @@ class Turn:
         if not self._calls.over:
             # A stop string of the request is no word of the model: what it cuts off is not whole.
             cut = self.stopped_by is not None and self.stopped_by not in self._gateway.model.stop
-            yield self._calls.events(self._parser.close(None if cut else self.reason))
+            yield self._calls.events(self._parser.close(None if cut else evidence_in(self.reason)))
         self._write_record()
 
     async def _next(self, pieces: AsyncIterator[Piece]) -> Piece | None:

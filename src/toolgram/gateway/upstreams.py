@@ -59,7 +59,7 @@ def _without_bos(model: Model, prompt: Prompt) -> str:
 def _reason(said: Any) -> str | None:
     if said in (None, ""):
         return None
-    return "stop" if said in ("eos", "eos_token", "stop_sequence", "tool_calls") else str(said)
+    return "stop" if said in ("eos", "eos_token") else str(said)
 
 
 def _number(value: Any) -> int:
