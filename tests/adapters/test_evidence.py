@@ -44,7 +44,7 @@ def by_audit(reason: str) -> str:
 def by_langchain(reason: str) -> str:
     from langchain_core.messages import AIMessageChunk
 
-    pieces = [AIMessageChunk(CUT, response_metadata={"finish_reason": reason})]
+    pieces = [AIMessageChunk(content=CUT, response_metadata={"finish_reason": reason})]
     message = output_parser(FORMAT).invoke(pieces[0])
     return "complete" if message.tool_calls else "truncated"
 
@@ -52,9 +52,11 @@ def by_langchain(reason: str) -> str:
 def by_the_gateway(reason: str) -> str:
     template = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{{ tools }}"
     settings: Any = {"files": TemplateFiles(template + "<|im_start|>assistant\n"), "fmt": FORMAT}
-    with gateway_to(Script([CUT], reason, kind="openai"), **settings) as (address, _):
-        with openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0) as client:
-            choice = client.chat.completions.create(model="any", messages=HI, tools=[TOOL]).choices[0]
+    with (
+        gateway_to(Script([CUT], reason, kind="openai"), **settings) as (address, _),
+        openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0) as client,
+    ):
+        choice = client.chat.completions.create(model="any", messages=HI, tools=[TOOL]).choices[0]
     return "complete" if choice.finish_reason == "tool_calls" else "truncated"
 
 
@@ -64,10 +66,10 @@ def by_wrap(reason: str) -> str:
     async def answer(_: Any) -> Response:
         return JSONResponse({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]})
 
-    with running(Starlette(routes=[Route("/v1/chat/completions", answer, methods=["POST"])])) as address:
-        with openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0) as client:
-            wrapped = toolgram.wrap(client, FORMAT)
-            found = wrapped.chat.completions.create(model="any", messages=HI, tools=[TOOL]).choices[0]
+    app = Starlette(routes=[Route("/v1/chat/completions", answer, methods=["POST"])])
+    with running(app) as address, openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0) as client:
+        wrapped = toolgram.wrap(client, FORMAT)
+        found = wrapped.chat.completions.create(model="any", messages=HI, tools=[TOOL]).choices[0]
     return "complete" if found.finish_reason == "tool_calls" else "truncated"
 
 
