@@ -124,7 +124,7 @@ class Turn:
 
     def __init__(self, gateway: Gateway, ask: Ask, prompt: Prompt, answer: Answer, deadline: float) -> None:
         self._gateway, self._ask, self._prompt, self._answer = gateway, ask, prompt, answer
-        self._deadline = deadline
+        self._deadline, self.model = deadline, gateway.model
         fmt = gateway.model.fmt
         if not ask.tools or ask.tool_choice == "none":
             fmt = fmt.text_only
