@@ -19,7 +19,7 @@ MESSAGES = [{"role": "user", "content": "What is 1 + 2?"}]
 FORMAT = toolgram.get_format("hermes")
 
 
-class Raw(litellm.CustomLLM):
+class Raw(litellm.CustomLLM):  # type: ignore[misc]
     """Asks for raw text. A real prompt is rendered by the model's chat template."""
 
     def _texts(self, options: dict[str, Any]) -> CompletionTexts:
@@ -50,15 +50,19 @@ class Raw(litellm.CustomLLM):
 
 def _chunks(event: toolgram.Event) -> Iterator[GenericStreamingChunk]:
     text, call = "", None
-    if event.type == "content":
-        text = event.text
-    elif event.type == "tool_call_start":
-        call = {"id": event.id, "type": "function", "function": {"name": event.name, "arguments": ""}}
-    elif event.type == "tool_call_delta":
-        call = {"id": None, "type": "function", "function": {"name": None, "arguments": event.arguments}}
+    match event:
+        case toolgram.Content():
+            text = event.text
+        case toolgram.ToolCallStart():
+            call = _call(event.index, event.id, event.name, "")
+        case toolgram.ToolCallDelta():
+            call = _call(event.index, None, None, event.arguments)
     if text or call:
-        use: Any = {**call, "index": event.index} if call else None
-        yield GenericStreamingChunk(text=text, is_finished=False, finish_reason="", usage=None, index=0, tool_use=use)
+        yield GenericStreamingChunk(text=text, is_finished=False, finish_reason="", usage=None, index=0, tool_use=call)
+
+
+def _call(index: int, id: str | None, name: str | None, arguments: str) -> Any:
+    return {"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def main(url: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import CALL, HOSTILE, V11, WAIT, line_of, on_terminal, run
-from toolgram.cli.terminal import CONTROLS
+from toolgram.bulk.json_rows import CONTROLS
 
 
 class TestRows:
