@@ -21,6 +21,7 @@ from toolgram.late_imports import install_line
 USABLE, NOTHING_USABLE, USAGE = 0, 1, 2
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
+
 def spelled_out(text: str) -> str:
     r"""Text that is safe to show: ESC becomes the four characters `\x1b`, and so on. Tabs and newlines stay."""
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
