@@ -26,7 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -51,6 +51,7 @@ from toolgram.gateway.errors import Api, Refusal, error_body
 from toolgram.gateway.merging import together
 from toolgram.gateway.messages_requests import read_messages
 from toolgram.gateway.observing import Numbers, log_answer
+from toolgram.gateway.recent import recent_page
 from toolgram.gateway.responses_requests import read_responses
 from toolgram.limits import LARGE_REQUEST
 from toolgram.message import Message
@@ -90,6 +91,7 @@ def create_app(
             Route("/v1/completions", served.completions, methods=["POST"]),
             Route("/v1/models", served.models),
             Route("/v1/models/{id:path}", served.one_model),
+            Route("/", served.page),
             Route("/health", served.health),
             Route("/metrics", served.metrics),
         ],
@@ -199,11 +201,11 @@ class Served:
 
     # --- what every request goes through
 
-    def _check_key(self, request: Request) -> None:
+    def _check_key(self, request: Request, given: str = "") -> None:
         if self._api_key is None:
             return
-        given = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self._api_key.encode()):
+        given = given or request.headers.get("x-api-key") or request.headers.get("authorization", "")
+        if not hmac.compare_digest(given.removeprefix("Bearer ").encode(), self._api_key.encode()):
             raise Refusal("the API key is missing or wrong", 401, code="invalid_api_key")
 
     def _gateway(self, name: Any) -> Gateway:
@@ -389,6 +391,12 @@ class Served:
         if request.path_params["id"] not in self.gateways:
             raise Refusal(f"the models here are {', '.join(self.gateways)}", 404, code="model_not_found")
         return JSONResponse(self._model(request.path_params["id"]))
+
+    async def page(self, request: Request) -> Response:
+        """The last answers. Without a key only this machine reaches a gateway; a browser says the key as `?key=`."""
+        self._check_key(request, request.query_params.get("key", ""))
+        answers = [each for gateway in self.gateways.values() for each in gateway.recent]
+        return HTMLResponse(await anyio.to_thread.run_sync(recent_page, answers))
 
     async def health(self, request: Request) -> Response:
         """That the gateway runs, and whether its servers answer at all: 503 if one does not."""
