@@ -95,13 +95,7 @@ class RowReader:
             said = _text_or(self._own_reason(row), None, options.columns.finish_reason)
             reason = reason if said is None else evidence_in(said)
         ids = call_ids_of(text, fmt.spec.call_ids)
-        if options.chunk is None:
-            return fmt.parse(text, tools, prefix, reason, options.strict, ids)
-        parser = fmt.parser(tools, prefix, ids, strict=options.strict)
-        for start in range(0, len(text), options.chunk):
-            parser.feed(text[start : start + options.chunk])
-        parser.close(reason)
-        return parser.message
+        return fmt.parse(text, tools, prefix, reason, options.strict, ids)
 
     def _format(self, name: Any) -> Format | None:
         if name is _ABSENT or name is None:

@@ -199,9 +199,7 @@ def parse(
         _say_that_input_is_awaited(inputs)
         if jsonl is not None:
             kept = _listed(keep or ())
-            options = RowOptions(
-                jsonl, fmt, read_tools(tools), prefix, finish_reason, strict, chunk, kept, columns, validate
-            )
+            options = RowOptions(jsonl, fmt, read_tools(tools), prefix, finish_reason, strict, kept, columns, validate)
             also_read = [path for path in (tools, grammar, machine) if path is not None]
             on_ray = ray or ray_address is not None
             run = Run(inputs, options, output, errors, workers, resume, on_ray, ray_address, report, also_read)

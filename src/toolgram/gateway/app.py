@@ -120,8 +120,25 @@ async def _failed(request: Request, error: Exception) -> Response:
     return _refused(api_of(request.url.path), refusal)
 
 
-class Streamed(EventSourceResponse):
-    """A stream that lets go of what it holds, however it ends: also where it never began."""
+class _Closing:
+    """A response that lets go of what it holds, however it ends: also where it never began."""
+
+    close: Callable[[], Awaitable[None]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)  # type: ignore[misc]
+        except Exception as error:
+            if not _is_over(error):
+                raise
+        finally:
+            with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
+                await self.close()
+
+
+class Streamed(_Closing, EventSourceResponse):
+    """A stream of events."""
 
     def __init__(self, content: AsyncIterator[bytes], close: Callable[[], Awaitable[None]], limits: Limits) -> None:
         # The library ends streams when the process has to; here that is the server's part, which gives them time.
@@ -133,37 +150,16 @@ class Streamed(EventSourceResponse):
             shutdown_event=anyio.Event(),
             shutdown_grace_period=limits.grace + _CLOSING_SECONDS,
         )
-        self._close = close
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
-        try:
-            await super().__call__(scope, receive, send)
-        except Exception as error:
-            if not _is_slow(error):
-                raise
-        finally:
-            with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
-                await self._close()
+        self.close = close
 
 
-class Passed(StreamingResponse):
-    """A response of the server itself, which is closed however it ends."""
+class Passed(_Closing, StreamingResponse):
+    """A response of the server itself. If that breaks off, so does this."""
 
     def __init__(self, response: httpx.Response, close: Callable[[], Awaitable[None]]) -> None:
         kind = response.headers.get("content-type", "application/json")
         super().__init__(response.aiter_raw(), response.status_code, {"Content-Type": kind})
-        self._close = close
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
-        try:
-            await super().__call__(scope, receive, send)
-        except httpx.HTTPError as error:
-            _LOG.warning("a completion broke off: %r", error)
-        finally:
-            with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
-                await self._close()
+        self.close = close
 
 
 def _object(data: bytearray) -> Mapping[str, Any]:
@@ -181,11 +177,11 @@ def _object(data: bytearray) -> Mapping[str, Any]:
     return said
 
 
-def _is_slow(error: BaseException) -> bool:
-    """Whether a client did not take what it was sent."""
+def _is_over(error: BaseException) -> bool:
+    """Whether a client did not take what it was sent, or a server broke off what is passed through."""
     if isinstance(error, BaseExceptionGroup):
-        return all(_is_slow(each) for each in error.exceptions)
-    return type(error).__name__ == "SendTimeoutError"
+        return all(_is_over(each) for each in error.exceptions)
+    return isinstance(error, httpx.HTTPError) or type(error).__name__ == "SendTimeoutError"
 
 
 class Served:

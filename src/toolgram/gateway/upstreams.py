@@ -121,9 +121,6 @@ def _completions_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | 
 def _vllm_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) -> dict[str, Any]:
     body = _completions_body(model, prompt, ask, grammar)
     body |= {"skip_special_tokens": False, "spaces_between_special_tokens": False, "add_special_tokens": False}
-    if ask.limit is None:
-        del body["max_tokens"]
-        body["max_tokens"] = MOST_ANSWER_TOKENS
     if grammar is not None:
         body["structured_outputs"] = {"structural_tag": grammar.text}
     return body
