@@ -69,9 +69,7 @@ class Served:
         states = list(program.states.values()) if program else []
         literals = program.literals if program else {}
         self.special_tokens = {
-            text: self.tokens[text]
-            for text in (program.special.values() if program else ())
-            if text in self.tokens
+            text: self.tokens[text] for text in (program.special.values() if program else ()) if text in self.tokens
         }
         self.by_id = {number: text for text, number in self.special_tokens.items()}
         initial = program.initial if program else None
