@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
 RAY := .venv-ray
+CLIENTS := .venv-clients
 SGLANG := .venv-sglang
 MLX := .venv-mlx
 NEWEST_VLLM := 0.33.0
@@ -17,7 +18,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -109,6 +110,16 @@ test-mlx: $(MLX)/.ready ## the gateway before MLX-LM's own server on the CPU, wi
 $(MLX)/.ready: pyproject.toml tests/gateway/mlx-requirements.txt
 	$(PYTHON) -m venv $(MLX)
 	$(MLX)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,serve]' --requirement tests/gateway/mlx-requirements.txt
+	@touch $@
+
+test-clients: $(CLIENTS)/.ready ## the recipes for clients, also LiteLLM and the Vercel AI SDK, which needs npm [.venv-clients 500 MB, 2 min | 1 min]
+	$(CLIENTS)/bin/python -m pytest tests/adapters/test_client_recipes.py $(ARGS)
+
+$(CLIENTS)/.ready: pyproject.toml examples/clients/package.json
+	$(PYTHON) -m venv $(CLIENTS)
+	$(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' \
+		anthropic openai 'litellm==1.110.2' hypothesis pytest
+	npm install --prefix examples/clients --no-audit --no-fund
 	@touch $@
 
 test-ray: $(RAY)/.ready ## bulk on a real Ray cluster of two processes, and in pandas and datasets [.venv-ray 900 MB, 2 min | minutes]

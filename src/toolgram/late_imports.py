@@ -38,7 +38,7 @@ def late_import(name: str) -> Any:
 # packages that are optional -> the extra that has them
 _EXTRAS = {
     "typer": "cli", "rich": "cli", "jinja2": "derive", "gguf": "gguf", "automata": "check", "jsonschema_rs": "validate",
-    "pyarrow": "bulk", "orjson": "bulk", "matplotlib": "bulk", "ray": "ray", "graphviz": "diagrams",
+    "pyarrow": "bulk", "orjson": "bulk", "ray": "ray", "graphviz": "diagrams",
     "mermaid_render": "diagrams", "httpx": "serve", "uvicorn": "serve", "starlette": "serve", "sse_starlette": "serve",
     "prometheus_client": "serve", "anyio": "serve",
 }  # fmt: skip

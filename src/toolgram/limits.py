@@ -281,5 +281,3 @@ BATCH_BYTES = 1 << 20
 LONGEST_ROW = 64 << 20
 # Rows of a batch, if they are very short.
 MOST_BATCH_ROWS = 20_000
-# Bytes of a slice of a file that Ray reads as one task.
-SLICE_BYTES = 16 << 20

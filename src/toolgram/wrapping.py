@@ -15,16 +15,15 @@ from typing import Any, TypeVar
 
 from toolgram.adapters import ChatChunks, MessageEvents, sse, to_anthropic_message, to_chat_message
 from toolgram.adapters.chat import message_finish_reason
-from toolgram.adapters.reading import SSEData
+from toolgram.adapters.reading import SSEData, evidence_in
 from toolgram.errors import ToolgramError
-from toolgram.events import Event, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.events import Event, Reasoning
 from toolgram.explain.recognising import best_format
 from toolgram.formats import Format, format_names, get_format
 from toolgram.names import for_model
 
 Client = TypeVar("Client")
-_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "stop", "stop_sequence": "stop"}
-_Data = list[dict[str, Any]]
+_READ = ("text", "thinking")  # the blocks of a stream that are read here
 
 
 def wrap(
@@ -122,7 +121,7 @@ class _Output:
         self._fmt = self._fmt or self._reader.for_text(self._model, self._held) or get_format("hermes").text_only
         held, self._held = self._held, ""
         events = self.feed(held)
-        return events + list(self._parser.close(reason))
+        return events + list(self._parser.close(evidence_in(reason)))
 
     def message(self, text: str, reason: str | None) -> Any:
         """The message of a whole text."""
@@ -186,12 +185,14 @@ class _Chat:
 
 
 class _Messages:
-    """Answers of Anthropic's messages."""
+    """Answers of Anthropic's messages. Blocks that the server has read, such as calls, stay as they are."""
 
     def __init__(self, reader: _Reader, body: Mapping[str, Any]) -> None:
+        self._reader, self._body = reader, body
         self._output = _Output(reader, body)
         self._adapter = MessageEvents(str(body.get("model")))
-        self._calls = 0  # that the server has read
+        self._open = ""  # the type of the server's block that is open
+        self._has_call = False  # whether the server has read one
 
     def whole(self, said: dict[str, Any]) -> None:
         """Read the text blocks of a whole answer."""
@@ -201,7 +202,7 @@ class _Messages:
         others = [block for block in blocks if block.get("type") != "text"]
         self._output.begun = bool(others)
         text = "".join(block["text"] for block in blocks if block.get("type") == "text")
-        read = self._output.message(text, _REASONS.get(said.get("stop_reason") or ""))
+        read = self._output.message(text, said.get("stop_reason"))
         made = to_anthropic_message(read, stop_sequence=said.get("stop_sequence"))
         said |= {"content": others + made["content"], "stop_reason": made["stop_reason"]}
 
@@ -209,35 +210,35 @@ class _Messages:
         """What becomes of one event of a stream."""
         kind, delta = said.get("type"), said.get("delta") or {}
         if kind == "content_block_start":
-            block = said.get("content_block") or {}
-            if block.get("type") == "tool_use":
-                start = ToolCallStart(self._calls, str(block.get("id")), str(block.get("name")), "")
-                yield from self._adapter.feed([start])
+            self._open = str(said["content_block"].get("type"))
+            if self._open not in _READ:
+                self._has_call = self._has_call or self._open == "tool_use"
+                yield from self._adapter.feed(self._output.close(None))  # what is held comes before it
+                self._output = _Output(self._reader, self._body)
+                self._output.begun = True
+                yield from self._adapter.relay(said)
         elif kind == "content_block_delta":
-            yield from self._adapter.feed(self._delta(delta))
+            yield from self._delta(said, delta)
+        elif kind == "content_block_stop":
+            if self._open not in _READ:
+                yield from self._adapter.relay(said)
         elif kind == "message_delta":
-            reason = _REASONS.get(delta.get("stop_reason") or "")
-            ended = self._adapter.end(self._output.close(reason), reason, None, delta.get("stop_sequence"))
+            reason = delta.get("stop_reason")
+            ended = self._adapter.end(self._output.close(reason), evidence_in(reason), None, delta.get("stop_sequence"))
             ended[-2]["usage"] = said.get("usage") or ended[-2]["usage"]
+            if self._has_call:
+                ended[-2]["delta"]["stop_reason"] = reason
             yield from ended
-        elif kind not in ("content_block_stop", "message_stop"):
+        elif kind != "message_stop":
             yield said
-        elif kind == "content_block_stop" and self._in_call:
-            self._in_call, self._calls = False, self._calls + 1
-            yield from self._adapter.feed([ToolCallEnd(self._calls - 1, "complete")])
 
-    _in_call = False
-
-    def _delta(self, delta: Mapping[str, Any]) -> Iterable[Event]:
-        if delta.get("type") == "text_delta":
-            return self._output.feed(delta.get("text") or "")
+    def _delta(self, said: Mapping[str, Any], delta: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+        if delta.get("type") == "text_delta" and self._open == "text":
+            return self._adapter.feed(self._output.feed(delta.get("text") or ""))
         if delta.get("type") == "thinking_delta":
             self._output.begun = True
-            return [Reasoning(delta.get("thinking") or "", "")]
-        if delta.get("type") == "input_json_delta":
-            self._in_call = True
-            return [ToolCallDelta(self._calls, delta.get("partial_json") or "", "")]
-        return []
+            return self._adapter.feed([Reasoning(delta.get("thinking") or "", "")])
+        return self._adapter.relay(said)
 
     def end(self) -> Iterator[dict[str, Any]]:
         """Nothing: a message without its end was broken off."""

@@ -30,6 +30,7 @@ class Raw:
 
     def __init__(self) -> None:
         self.text, self.size, self.more = TEXT, 5, dict[str, Any]()
+        self.blocks: list[dict[str, Any]] = []  # of Anthropic's, that the server has read itself
         self.reason, self.status = "stop", 200
 
     def app(self) -> Starlette:
@@ -71,7 +72,15 @@ class Raw:
             delta = {"type": "text_delta", "text": text}
             events.append({"type": "content_block_delta", "index": 0, "delta": delta})
         events.append({"type": "content_block_stop", "index": 0})
-        events.append({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}})
+        for index, block in enumerate(self.blocks, start=1):
+            given = block.get("input", {})
+            events.append({"type": "content_block_start", "index": index, "content_block": {**block, "input": {}}})
+            for text in [json.dumps(given)] if given else []:
+                delta = {"type": "input_json_delta", "partial_json": text}
+                events.append({"type": "content_block_delta", "index": index, "delta": delta})
+            events.append({"type": "content_block_stop", "index": index})
+        reason = "tool_use" if self.blocks else "end_turn"
+        events.append({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}})
         events.append({"type": "message_stop"})
         return Response(sse(events), media_type="text/event-stream")
 
@@ -181,6 +190,23 @@ def test_what_the_server_has_read_stays(server: Raw, chat: openai.OpenAI) -> Non
     (sent,) = [each for chunk in chunks if chunk.choices for each in chunk.choices[0].delta.tool_calls or ()]
     assert sent.id == "x"
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "tool_calls"
+
+
+def test_blocks_that_the_server_has_read(server: Raw, claude: anthropic.Anthropic) -> None:
+    search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+    calls: list[dict[str, Any]] = [
+        {"type": "tool_use", "id": "t1", "name": "f", "input": {"a": 1}},
+        {"type": "tool_use", "id": "t2", "name": "now", "input": {}},
+    ]
+    server.blocks, server.text = [search, *calls], "I look. <"
+    with toolgram.wrap(claude, "hermes").messages.stream(model="any", max_tokens=9, messages=HI) as stream:
+        kinds = [event.type for event in stream if event.type.startswith("content_block_st")]
+        message = stream.get_final_message()
+    assert kinds == ["content_block_start", "content_block_stop"] * 4
+    assert message.stop_reason == "tool_use"
+    assert message.content[0].model_dump()["text"] == "I look. <"
+    found = [block.model_dump(include={"type", "id", "name", "input"}) for block in message.content[1:]]
+    assert found == server.blocks
 
 
 def test_a_call_that_is_cut_off(server: Raw, chat: openai.OpenAI) -> None:

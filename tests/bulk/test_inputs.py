@@ -25,10 +25,12 @@ def test_every_line_once(lines: list[bytes], ends: bool, size: int) -> None:
     data = b"\n".join(lines) + (b"\n" if ends and lines else b"")
     expected = [(at, line) for at, line in enumerate(data.split(b"\n"), start=1) if line]
     found, total = [], 0
-    for batch in line_batches(io.BytesIO(data), "x", batch=size):
-        assert batch.kind == LINES
-        total += batch.size
-        found += [(at, line) for at, line in enumerate(batch.data.split(b"\n"), start=batch.first) if line]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs, "BATCH_BYTES", size)
+        for batch in line_batches(io.BytesIO(data).read, "x"):
+            assert batch.kind == LINES
+            total += batch.size
+            found += [(at, line) for at, line in enumerate(batch.data.split(b"\n"), start=batch.first) if line]
     assert found == expected
     assert total == len(data)
 
@@ -38,8 +40,9 @@ def test_a_row_that_is_too_long_is_one_bad_row(lengths: list[int], size: int) ->
     data = b"".join(b"x" * length + b"\n" for length in lengths)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inputs, "LONGEST_ROW", 10)
+        patch.setattr(inputs, "BATCH_BYTES", size)
         read: dict[int, str] = {}
-        for batch in line_batches(io.BytesIO(data), "x", batch=size):
+        for batch in line_batches(io.BytesIO(data).read, "x"):
             if batch.kind == TOO_LONG:
                 assert read.setdefault(batch.first, "too long") == "too long"
             for at, line in enumerate(batch.data.split(b"\n"), start=batch.first):

@@ -41,7 +41,7 @@ def run(source: Path, target: Path, **changes: Any) -> Outcome:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "BATCH_BYTES", 2_000)
-    monkeypatch.setattr(inputs.line_batches, "__defaults__", (1, None, 2_000))
+    monkeypatch.setattr(inputs, "BATCH_BYTES", 2_000)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ class _Deadly:
 KILLED = """
 import sys, time
 from toolgram.bulk import inputs, parts
-inputs.line_batches.__defaults__ = (1, None, 2_000)
+inputs.BATCH_BYTES = 2_000
 add = parts.Parts.add
 def slowly(self, name, answer):
     add(self, name, answer)
@@ -195,7 +195,7 @@ def test_killed_and_resumed(
         written.append(name)
         add(self, name, answer)
 
-    monkeypatch.setattr(inputs.line_batches, "__defaults__", (1, None, 2_000))
+    monkeypatch.setattr(inputs, "BATCH_BYTES", 2_000)
     monkeypatch.setattr(parts.Parts, "add", noted)
     outcome = run(log, out, resume=True, errors=str(tmp_path / "errors"))
     assert kept
@@ -352,9 +352,9 @@ def test_ids_are_the_same_in_each_run(tmp_path: Path) -> None:
     text = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": text * 2}) + "\n")
     outputs = []
-    for chunk in (None, None, 3):
+    for _ in range(2):
         out = BytesIO()
-        run_to_stream(Run([str(tmp_path / "a.jsonl")], RowOptions("text", HERMES, chunk=chunk)), out, ignore)
+        run_to_stream(Run([str(tmp_path / "a.jsonl")], RowOptions("text", HERMES)), out, ignore)
         outputs.append(out.getvalue())
     assert len(set(outputs)) == 1
     first, second = json.loads(outputs[0])["message"]["tool_calls"]

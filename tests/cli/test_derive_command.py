@@ -18,11 +18,11 @@ from typer.testing import CliRunner, Result
 import toolgram
 from tests.cli.running import shown_on
 from tests.derive.turns import TEMPLATES
+from toolgram.bulk.json_rows import CONTROLS
 from toolgram.cli.app import app
 from toolgram.cli.deriving import DeriveOptions
 from toolgram.cli.template_table import COLUMNS, Entry
 from toolgram.cli.templates import Source, name_for
-from toolgram.cli.terminal import CONTROLS
 from toolgram.derive.report import DeriveReport, Probe
 
 HERMES = """\

@@ -13,9 +13,9 @@ from typer.testing import CliRunner, Result
 
 import toolgram
 from tests.properties.selection import every_format
+from toolgram.bulk.json_rows import CONTROLS
 from toolgram.cli import explaining, paint
 from toolgram.cli.app import app
-from toolgram.cli.terminal import CONTROLS
 
 V3_CALL = '[TOOL_CALLS] [{"name": "add", "arguments": {"a": 1}}]'
 V11_CALL = '[TOOL_CALLS]add[ARGS]{"a": 1}'

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import CALL, HOSTILE, V11, WAIT, line_of, on_terminal, run
-from toolgram.cli.terminal import CONTROLS
+from toolgram.bulk.json_rows import CONTROLS
 
 
 class TestRows:
@@ -119,7 +119,7 @@ class TestRows:
             (None, 2, "a row must be an object, not a list"),
         ]
         assert len(errors.read_text().splitlines()) == 2
-        assert "<svg" in report.read_text()
+        assert "<meter" in report.read_text()
         said = result.stderr.splitlines()
         assert said[0] == "toolgram: 4 rows, 2 that could not be read; 2 with calls, 0 with repairs"
         assert said[-2:] == [
@@ -204,7 +204,7 @@ class TestRows:
         result = run(*V11, "--jsonl", "x", "-", str(log), text='{"x": "hi"}\n')
         answers = [json.loads(line) for line in result.stdout.splitlines()]
         assert [(answer["file"], answer["line"]) for answer in answers] == [
-            ("-", 1), (str(log), 1), (str(log), 2), (str(log), 3),
+            ("standard input", 1), (str(log), 1), (str(log), 2), (str(log), 3),
         ]  # fmt: skip
         assert result.exit_code == 1
         assert result.stderr == (

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.cli.running import CALL, HOSTILE, OUTPUT, V11, WAIT, on_terminal, run
-from toolgram.cli.terminal import CONTROLS, spelled_out
+from toolgram.bulk.json_rows import CONTROLS
+from toolgram.cli.terminal import spelled_out
 
 
 class TestPretty:

@@ -32,11 +32,11 @@ TEMPLATE = (Path(__file__).parent / "chatml.jinja").read_text()
 
 
 @contextmanager
-def running(app: Any) -> Iterator[str]:
+def running(app: Any, port: int = 0) -> Iterator[str]:
     """The address of an application that runs in a thread."""
     config = uvicorn.Config(
         app,
-        port=0,
+        port=port,
         log_level="critical",
         access_log=False,
         server_header=False,
@@ -71,6 +71,7 @@ class Script:
     pause: float = 0.0  # before each delta
     before: float = 0.0  # before it answers at all
     together: int = 0  # so many answers have to be open before one goes on
+    loading: bool = False  # says nothing of itself yet
     kind: str = "llama.cpp"
     listed: Sequence[str] = ("served",)  # the models that it has
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -93,6 +94,8 @@ class Script:
         return Starlette(routes=routes)
 
     async def about(self, request: Request) -> Response:
+        if self.loading:
+            return JSONResponse({"error": {"message": "Loading model"}}, 503)
         if self.kind == "llama.cpp":
             said: dict[str, Any] = {"chat_template": TEMPLATE, "model_path": "/models/tiny.gguf", "bos_token": "<s>"}
             return JSONResponse({**said, "eos_token": "<|im_end|>", "default_generation_settings": {}})
@@ -173,16 +176,17 @@ class Script:
 def gateway_to(script: Script, **settings: Any) -> Iterator[tuple[str, Gateway]]:
     """The address of a gateway before a scripted server, and the gateway."""
     with running(script.app()) as upstream:
-        app, gateway = asyncio.run(application_for(Settings(upstream, **settings)))
+        app, (gateway,) = asyncio.run(application_for(Settings(upstream, **{"wait": 0, **settings})))
         with running(app) as address:
             yield address, gateway
 
 
-async def application_for(settings: Settings) -> Any:
-    """The application, with a client that has made no connection in this loop."""
-    app, gateway = await application(settings)
+async def application_for(*servers: Settings) -> Any:
+    """The application, with clients that have made no connection in this loop."""
+    app, gateways = await application(*servers)
     from toolgram.gateway.engine import client_for
 
-    await gateway.client.aclose()
-    gateway.client = client_for(settings.upstream, settings.limits.idle, settings.upstream_key)
-    return app, gateway
+    for gateway, settings in zip(gateways, servers, strict=True):
+        await gateway.client.aclose()
+        gateway.client = client_for(settings.upstream, settings.limits.idle, settings.upstream_key)
+    return app, gateways

@@ -253,7 +253,7 @@ def test_a_mistake_of_the_gateway_ends_a_stream(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_cannot_begin() -> None:
     def start(**settings: Any) -> None:
-        asyncio.run(application(Settings(**settings)))
+        asyncio.run(application(Settings(**settings, wait=0)))
 
     with pytest.raises(ToolgramError, match="set an API key"):
         start(upstream="http://127.0.0.1:9", host="0.0.0.0")

@@ -193,10 +193,10 @@ def test_outputs_that_failed_are_written_where_they_are_asked_for(
         session.feed(text, None)
         session.close()
     rows = [json.loads(line) for line in (folder / "failed.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [row["text"] for row in rows] == [BROKEN, BROKEN]
-    assert (folder / rows[0]["file"]).read_text(encoding="utf-8") == BROKEN
+    assert [row["output"] for row in rows] == [BROKEN, BROKEN]
+    assert observing.Recorder(folder).written == 2
     fmt = toolgram.load_format(folder / "hermes.lark", folder / "hermes.yaml")
-    assert fmt.parse(rows[0]["text"]).anomalies
+    assert fmt.parse(rows[0]["output"]).anomalies
 
 
 def test_the_start_is_told_in_one_line() -> None:

@@ -6,7 +6,6 @@ Needs the environment that `make test-vllm` builds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -90,28 +89,6 @@ def test_without_calls_the_text_behind_a_thought_is_plain(name: str, choice: str
     heard = both_ways(server, text, TOOLS if choice else None, **options)
     assert (heard.content or "").strip() == turn.content
     assert heard.reasoning == turn.reasoning
-
-
-class LeavesOut(Pieces):
-    """A tokenizer that gives no text for [ARGS], as that of vLLM 0.24 for Mistral."""
-
-    def decode(self, ids: Iterable[int], skip_special_tokens: bool = False, **options: Any) -> str:
-        left = self.token("[ARGS]")
-        return super().decode([number for number in ids if number != left], skip_special_tokens)
-
-    def convert_ids_to_tokens(self, ids: Iterable[int], skip_special_tokens: bool = False) -> list[str]:
-        left = self.token("[ARGS]")
-        return ["" if number == left else self.decode([number], skip_special_tokens) for number in ids]
-
-
-def test_a_call_of_mistral_is_read_where_the_tokenizer_leaves_out_a_marker() -> None:
-    tokenizer = LeavesOut(specials_of("mistral_v11"))
-    server = Server(tokenizer, "toolgram_mistral_v11", "toolgram_mistral_v11")
-    before = tokenizer.encode('[TOOL_CALLS]get_time[ARGS]{}[TOOL_CALLS]get_weather[ARGS]{"city": "the ')
-    ids = [*before, *tokenizer.spell("[ARGS]"), *tokenizer.encode(' marker"}')]
-    for way, heard in heard_everywhere(server, ids, [0]):
-        calls = [(name, json.loads(given)) for name, given in heard.calls]
-        assert calls == [("get_time", {}), ("get_weather", {"city": "the [ARGS] marker"})], way
 
 
 def test_one_call_at_a_time(hermes: Server) -> None:

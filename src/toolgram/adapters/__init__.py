@@ -18,7 +18,7 @@ that was cut off for a whole one.
 
 from toolgram.adapters.anthropic_messages import MessageEvents, to_anthropic_message
 from toolgram.adapters.chat import ChatChunks, to_chat_completion, to_chat_message
-from toolgram.adapters.reading import CompletionTexts
+from toolgram.adapters.reading import CompletionTexts, evidence_in
 from toolgram.adapters.responses import ResponseEvents, to_response
 from toolgram.adapters.shaping import FailedCall, Shaping
 from toolgram.adapters.usage import Usage
@@ -33,6 +33,7 @@ __all__ = [
     "ResponseEvents",
     "Shaping",
     "Usage",
+    "evidence_in",
     "sse",
     "to_anthropic_message",
     "to_chat_completion",

@@ -8,7 +8,7 @@ such a call is text. In a stream its block ends with what there was, and the sto
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolgram.adapters.chat import UniqueIds, message_finish_reason, new_id
@@ -98,6 +98,18 @@ class MessageEvents:
                     self._delta({"type": "input_json_delta", "partial_json": piece.arguments}, out)
             elif isinstance(piece, ToolCallEnd):
                 self._finish(out)
+        return out
+
+    def relay(self, said: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return a server's event of a block of its own (a call, a result, a signature) with the index that it has
+        here."""
+        out: list[dict[str, Any]] = []
+        if said.get("type") == "content_block_start":
+            self._begin(dict(said["content_block"]), out)
+        elif said.get("type") == "content_block_delta":
+            self._delta(dict(said["delta"]), out)
+        else:
+            self._finish(out)
         return out
 
     def _say(self, kind: str, text: str, out: list[dict[str, Any]]) -> None:

@@ -129,6 +129,19 @@ class CompletionTexts:
                     yield text
 
 
+_NO_EVIDENCE = ("tool_calls", "tool_use", "function_call", "completed", "stop_sequence")
+_WORDS = {"end_turn": "stop", "max_tokens": "length", "incomplete": "length", **dict.fromkeys(_NO_EVIDENCE)}
+
+
+def evidence_in(said: str | None) -> str | None:
+    """Return what a server's word for an end says of the model's output, in the words of chat completions.
+
+    None is nothing: servers write `tool_calls` over whatever has ended an answer with a call, and a stop sequence is
+    no word of the model.
+    """
+    return _WORDS.get(said, said) if said else None
+
+
 def _choices(data: str) -> list[Any]:
     try:
         said = json.loads(data)

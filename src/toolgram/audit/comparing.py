@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from toolgram.adapters.reading import evidence_in
 from toolgram.audit.served import Call, Served
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
@@ -64,9 +65,9 @@ def compare(answer: Served, fmt: Format) -> Compared:
 
 def _read(fmt: Format, text: str, answer: Served, prefix: str | None) -> Message:
     try:
-        return fmt.parse(text, tools=answer.tools, prefix=prefix, finish_reason=answer.reason)
+        return fmt.parse(text, tools=answer.tools, prefix=prefix, finish_reason=evidence_in(answer.reason))
     except ToolgramError:  # of tools in a shape that is not known
-        return fmt.parse(text, prefix=prefix, finish_reason=answer.reason)
+        return fmt.parse(text, prefix=prefix, finish_reason=evidence_in(answer.reason))
 
 
 def _paired(returned: list[Call], written: list[ToolCall]) -> list[Finding]:

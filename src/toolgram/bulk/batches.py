@@ -8,13 +8,12 @@ read has its reason in `error`; nothing that a row holds raises.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from toolgram.bulk.inputs import import_arrow
 from toolgram.bulk.options import Columns, RowOptions
-from toolgram.bulk.outputs import message_arrays, message_types
-from toolgram.bulk.rows import MESSAGE_COLUMNS, NO_MESSAGE, Answer, RowReader, message_columns
+from toolgram.bulk.outputs import message_arrays, message_lists, message_types
+from toolgram.bulk.rows import MESSAGE_COLUMNS, Answer, RowReader
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, get_format
 
@@ -76,8 +75,7 @@ def parse_batches(batches: Iterable[Any], **options: Any) -> Iterator[Any]:
 
 def arrow_schema() -> Any:
     """The Arrow schema of the columns that `parse_batch` adds."""
-    arrow = import_arrow("Arrow tables")
-    return arrow.schema([*message_types().items(), ("error", arrow.string())])
+    return import_arrow("Arrow tables").schema(message_types())
 
 
 def _columns_of(batch: Any) -> Mapping[str, Any]:
@@ -123,33 +121,21 @@ def _without_arrays(value: Any) -> Any:
 def _shaped(batch: Any, kept: list[str], answers: list[Answer]) -> Any:
     """The answers beside the columns that are kept, in the shape of the batch."""
     if isinstance(batch, Mapping):
-        added = _lists(answers)
+        added = message_lists(answers)
         if any(type(column).__module__ == "numpy" for column in batch.values()):
             added = {name: _object_array(values) for name, values in added.items()}
         return {**{name: batch[name] for name in kept}, **added}
     if hasattr(batch, "assign"):
-        return batch[kept].assign(**_lists(answers))
+        return batch[kept].assign(**message_lists(answers))
     arrays = {**{name: batch.column(name) for name in kept}, **message_arrays(answers)}
     arrow = import_arrow("Arrow tables")
     make = arrow.RecordBatch if isinstance(batch, arrow.RecordBatch) else arrow.Table
     return make.from_arrays(list(arrays.values()), names=list(arrays))
 
 
-def _lists(answers: list[Answer]) -> dict[str, list[Any]]:
-    found = [NO_MESSAGE if each.message is None else message_columns(each.message) for each in answers]
-    lists = {name: [columns[name] for columns in found] for name in MESSAGE_COLUMNS}
-    return {**lists, "error": [each.error or None for each in answers]}
-
-
 def _object_array(values: list[Any]) -> Any:
-    numpy = _numpy()
+    import numpy
+
     array = numpy.empty(len(values), dtype=object)
     array[:] = values
     return array
-
-
-@lru_cache(maxsize=1)
-def _numpy() -> Any:
-    import numpy
-
-    return numpy

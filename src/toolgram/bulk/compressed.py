@@ -1,20 +1,20 @@
 """Compressed files that may be damaged or cut off: all that can be decompressed, then the error.
 
-Strategy: a decompressor that meets damage gives nothing of the block in which it is.  So such a block is decompressed
-once more, a byte of the file at a time: zlib goes back to a copy of its state, and Arrow reads the file again from its
-beginning.  That costs nothing as long as files are whole.
+Strategy: a decompressor that meets damage returns nothing of the block that it was working on.  So a damaged file is
+read again from its beginning, and from the read in which the damage was met, a byte of the file at a time.  That costs
+nothing as long as files are whole.  The gzip module and Arrow decompress.
 """
 
 from __future__ import annotations
 
+import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 _FILE_BYTES = 1 << 14  # are read of the file at once
 _BLOCK_BYTES = 1 << 16  # are decompressed at once
-_GZIP_HEADER = 31  # tells zlib to read gzip's header and check sum
 
 DAMAGE = (OSError, EOFError, ValueError, zlib.error)
 
@@ -46,54 +46,41 @@ class Decompressed:
 
 
 def gzip_blocks(path: str) -> Iterator[bytes]:
-    """What is in a gzip file of one or more members. Raises OSError, EOFError or zlib.error at damage."""
-    member, before = None, False
-    with open(path, "rb") as file:
-        while data := file.read(_FILE_BYTES):
-            while data:
-                if member is None:
-                    data = data.lstrip(b"\0") if before else data  # some writers fill up blocks after a member
-                    member = zlib.decompressobj(_GZIP_HEADER) if data else None
-                else:
-                    yield from _of_member(member, data)
-                    before, data, member = True, member.unused_data, None if member.eof else member
-    if member is not None:
-        raise EOFError("the file ends inside of a member")
+    """Yield what is in a gzip file of one or more members. Raises OSError, EOFError or zlib.error at damage."""
 
+    def begin(source: IO[bytes]) -> gzip.GzipFile:
+        return gzip.GzipFile(fileobj=source)
 
-def _of_member(member: Any, data: bytes) -> Iterator[bytes]:
-    """What the data holds of a member; the rest is `member.unused_data`."""
-    block = b""
-    while not member.eof and (data or len(block) == _BLOCK_BYTES):
-        before = member.copy()
-        try:
-            block = member.decompress(data, _BLOCK_BYTES)
-        except zlib.error:
-            for at in range(len(data)):
-                yield before.decompress(data[at : at + 1])
-            raise
-        yield block
-        data = member.unconsumed_tail
+    # `read1` returns what one step gives, so it loses nothing to a later step that fails.
+    return _blocks(path, begin, lambda stream: bytes(stream.read1(_BLOCK_BYTES)))
 
 
 def zstd_blocks(path: str, arrow: Any) -> Iterator[bytes]:
-    """What is in a zstd file. Raises OSError at damage."""
+    """Yield what is in a zstd file. Raises OSError at damage."""
+
+    def begin(source: IO[bytes]) -> Any:
+        return arrow.input_stream(source, compression="zstd")
+
+    return _blocks(path, begin, lambda stream: bytes(stream.read(1)))
+
+
+def _blocks(path: str, begin: Callable[[Any], Any], read_little: Callable[[Any], bytes]) -> Iterator[bytes]:
     given = 0
     with open(path, "rb") as file:
         source = _Source(file)
         try:
-            stream = arrow.input_stream(source, compression="zstd")
+            stream = begin(source)
             while block := stream.read(_BLOCK_BYTES):
                 given += len(block)
                 yield block
             return
-        except OSError:
+        except DAMAGE:
             slow_from = source.last
         file.seek(0)
-        stream = arrow.input_stream(_Source(file, slow_from), compression="zstd")
+        stream = begin(_Source(file, slow_from))
         while given and (block := stream.read(min(given, _BLOCK_BYTES))):
             given -= len(block)
-        while block := stream.read(1):
+        while block := read_little(stream):
             yield block
 
 

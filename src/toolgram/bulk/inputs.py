@@ -11,9 +11,9 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
-from typing import IO, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
 
 from toolgram.bulk.compressed import DAMAGE, Decompressed, gzip_blocks, zstd_blocks
 from toolgram.bulk.errors import BadFile, BadRow, missing
@@ -71,14 +71,15 @@ def expand(inputs: Sequence[str]) -> list[str]:
     return found
 
 
-def read_batches(path: str, columns: Sequence[str]) -> Iterator[Batch]:
-    """The rows of a file. `columns` are the paths that will be looked up; without any, all are read.
+def read_batches(path: str, columns: Sequence[str], promptly: bool = False) -> Iterator[Batch]:
+    """The rows of a file. `columns` are the paths that will be looked up; without any, all are read. `promptly`: rows
+    of standard input come as soon as they are there.
 
     Raises BadFile if it cannot be read. If it is damaged, the rows before the damage come first.
     """
     last = None
     try:
-        for batch in _batches(path, columns):
+        for batch in _batches(path, columns, promptly):
             last = batch
             yield batch
     except BadFile:
@@ -88,15 +89,20 @@ def read_batches(path: str, columns: Sequence[str]) -> Iterator[Batch]:
         raise BadFile(f"{named(path)}: cannot be read{where}: {_reason(error, path)}") from error
 
 
-def _batches(path: str, columns: Sequence[str]) -> Iterator[Batch]:
-    if kind_of(path) == PARQUET:
+def _batches(path: str, columns: Sequence[str], promptly: bool) -> Iterator[Batch]:
+    if path == "-":
+        if sys.stdin is None:
+            raise OSError("it is closed")
+        source: Any = sys.stdin.buffer
+        yield from line_batches(source.read1 if promptly else source.read, path)
+    elif kind_of(path) == PARQUET:
         yield from parquet_batches(path, columns)
     elif kind_of(path) == PLAIN:
-        with _plain_lines(path) as lines:
-            yield from line_batches(lines, path)
+        with open(path, "rb") as lines:
+            yield from line_batches(lines.read, path)
     else:
         stream = _decompressed(path)
-        for batch in line_batches(stream, path):
+        for batch in line_batches(stream.read, path):
             if stream.error is None or not _is_cut(batch):
                 yield batch
         if stream.error is not None:
@@ -133,24 +139,11 @@ def _decompressed(path: str) -> Decompressed:
     return Decompressed(zstd_blocks(path, import_arrow(f"reading {path}")))
 
 
-def _plain_lines(path: str) -> AbstractContextManager[IO[bytes]]:
-    """The bytes of a file of JSON lines. Standard input stays open."""
-    if path == "-":
-        if sys.stdin is None:
-            raise OSError("it is closed")
-        return nullcontext(sys.stdin.buffer)
-    return open(path, "rb")
-
-
-def line_batches(
-    stream: IO[bytes] | Decompressed, path: str, first: int = 1, end: int | None = None, batch: int = BATCH_BYTES
-) -> Iterator[Batch]:
-    """Batches of whole lines, of about `batch` bytes; of no more than `end` bytes in all, where that is given."""
+def line_batches(read: Callable[[int], bytes], path: str) -> Iterator[Batch]:
+    """Batches of whole lines, of about a mebibyte."""
     pieces: list[bytes] = []
-    held, line, skipping = 0, first, False
-    while block := stream.read(batch if end is None else min(batch, end)):
-        if end is not None:
-            end -= len(block)
+    held, line, skipping = 0, 1, False
+    while block := read(BATCH_BYTES):
         cut = (block.find(b"\n") if skipping else block.rfind(b"\n")) + 1
         if skipping:
             if not cut:
@@ -204,14 +197,12 @@ def open_parquet(path: str, columns: Sequence[str]) -> tuple[Any, list[str]]:
     return file, wanted
 
 
-def parquet_batches(path: str, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[Batch]:
-    """Batches of rows of a Parquet file, or of some of its row groups, numbered from 1."""
+def parquet_batches(path: str, columns: Sequence[str]) -> Iterator[Batch]:
+    """Batches of rows of a Parquet file."""
     file, wanted = open_parquet(path, columns)
     with closing(file):
-        meta = file.metadata
-        chosen = range(meta.num_row_groups) if groups is None else groups
-        first = 1 + sum(meta.row_group(group).num_rows for group in range(min(chosen, default=0)))
-        for group in chosen:
+        meta, first = file.metadata, 1
+        for group in range(meta.num_row_groups):
             rows = _rows_per_batch(meta.row_group(group), wanted)
             for found in file.iter_batches(rows, row_groups=[group], columns=wanted, use_threads=False):
                 size = os.path.getsize(path) * found.num_rows // max(1, meta.num_rows)

@@ -22,7 +22,8 @@ except ImportError:
 else:
     _read_fast, _write_fast = orjson.loads, orjson.dumps
 
-# Characters that control a terminal, are invisible, reorder what is seen, or that UTF-8 cannot encode.
+# Control characters (C0 but tab and newline, DEL, C1), characters that are invisible or reorder what is seen
+# (soft hyphen, bidirectional marks, line separators, tags) and surrogates. The joiners that hold emoji together stay.
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
@@ -66,10 +67,11 @@ def write_row(value: Any) -> bytes:
         else:
             if line.isascii() and b"\x7f" not in line:
                 return line + b"\n"
-            return _escaped(line.decode())
-    return _escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+            return escaped(line.decode())
+    return escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
-def _escaped(document: str) -> bytes:
+def escaped(document: str) -> bytes:
+    """Return a JSON document on its own line, in which nothing controls a terminal."""
     # Such a character can only stand inside a string, where its escape means the same.
     return CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], document).encode() + b"\n"

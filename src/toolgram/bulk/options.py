@@ -42,7 +42,6 @@ class RowOptions:
     prefix: str | None = None
     finish_reason: str | None = None
     strict: bool = False
-    chunk: int | None = None
     keep: tuple[str, ...] = ()
     columns: Columns = Columns()
     validate: bool = False

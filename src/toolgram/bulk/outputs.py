@@ -11,11 +11,12 @@ import gzip
 import json
 import shutil
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
 from toolgram.bulk.inputs import GZIP, PARQUET, ZSTD, import_arrow
 from toolgram.bulk.json_rows import write_row
-from toolgram.bulk.rows import MESSAGE_COLUMNS, NO_MESSAGE, Answer, message_columns
+from toolgram.bulk.rows import ITEMS, MESSAGE_COLUMNS, Answer, message_columns
 from toolgram.bulk.writing import new_file
 
 Row = tuple[str, int, Answer]  # file, line, and what became of it
@@ -42,6 +43,7 @@ PLACE = ("file", "line")
 LINE_NAMES = (*PLACE, "message", "error")
 COLUMN_NAMES = (*PLACE, *MESSAGE_COLUMNS, "error")
 _ROW_GROUP = 32 << 20
+_NUMBERS = ("index", "start", "call")  # among the fields of items
 
 
 def answer_line(file: str | None, line: int, answer: Answer) -> bytes:
@@ -79,29 +81,23 @@ def taken_names(kind: str) -> tuple[str, ...]:
 
 
 def message_types() -> dict[str, Any]:
-    """The Arrow types of the columns of a message."""
+    """The Arrow types of the columns of a message, and of `error`."""
     arrow = import_arrow("Arrow tables")
-    text, number = arrow.string(), arrow.int64()
-    call = {"id": text, "name": text, "arguments": text}
-    return {
-        "content": text,
-        "reasoning": text,
-        "tool_calls": arrow.list_(arrow.struct({**call, "status": text})),
-        "malformed": arrow.list_(arrow.struct({"index": number, **call, "source": text, "start": number})),
-        "anomalies": arrow.list_(
-            arrow.struct({"kind": text, "start": number, "text": text, "call": number, "why": text})
-        ),
-        "finish_reason": text,
-    }
+    fields = {name: arrow.int64() if name in _NUMBERS else arrow.string() for each in ITEMS.values() for name in each}
+    items = {name: arrow.list_(arrow.struct({each: fields[each] for each in given})) for name, given in ITEMS.items()}
+    return {name: items.get(name, arrow.string()) for name in (*MESSAGE_COLUMNS, "error")}
 
 
-def message_arrays(answers: Iterable[Answer]) -> dict[str, Any]:
-    """The columns of messages as Arrow arrays, and `error`."""
-    arrow = import_arrow("Arrow tables")
-    found = [(NO_MESSAGE if each.message is None else message_columns(each.message), each) for each in answers]
-    arrays = {name: to_array([columns[name] for columns, _ in found], kind) for name, kind in message_types().items()}
-    arrays["error"] = arrow.array([each.error or None for _, each in found], arrow.string())
-    return arrays
+def message_lists(answers: Sequence[Answer]) -> dict[str, list[Any]]:
+    """The columns of messages, and `error`."""
+    found = [{**message_columns(each.message), "error": each.error or None} for each in answers]
+    return {name: [columns[name] for columns in found] for name in (*MESSAGE_COLUMNS, "error")}
+
+
+def message_arrays(answers: Sequence[Answer]) -> dict[str, Any]:
+    """The same as Arrow arrays."""
+    lists = message_lists(answers)
+    return {name: to_array(lists[name], kind) for name, kind in message_types().items()}
 
 
 def to_array(values: list[Any], kind: Any) -> Any:
@@ -190,22 +186,14 @@ def _join_parquet(parts: Sequence[str], out: IO[bytes]) -> None:
 
 
 def _common_schema(schemas: Iterable[Any]) -> Any:
-    """One schema for all parts: what has several types becomes the wider one, or text where none is wider."""
+    """One schema for all parts: what has several types becomes the wider one, or text if none is wider."""
     arrow = import_arrow("writing Parquet")
-    found: dict[str, Any] = {}
-    for name, kind in message_types().items():
-        found.setdefault("file", arrow.string())
-        found.setdefault("line", arrow.int64())
-        found[name] = kind
-    found["error"] = arrow.string()
-    kept: dict[str, Any] = {}
-    for schema in schemas:
-        for column in schema:
-            if column.name not in found:
-                kept[column.name] = _wider(kept.get(column.name, column.type), column.type)
+    said, kept = message_types(), dict[str, Any]()
+    for column in chain.from_iterable(schemas):
+        if column.name not in said and column.name not in PLACE:
+            kept[column.name] = _wider(kept.get(column.name, column.type), column.type)
     kept = {name: arrow.string() if arrow.types.is_null(kind) else kind for name, kind in kept.items()}
-    order = [*PLACE, *kept, *MESSAGE_COLUMNS, "error"]
-    return arrow.schema([(name, kept[name] if name in kept else found[name]) for name in order])
+    return arrow.schema({"file": arrow.string(), "line": arrow.int64(), **kept, **said})
 
 
 def _wider(one: Any, other: Any) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from toolgram.anomalies import Anomaly
+from toolgram.adapters.reading import evidence_in
 from toolgram.bulk.errors import BadRow
 from toolgram.bulk.json_rows import is_exact, read_row, read_row_exactly
 from toolgram.bulk.options import RowOptions
@@ -92,15 +92,10 @@ class RowReader:
         if self._own_prefix is not None:
             prefix = _text_or(self._own_prefix(row), prefix, options.columns.prefix)
         if self._own_reason is not None:
-            reason = _text_or(self._own_reason(row), reason, options.columns.finish_reason)
+            said = _text_or(self._own_reason(row), None, options.columns.finish_reason)
+            reason = reason if said is None else evidence_in(said)
         ids = call_ids_of(text, fmt.spec.call_ids)
-        if options.chunk is None:
-            return fmt.parse(text, tools, prefix, reason, options.strict, ids)
-        parser = fmt.parser(tools, prefix, ids, strict=options.strict)
-        for start in range(0, len(text), options.chunk):
-            parser.feed(text[start : start + options.chunk])
-        parser.close(reason)
-        return parser.message
+        return fmt.parse(text, tools, prefix, reason, options.strict, ids)
 
     def _format(self, name: Any) -> Format | None:
         if name is _ABSENT or name is None:
@@ -180,32 +175,20 @@ def checked_calls(message: Message, tools: Any) -> list[dict[str, Any]]:
     ]
 
 
-def message_columns(message: Message) -> dict[str, Any]:
-    """A message as columns of plain data, whose types do not depend on the row."""
-    return {
-        "content": message.content,
-        "reasoning": message.reasoning,
-        "tool_calls": [
-            {"id": call.id, "name": call.name, "arguments": call.arguments, "status": call.status}
-            for call in message.tool_calls
-        ],
-        "malformed": [
-            {"index": call.index, "id": call.id, "name": call.name, "arguments": call.arguments,
-             "source": call.source, "start": call.start}
-            for call in message.malformed
-        ],
-        "anomalies": [_anomaly(anomaly) for anomaly in message.anomalies],
-        "finish_reason": message.finish_reason,
-    }  # fmt: skip
+# The columns of a message that are lists, and the fields of their items.
+ITEMS: dict[str, tuple[str, ...]] = {
+    "tool_calls": ("id", "name", "arguments", "status"),
+    "malformed": ("index", "id", "name", "arguments", "source", "start"),
+    "anomalies": ("kind", "start", "text", "call", "why"),
+}
+MESSAGE_COLUMNS = ("content", "reasoning", *ITEMS, "finish_reason")
 
 
-def _anomaly(anomaly: Anomaly) -> dict[str, Any]:
-    return {
-        "kind": anomaly.kind, "start": anomaly.start, "text": anomaly.text, "call": anomaly.call, "why": anomaly.why,
-    }  # fmt: skip
-
-
-NO_MESSAGE: dict[str, Any] = {
-    "content": None, "reasoning": None, "tool_calls": [], "malformed": [], "anomalies": [], "finish_reason": None,
-}  # fmt: skip
-MESSAGE_COLUMNS = tuple(NO_MESSAGE)
+def message_columns(message: Message | None) -> dict[str, Any]:
+    """A message as columns of plain data, whose types do not depend on the row; of no message, empty ones."""
+    if message is None:
+        return {name: [] if name in ITEMS else None for name in MESSAGE_COLUMNS}
+    columns = message.to_dict()
+    for name, fields in ITEMS.items():
+        columns[name] = [{field: item.get(field) for field in fields} for item in columns[name]]
+    return columns

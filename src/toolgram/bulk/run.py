@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import PARQUET, Batch, expand, kind_of, named, read_batches
-from toolgram.bulk.on_ray import END, answer_on_ray, part_name, slices_of, start_ray
+from toolgram.bulk.on_ray import answer_on_ray
 from toolgram.bulk.options import RowOptions
 from toolgram.bulk.outputs import BatchAnswer, taken_names
 from toolgram.bulk.parts import ErrorFile, Parts, parts_of
@@ -156,40 +156,24 @@ def _fingerprint(run: Run, files: Sequence[str]) -> dict[str, Any]:
         except OSError:
             stat = None
         inputs.append([path, stat and stat.st_size, stat and stat.st_mtime_ns])
-    return {**run.options.fingerprint(), "inputs": inputs, "kind": run.kind, "ray": run.ray}
+    return {**run.options.fingerprint(), "inputs": inputs, "kind": run.kind}
 
 
 def _answers(run: Run, files: Sequence[str], parts: Parts | None, outcome: Outcome) -> Iterator[BatchAnswer]:
     """The answers, but for those that are among the parts; each is one of them when it comes, where there are parts."""
-    job = Job(run.options, run.kind, len(files) > 1 or run.kind == PARQUET)
-    if run.ray:
-        return _on_ray(run, files, job, parts, outcome)
-    job = replace(job, parts=parts)
+    job = Job(run.options, run.kind, len(files) > 1 or run.kind == PARQUET, parts)
     batches = _batches(run, files, parts, outcome)
+    if run.ray:
+        return answer_on_ray(job, batches, run.ray_address)
     return answer_in_processes(job, batches, run.workers) if run.workers > 1 else answer_here(job, batches)
 
 
 def _batches(run: Run, files: Sequence[str], parts: Parts | None, outcome: Outcome) -> Iterator[Batch]:
     for number, path in enumerate(files):
         try:
-            for at, batch in enumerate(read_batches(path, run.options.paths())):
-                name = part_name(number, at)
+            for at, batch in enumerate(read_batches(path, run.options.paths(), promptly=parts is None)):
+                name = f"{number:06d}-{at:08d}"  # sorted, they are in order
                 if parts is None or not parts.has(name):
                     yield batch._replace(file=named(path), part=name)
         except BadFile as error:
             outcome.problems.append(str(error))
-
-
-def _on_ray(run: Run, files: Sequence[str], job: Job, parts: Parts | None, outcome: Outcome) -> Iterator[BatchAnswer]:
-    todo = []
-    for number, part in enumerate(slices_of(files, run.options.paths())):
-        if parts is None or not parts.has(f"{number:06d}-{END}"):
-            todo.append((number, part))
-    start_ray(run.ray_address, progress=False)
-    for name, answer, problem in answer_on_ray(job, todo):
-        if problem:
-            outcome.problems.append(problem)
-            continue
-        if parts is not None:
-            parts.add(name, answer)
-        yield answer

@@ -31,7 +31,7 @@ from toolgram.limits import LONGEST_ROW
 
 A_co = TypeVar("A_co", covariant=True)
 
-_AHEAD = 2  # batches per worker that wait or are under way
+AHEAD = 2  # batches per worker that wait or are under way
 _LOOK_FOR_PARENT = 1.0  # seconds between two looks whether the main process is still there
 _MOST_DEATHS = 3  # of workers, without any batch finished between them
 
@@ -48,6 +48,13 @@ class Job:
     def reader(self) -> BatchReader:
         """What answers batches. Made once per process."""
         return BatchReader(self)
+
+    def keep(self, batch: Batch, answer: BatchAnswer) -> BatchAnswer:
+        """Keep an answer in its part if there are parts; its output is empty then."""
+        if self.parts is None:
+            return answer
+        self.parts.add(batch.part, answer)
+        return answer._replace(output=b"")
 
 
 class Reader(Protocol[A_co]):
@@ -72,12 +79,8 @@ class BatchReader:
         self._rows = RowReader(job.options)
 
     def kept(self, batch: Batch) -> BatchAnswer:
-        """The answers to a batch, kept in its part where there are parts; the output is empty then."""
-        answer = self.answer(batch)
-        if self._job.parts is None:
-            return answer
-        self._job.parts.add(batch.part, answer)
-        return answer._replace(output=b"")
+        """The answers to a batch, which are kept."""
+        return self._job.keep(batch, self.answer(batch))
 
     def answer(self, batch: Batch) -> BatchAnswer:
         """The answers to a batch, in order."""
@@ -93,10 +96,6 @@ class BatchReader:
 
         output = encode(counted(), self._job.kind, self._job.name_files)
         return BatchAnswer(output, bad, summary.to_dict(), batch.size)
-
-    def nothing(self) -> BatchAnswer:
-        """The answers to no rows."""
-        return BatchAnswer(encode([], self._job.kind, self._job.name_files), [], Summary().to_dict(), 0)
 
     def _answers(self, batch: Batch) -> Iterator[Row]:
         if batch.kind == TOO_LONG:
@@ -145,7 +144,7 @@ def answer_in_processes(job: Work[A_co], batches: Iterable[Batch], workers: int)
     pool = _pool(job, workers)
     try:
         while True:
-            while len(waiting) < workers * _AHEAD and (batch := next(source, None)) is not None:
+            while len(waiting) < workers * AHEAD and (batch := next(source, None)) is not None:
                 waiting.append((batch, _submitted(pool, batch)))
             if not waiting:
                 return

@@ -26,6 +26,8 @@ from toolgram.cli.exporting import export
 from toolgram.cli.grammars import print_grammar
 from toolgram.cli.machines import print_machine
 from toolgram.cli.options import (
+    Bos,
+    Eos,
     FinishReason,
     FormatArgument,
     FormatOption,
@@ -35,6 +37,7 @@ from toolgram.cli.options import (
     Prefix,
     Strict,
     Tools,
+    Variant,
     load_chosen_format,
     load_required_format,
     read_tools,
@@ -196,9 +199,7 @@ def parse(
         _say_that_input_is_awaited(inputs)
         if jsonl is not None:
             kept = _listed(keep or ())
-            options = RowOptions(
-                jsonl, fmt, read_tools(tools), prefix, finish_reason, strict, chunk, kept, columns, validate
-            )
+            options = RowOptions(jsonl, fmt, read_tools(tools), prefix, finish_reason, strict, kept, columns, validate)
             also_read = [path for path in (tools, grammar, machine) if path is not None]
             on_ray = ray or ray_address is not None
             run = Run(inputs, options, output, errors, workers, resume, on_ray, ray_address, report, also_read)
@@ -260,8 +261,6 @@ def explain(
     """
     with quiet_endings():
         fmt, declared = load_chosen_format(format_name, grammar, machine), read_tools(tools)
-        if file == "-" and sys.stdin is not None and sys.stdin.isatty():
-            complain("reading standard input; end it with Ctrl-D")
         status = print_explanation(fmt, declared, prefix, finish_reason, file, as_json)
     raise typer.Exit(status)
 
@@ -393,21 +392,12 @@ def derive(
         str | None,
         typer.Option(metavar="DIR", help="One row for each *.jinja below this folder instead: what was found in it."),
     ] = None,
-    bos: Annotated[
-        str | None,
-        typer.Option(metavar="TOKEN", help="The token that begins a text. Default: the one in the file, else none."),
-    ] = None,
-    eos: Annotated[
-        str | None,
-        typer.Option(metavar="TOKEN", help="The token that ends a turn. Default: the one in the file, else none."),
-    ] = None,
+    bos: Bos = None,
+    eos: Eos = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to call the format. Default: as the model or the file.")
     ] = None,
-    variant: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Which of several templates in a tokenizer_config.json. Default: tool_use."),
-    ] = None,
+    variant: Variant = None,
     kwarg: Annotated[
         list[str] | None,
         typer.Option(
@@ -465,11 +455,9 @@ def doctor(
             "`output` on each line, or one output as it is.",
         ),
     ] = None,
-    bos: Annotated[str | None, typer.Option(metavar="TOKEN", help="The token that begins a text.")] = None,
-    eos: Annotated[str | None, typer.Option(metavar="TOKEN", help="The token that ends a turn.")] = None,
-    variant: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which of several templates in a tokenizer_config.json.")
-    ] = None,
+    bos: Bos = None,
+    eos: Eos = None,
+    variant: Variant = None,
     as_json: Annotated[bool, typer.Option("--json", help="The findings as one JSON document.")] = False,
 ) -> None:
     """Say whether a format reads what a chat template writes.

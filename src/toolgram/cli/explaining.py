@@ -16,9 +16,8 @@ from rich.text import Text
 
 from toolgram.cli.paint import paint
 from toolgram.cli.parsing import Verdict
-from toolgram.cli.source import Unreadable, pieces
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, indent_for_terminal, spelled_out, write_json
-from toolgram.cli.trying import recognised, tied
+from toolgram.cli.trying import awaited, recognised, tied
 from toolgram.explain import Candidate, Explanation, Held, Step
 from toolgram.formats import Format, get_format
 from toolgram.runtime.stream import READ_AGAIN, REJECTED
@@ -34,11 +33,7 @@ def print_explanation(
 
     The exit status says whether there is anything in it to use.
     """
-    try:
-        text = "".join(pieces(path))
-    except Unreadable as error:
-        complain(str(error))
-        return NOTHING_USABLE
+    text = awaited(path)
     if fmt is None:
         found = recognised(text, tools, prefix, finish_reason)
         if found is None:

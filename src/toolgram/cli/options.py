@@ -76,6 +76,18 @@ FinishReason = Annotated[
         "truncated; with stop or tool_calls it is complete. Example: --finish-reason stop",
     ),
 ]
+Bos = Annotated[
+    str | None,
+    typer.Option(metavar="TOKEN", help="The token that begins a text. Default: the one in the file, else none."),
+]
+Eos = Annotated[
+    str | None,
+    typer.Option(metavar="TOKEN", help="The token that ends a turn. Default: the one in the file, else none."),
+]
+Variant = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Which of several templates in a tokenizer_config.json. Default: tool_use."),
+]
 Strict = Annotated[
     bool,
     typer.Option("--strict", help="Repair nothing: what a model got wrong inside a call makes the call malformed."),

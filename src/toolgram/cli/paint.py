@@ -7,8 +7,6 @@ still invisible. Control characters are escaped first, so that the terminal does
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from rich.console import Console
 from rich.text import Text
 
@@ -31,47 +29,69 @@ DRAWN_BREAKS = str.maketrans({"\t": "␉", "\n": "␤"})
 DRAWN_BLANKS = DRAWN_BREAKS | {ord(" "): "␠"}
 
 
-class Painter(Protocol):
-    """The interface that colours and labels share."""
-
-    def legend(self) -> None:
-        """Print what the colours or labels mean."""
-
-    def heading(self, title: str) -> None:
-        """Print a heading for the next output."""
-
-    def paint(self, event: Event) -> None:
-        """Show the characters of one event."""
-
-    def lift(self) -> None:
-        """The output is over."""
-
-    def notes(self, message: Message) -> None:
-        """Print the anomalies of the whole output."""
-
-
-def painter() -> Painter:
+def painter() -> Labels:
     """Colours if the terminal has them and NO_COLOR is not set; labels otherwise."""
     console = Console(highlight=False, markup=False, emoji=False)
-    return Labels() if console.color_system is None or console.no_color else Colours(console)
+    return Labels(console) if console.color_system is None or console.no_color else Colours(console)
 
 
-class Colours:
-    """Each character in the colour of its event, in its place."""
+class Labels:
+    """One line per run of events of one kind: `[name] add`. For pipes, dumb terminals and NO_COLOR."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._at_line_start = True
+        self._owner = ""
+        self._stretch: list[str] = []
 
     def legend(self) -> None:
+        """Print what the labels mean."""
+        for owner, (_, meaning) in OWNERS.items():
+            self._line(Text(f"{f'[{owner}]':<12} {meaning}"))
+        self._line(Text())
+
+    def heading(self, title: str) -> None:
+        """Print a heading for the next output."""
+        self._line(Text(f"== {spelled_out(title)}", "bold"))
+
+    def paint(self, event: Event) -> None:
+        """Show the characters of one event."""
+        owner = OWNER_OF[event.type]
+        if event.source and owner != self._owner:
+            self.lift()
+            self._owner = owner
+        self._stretch.append(event.source)
+
+    def lift(self) -> None:
+        """End the output."""
+        if text := spelled_out("".join(self._stretch)):
+            drawn = DRAWN_BLANKS if self._owner == "dropped" or text.isspace() else DRAWN_BREAKS
+            self._line(Text(f"{f'[{self._owner}]':<12} {text.translate(drawn)}"))
+        self._owner = ""
+        self._stretch.clear()
+
+    def notes(self, message: Message) -> None:
+        """Print the anomalies of the whole output, long text cut, because it was just printed in full."""
+        for odd in message.anomalies:
+            self._line(Text(spelled_out(f"{odd.kind} {_short(odd.text)!r}: {odd.why}"), "red"))
+
+    def _line(self, text: Text) -> None:
+        self._console.print(text, soft_wrap=True)
+        self._console.file.flush()
+
+
+class Colours(Labels):
+    """Each character in the colour of its event, in its place."""
+
+    _at_line_start = True
+
+    def legend(self) -> None:
+        """Print what the colours mean."""
         for owner, (style, meaning) in OWNERS.items():
             self._line(Text.assemble((f"{owner:<9}", style), "  ", (meaning, "dim")))
         self._line(Text())
 
-    def heading(self, title: str) -> None:
-        self._line(Text(spelled_out(title), "bold underline"))
-
     def paint(self, event: Event) -> None:
+        """Show the characters of one event."""
         if event.source:
             owner = OWNER_OF[event.type]
             text = spelled_out(event.source)
@@ -82,61 +102,15 @@ class Colours:
             self._at_line_start = text.endswith("\n")
 
     def lift(self) -> None:
+        """End the output, and its line."""
         if not self._at_line_start:
             self._line(Text())
         self._at_line_start = True
-
-    def notes(self, message: Message) -> None:
-        for note in _notes(message):
-            self._line(Text(note, "red"))
-
-    def _line(self, text: Text) -> None:
-        self._console.print(text, soft_wrap=True)
-
-
-class Labels:
-    """One line per run of events of one kind: `[name] add`. For pipes, dumb terminals and NO_COLOR."""
-
-    def __init__(self) -> None:
-        self._owner = ""
-        self._stretch: list[str] = []
-
-    def legend(self) -> None:
-        for owner, (_, meaning) in OWNERS.items():
-            print(f"{f'[{owner}]':<12} {meaning}")
-        print()
-
-    def heading(self, title: str) -> None:
-        print(f"== {spelled_out(title)}")
-
-    def paint(self, event: Event) -> None:
-        owner = OWNER_OF[event.type]
-        if event.source and owner != self._owner:
-            self.lift()
-            self._owner = owner
-        self._stretch.append(event.source)
-
-    def lift(self) -> None:
-        if text := spelled_out("".join(self._stretch)):
-            drawn = DRAWN_BLANKS if self._owner == "dropped" or text.isspace() else DRAWN_BREAKS
-            text = text.translate(drawn)
-            print(f"{f'[{self._owner}]':<12} {text}", flush=True)
-        self._owner = ""
-        self._stretch.clear()
-
-    def notes(self, message: Message) -> None:
-        for note in _notes(message):
-            print(note, flush=True)
 
 
 def _with_drawn_blanks(text: str) -> str:
     """Show blanks as symbols; a newline is shown and still breaks the line."""
     return text.translate(DRAWN_BLANKS).replace("␤", "␤\n")
-
-
-def _notes(message: Message) -> list[str]:
-    """One line for each anomaly; long text is cut, because it was just printed in full."""
-    return [spelled_out(f"{odd.kind} {_short(odd.text)!r}: {odd.why}") for odd in message.anomalies]
 
 
 def _short(text: str) -> str:

@@ -52,7 +52,7 @@ Resume = Annotated[
 ]
 Report = Annotated[
     str | None,
-    typer.Option(metavar="X.html", help="With --jsonl: write the summary as a page with plots (needs matplotlib)."),
+    typer.Option(metavar="X.html", help="With --jsonl: write the summary as a page with bars."),
 ]
 OnRay = Annotated[
     bool, typer.Option("--ray", help="With --jsonl: parse on a Ray cluster, or on one of this machine's processors.")

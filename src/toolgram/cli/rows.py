@@ -1,8 +1,8 @@
 """`toolgram parse --jsonl`: rows in, answers out, in the same order.
 
 Strategy: the work is in `toolgram.bulk`; here is what a terminal adds: a progress bar, the summary, one-line messages.
-Rows from a pipe are answered one by one, so the command works as a filter.  The answer to a row that cannot be read is
-its error, so that the output stays aligned with the input.
+Rows from a pipe are answered as soon as they are there, so the command works as a filter.  The answer to a row that
+cannot be read is its error, so that the output stays aligned with the input.
 """
 
 from __future__ import annotations
@@ -16,14 +16,10 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from toolgram.bulk.errors import BadFile, BadTarget, MissingPackage
-from toolgram.bulk.inputs import LINES, Batch, expand, read_batches
-from toolgram.bulk.parts import ErrorFile
-from toolgram.bulk.report import check_report, write_report
-from toolgram.bulk.run import Outcome, Run, check_run, input_files, run_to_file, run_to_stream, total_size
+from toolgram.bulk.inputs import expand
+from toolgram.bulk.report import write_report
+from toolgram.bulk.run import Outcome, Run, check_run, run_to_file, run_to_stream, total_size
 from toolgram.bulk.run import Progress as Advance
-from toolgram.bulk.running import BatchReader, Job
-from toolgram.bulk.summary import Summary
-from toolgram.cli.source import Unreadable, lines
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse
 
 
@@ -31,9 +27,7 @@ def print_rows(run: Run) -> int:
     """Answer every row of every file. The exit status is 1 where a file, or a row, could not be read."""
     try:
         check_run(run)
-        if run.report is not None:
-            check_report()
-    except (BadFile, MissingPackage) as error:
+    except BadFile as error:
         refuse(str(error))
     try:
         outcome = _outcome(run)
@@ -65,40 +59,10 @@ def _say(run: Run, outcome: Outcome) -> None:
 
 
 def _outcome(run: Run) -> Outcome:
-    if run.output is None and "-" in run.inputs and run.workers == 1 and not run.ray:
-        return _one_by_one(run)
     with _progress(run) as advance:
         if run.output is not None:
             return run_to_file(run, advance)
         return run_to_stream(run, sys.stdout.buffer, advance)
-
-
-def _one_by_one(run: Run) -> Outcome:
-    """Each row is answered before the next one is read."""
-    outcome = Outcome()
-    files = input_files(run, sys.stdout.buffer)
-    reader = BatchReader(Job(run.options, run.kind, len(files) > 1))
-    with ErrorFile(run.errors) as errors:
-        for path in files:
-            for batch in _rows_of(path, run, outcome):
-                answer = reader.answer(batch)
-                sys.stdout.buffer.write(answer.output)
-                sys.stdout.buffer.flush()
-                errors.write(answer.bad)
-                outcome.summary.add(Summary.from_dict(answer.summary))
-    return outcome
-
-
-def _rows_of(path: str, run: Run, outcome: Outcome) -> Iterator[Batch]:
-    """The rows of a file; those of standard input one by one, as they come."""
-    try:
-        if path != "-":
-            yield from read_batches(path, run.options.paths())
-            return
-        for number, line in enumerate(lines(path), start=1):
-            yield Batch(path, LINES, number, line, len(line))
-    except (Unreadable, BadFile) as error:
-        outcome.problems.append(str(error))
 
 
 class _Speed(ProgressColumn):

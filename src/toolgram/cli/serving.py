@@ -6,11 +6,14 @@ is imported when the command runs.
 
 from __future__ import annotations
 
+import math
 import os
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import yaml
 
 from toolgram import ToolgramError
 from toolgram.cli.options import FormatOption, Grammar, Machine, load_chosen_format
@@ -27,9 +30,17 @@ _CHOICES = {
 
 def serve(
     upstream: Annotated[
-        str,
+        str | None,
         typer.Option(metavar="URL", help="The server that runs the model. Example: --upstream http://127.0.0.1:8080"),
-    ],
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A YAML file with several servers: `models` has a mapping for each name, with upstream, kind, "
+            "model_files, gguf, template, format, grammar, machine, upstream_model as the options have them.",
+        ),
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -76,6 +87,9 @@ def serve(
     idle: Annotated[
         float, typer.Option(metavar="N", min=0.1, help="The longest silence of the server, in seconds.")
     ] = 300,
+    wait: Annotated[
+        float, typer.Option(metavar="N", min=0, show_default="for ever", help="How long a server may take to start.")
+    ] = math.inf,
     grace: Annotated[
         float, typer.Option(metavar="N", min=0, help="Seconds that answers have to end, once the process has to.")
     ] = 10,
@@ -97,16 +111,17 @@ def serve(
     toolgram serve --upstream http://127.0.0.1:11434 --gguf model.gguf   Ollama
     toolgram serve --upstream http://127.0.0.1:8000 --model-files DIR    vLLM, SGLang and others
 
-    TOOLGRAM_API_KEY is the key that clients must have, TOOLGRAM_UPSTREAM_KEY the one for the server behind.
+    toolgram serve --config models.yaml                                  several, by the names of their models
+
+    TOOLGRAM_API_KEY is the key that clients must have, TOOLGRAM_UPSTREAM_KEY the one for the servers behind.
     """
     chosen = {"calls": calls, "reasoning_key": reasoning_key, "constrain": constrain, "special_text": special_text}
     chosen["log_format"] = log_format
     for option, said in chosen.items():
         if said not in _CHOICES[option]:
             refuse(f"--{option.replace('_', '-')} is one of {', '.join(_CHOICES[option])}")
-    if sum(each is not None for each in (model_files, gguf, template)) > 1:
-        refuse("choose one: --model-files, --gguf or --template")
-    fmt = load_chosen_format(format_name, grammar, machine)
+    if (upstream is None) == (config is None):
+        refuse("choose one: --upstream URL or --config FILE")
     with quiet_endings():
         import asyncio
 
@@ -115,25 +130,32 @@ def serve(
         from toolgram.gateway.serving import Settings
         from toolgram.gateway.serving import serve as run
     try:
-        settings = Settings(
-            upstream,
-            kind,
-            _files(model_files, gguf, template),
-            fmt,
-            name,
-            upstream_model,
-            host,
-            port,
-            os.environ.get("TOOLGRAM_API_KEY") or None,
-            os.environ.get("TOOLGRAM_UPSTREAM_KEY") or None,
-            Limits(concurrent=concurrent, seconds=seconds, idle=idle, grace=grace),
-            calls,  # type: ignore[arg-type]  # checked above
-            None if reasoning_key == "none" else reasoning_key,
-            constrain,  # type: ignore[arg-type]
-            special_text,  # type: ignore[arg-type]
-            record,
-            hide_metrics,
+        given = Behind(
+            upstream or "", kind, model_files, gguf, template, format_name, grammar, machine, name, upstream_model
         )
+        settings = [
+            Settings(
+                each.upstream,
+                each.kind,
+                each.files(),
+                load_chosen_format(each.format, each.grammar, each.machine),
+                each.name,
+                each.upstream_model,
+                host,
+                port,
+                os.environ.get("TOOLGRAM_API_KEY") or None,
+                os.environ.get("TOOLGRAM_UPSTREAM_KEY") or None,
+                Limits(concurrent=concurrent, seconds=seconds, idle=idle, grace=grace),
+                calls,  # type: ignore[arg-type]  # checked above
+                None if reasoning_key == "none" else reasoning_key,
+                constrain,  # type: ignore[arg-type]
+                special_text,  # type: ignore[arg-type]
+                record,
+                hide_metrics,
+                wait,
+            )
+            for each in (configured(config) if config is not None else [given])
+        ]
         if log_format != "none":
             log_to_stderr(log_format == "json")
         asyncio.run(run(settings, complain))
@@ -144,20 +166,60 @@ def serve(
         return
 
 
-def _files(model_files: str | None, gguf: str | None, template: str | None) -> Any:
-    """The chat template, and what belongs to it; None if the server says it. Raises ToolgramError."""
-    from toolgram.derive.sources import gguf_source, pretrained_source
-    from toolgram.gateway.loading import TemplateFiles, files_of
+@dataclass(frozen=True)
+class Behind:
+    """A server behind, as the options say it, or an entry of the file."""
 
-    if model_files is not None:
-        if not Path(model_files).is_dir():
-            raise ToolgramError(f"--model-files {model_files}: there is no such directory")
-        return files_of(pretrained_source(model_files))
-    if gguf is not None:
-        return files_of(gguf_source(gguf))
-    if template is None:
-        return None
+    upstream: str
+    kind: str | None = None
+    model_files: str | None = None
+    gguf: str | None = None
+    template: str | None = None
+    format: str | None = None
+    grammar: str | None = None
+    machine: str | None = None
+    name: str | None = None
+    upstream_model: str | None = None
+
+    def files(self) -> Any:
+        """The chat template, and what belongs to it; None if the server says it. Raises ToolgramError."""
+        from toolgram.derive.sources import gguf_source, pretrained_source
+        from toolgram.gateway.loading import TemplateFiles, files_of
+
+        if sum(each is not None for each in (self.model_files, self.gguf, self.template)) > 1:
+            refuse("choose one: --model-files, --gguf or --template")
+        if self.model_files is not None:
+            if not Path(self.model_files).is_dir():
+                raise ToolgramError(f"--model-files {self.model_files}: there is no such directory")
+            return files_of(pretrained_source(self.model_files))
+        if self.gguf is not None:
+            return files_of(gguf_source(self.gguf))
+        return None if self.template is None else TemplateFiles(_text_of(self.template, "--template "))
+
+
+def configured(path: str) -> list[Behind]:
+    """The servers in a YAML file. Raises ToolgramError."""
     try:
-        return TemplateFiles(Path(template).read_text(encoding="utf-8"))
+        said = yaml.safe_load(_text_of(path, "--config "))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ToolgramError(f"--config {path} is no YAML: {error}") from None
+    models = said.get("models") if isinstance(said, dict) else None
+    if not isinstance(models, dict) or not models:
+        raise ToolgramError(f"--config {path} needs `models`, with a mapping for the name of each model")
+    known = [each.name for each in fields(Behind) if each.name != "name"]
+    found = []
+    for name, entry in models.items():
+        values = entry if isinstance(entry, dict) else {}
+        wrong = [key for key, value in values.items() if key not in known or not isinstance(value, str)]
+        if wrong or "upstream" not in values:
+            what = f"{wrong[0]!r} is none of them, or no text" if wrong else "upstream is missing"
+            raise ToolgramError(f"--config {path}: the model {name} has {', '.join(known)}: {what}")
+        found.append(Behind(**values, name=str(name)))
+    return found
+
+
+def _text_of(path: str, option: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ToolgramError(f"--template {template} cannot be read: {error}") from None
+        raise ToolgramError(f"{option}{path} cannot be read: {error}") from None

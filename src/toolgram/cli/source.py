@@ -11,7 +11,7 @@ import codecs
 import gzip
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from io import BufferedReader
 from typing import cast
@@ -26,11 +26,6 @@ class Unreadable(Exception):
 def pieces(path: str, chunk: int | None = None) -> Iterator[str]:
     """The text of a file: as it is read, or in pieces of exactly `chunk` characters (the last may be shorter)."""
     return _decoded(path) if chunk is None else cut(_decoded(path), chunk)
-
-
-def lines(path: str) -> Iterator[bytes]:
-    """The lines of a file, each as soon as it is whole."""
-    return _reads(path, lambda stream: stream.readline())
 
 
 def cut(texts: Iterable[str], size: int) -> Iterator[str]:
@@ -53,18 +48,18 @@ def called(path: str) -> str:
 
 def _decoded(path: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")  # an editor's mark at the start is no text
-    for data in _reads(path, lambda stream: stream.read1(READ_SIZE)):
+    for data in _reads(path):
         if text := decoder.decode(data):
             yield text
     if text := decoder.decode(b"", final=True):
         yield text
 
 
-def _reads(path: str, read: Callable[[BufferedReader], bytes]) -> Iterator[bytes]:
-    """What `read` returns, again and again, until it returns nothing. `-` is standard input."""
+def _reads(path: str) -> Iterator[bytes]:
+    """The bytes of a file as they come. `-` is standard input."""
     try:
         with _standard_input() if path == "-" else _opened(path) as stream:
-            while data := read(stream):
+            while data := stream.read1(READ_SIZE):
                 yield data
     except (EOFError, zlib.error):
         raise Unreadable(f"{called(path)}: cannot be read: the compressed data is damaged or cut off") from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,17 +15,11 @@ from typing import Any, NoReturn
 
 import typer
 
+from toolgram.bulk.json_rows import CONTROLS, escaped
 from toolgram.late_imports import install_line
 
 USABLE, NOTHING_USABLE, USAGE = 0, 1, 2
 INTERRUPTED, BROKEN_PIPE = 130, 141
-
-# Control characters (C0 but tab and newline, DEL, C1), characters that are invisible or reorder what is seen
-# (soft hyphen, bidirectional marks, line separators, tags) and surrogates. The joiners that hold emoji together stay.
-CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
 
 
 def spelled_out(text: str) -> str:
@@ -41,10 +34,7 @@ def on_one_line(text: str) -> str:
 
 def write_json(value: Any, indent: int | None = None) -> None:
     """Print one JSON document on its own line, and flush."""
-    document = json.dumps(value, ensure_ascii=False, indent=indent)
-    # Such a character can only stand inside a string, where its escape means the same.
-    document = CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], document)
-    sys.stdout.buffer.write(document.encode() + b"\n")
+    sys.stdout.buffer.write(escaped(json.dumps(value, ensure_ascii=False, indent=indent)))
     sys.stdout.buffer.flush()
 
 

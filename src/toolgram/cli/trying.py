@@ -43,20 +43,24 @@ def try_output(
     the command.
     """
     with quiet_endings():
-        if file == "-" and sys.stdin is not None and sys.stdin.isatty():
-            complain("paste the output of a model; end it with Ctrl-D")
-        try:
-            text = "".join(pieces(file))
-        except Unreadable as error:
-            complain(str(error))
-            raise typer.Exit(NOTHING_USABLE) from None
-        declared = read_tools(tools)
+        declared, text = read_tools(tools), awaited(file)
         best = recognised(text, declared, prefix, finish_reason)
         if best is None:
             raise typer.Exit(NOTHING_USABLE)
         fmt = toolgram.get_format(best.name)
         _show(fmt, best, fmt.explain(text, declared, prefix, finish_reason), file)
     raise typer.Exit(USABLE)
+
+
+def awaited(file: str) -> str:
+    """The text of an output, which a person may have to paste. What cannot be read ends the command."""
+    if file == "-" and sys.stdin is not None and sys.stdin.isatty():
+        complain("paste the output of a model; end it with Ctrl-D")
+    try:
+        return "".join(pieces(file))
+    except Unreadable as error:
+        complain(str(error))
+        raise typer.Exit(NOTHING_USABLE) from None
 
 
 def recognised(text: str, tools: Any, prefix: str | None, finish_reason: str | None) -> Candidate | None:

@@ -9,6 +9,7 @@ requests have a template of their own, so that they delay no others, and so have
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
@@ -16,6 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import anyio
 import httpx
 
+from toolgram.adapters.reading import evidence_in
 from toolgram.adapters.shaping import Calls
 from toolgram.adapters.usage import Usage
 from toolgram.events import Event
@@ -25,6 +27,7 @@ from toolgram.gateway.call_limit import CallLimit
 from toolgram.gateway.engine import Answer, answer_of, count_tokens
 from toolgram.gateway.errors import Refusal, unsupported
 from toolgram.gateway.model import Model, Prompt
+from toolgram.gateway.recent import LONGEST_RECENT, MOST_RECENT, Answered
 from toolgram.gateway.recording import Recorder
 from toolgram.gateway.stop_texts import StopTexts
 from toolgram.gateway.upstreams import UPSTREAMS, Piece
@@ -82,6 +85,7 @@ class Gateway:
         self._prompts = _Lane(self.model)
         self._large_prompts = _Lane(replace(self.model))
         self._grammars = anyio.CapacityLimiter(1)
+        self.recent: deque[Answered] = deque(maxlen=MOST_RECENT)
 
     async def prepare(self, ask: Ask) -> Prepared:
         """The prompt and the grammar of a request. Raises Refusal."""
@@ -123,11 +127,11 @@ class Turn:
 
     def __init__(self, gateway: Gateway, ask: Ask, prompt: Prompt, answer: Answer, deadline: float) -> None:
         self._gateway, self._ask, self._prompt, self._answer = gateway, ask, prompt, answer
-        self._deadline = deadline
+        self._deadline, self.model = deadline, gateway.model
         fmt = gateway.model.fmt
         if not ask.tools or ask.tool_choice == "none":
             fmt = fmt.text_only
-        self._parser = fmt.parser(tools=ask.tools or None, prefix=prompt.prefix)
+        self._fmt, self._parser = fmt, fmt.parser(tools=ask.tools or None, prefix=prompt.prefix)
         self._raw: list[str] = []
         self._calls = CallLimit(ask.parallel)
         self._stops = StopTexts(ask.stop)
@@ -158,8 +162,8 @@ class Turn:
         if not self._calls.over:
             # A stop string of the request is no word of the model: what it cuts off is not whole.
             cut = self.stopped_by is not None and self.stopped_by not in self._gateway.model.stop
-            yield self._calls.events(self._parser.close(None if cut else self.reason))
-        self._write_record()
+            yield self._calls.events(self._parser.close(None if cut else evidence_in(self.reason)))
+        self._keep()
 
     async def _next(self, pieces: AsyncIterator[Piece]) -> Piece | None:
         """The next piece, None after the last. Once the answer has ended, nothing that goes wrong changes it."""
@@ -184,22 +188,18 @@ class Turn:
         """The events of some text of the output."""
         if not text:
             return []
-        if self._gateway.record is not None:
-            self._raw.append(text)
+        self._raw.append(text)
         return self._calls.events(self._parser.feed(text))
 
-    def _write_record(self) -> None:
-        record = self._gateway.record
-        if record is not None:
-            record(
-                {
-                    "format": self._gateway.model.fmt.name,
-                    "output": "".join(self._raw),
-                    "finish_reason": self.reason,
-                    "prefix": self._prompt.prefix,
-                    "tools": self._ask.tools,
-                }
-            )
+    def _keep(self) -> None:
+        """Keep the raw text for the page, and for the record if there is one."""
+        text, tools, prefix, name = "".join(self._raw), self._ask.tools, self._prompt.prefix, self.model.fmt.name
+        begin, reason = text[:LONGEST_RECENT], evidence_in(self.reason)
+        self._gateway.recent.append(
+            Answered(time.time(), self.model.name, self._fmt, begin, tools, prefix, reason, len(text) > len(begin))
+        )
+        if (record := self._gateway.record) is not None:
+            record({"format": name, "output": text, "finish_reason": self.reason, "prefix": prefix, "tools": tools})
 
     async def message(self) -> Message:
         """The whole message, when it has come. Raises Refusal."""

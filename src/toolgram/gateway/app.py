@@ -13,19 +13,20 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import anyio
+import httpx
 from sse_starlette.sse import EventSourceResponse
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -45,11 +46,12 @@ from toolgram.anomalies import REPAIRED
 from toolgram.gateway.answering import Gateway, Limits, Prepared, Turn
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.chat_requests import read_chat
-from toolgram.gateway.engine import answers
+from toolgram.gateway.engine import answers, passed_through
 from toolgram.gateway.errors import Api, Refusal, error_body
 from toolgram.gateway.merging import together
 from toolgram.gateway.messages_requests import read_messages
 from toolgram.gateway.observing import Numbers, log_answer
+from toolgram.gateway.recent import recent_page
 from toolgram.gateway.responses_requests import read_responses
 from toolgram.limits import LARGE_REQUEST
 from toolgram.message import Message
@@ -62,16 +64,23 @@ _GONE = 499  # what is counted for a client that went away; nobody is there to r
 
 
 def create_app(
-    gateway: Gateway, api_key: str | None = None, hosts: list[str] | None = None, hide_metrics: bool = False
+    gateways: Sequence[Gateway],
+    api_key: str | None = None,
+    hosts: list[str] | None = None,
+    hide_metrics: bool = False,
 ) -> Starlette:
-    """The application. With `hosts`, requests that name another host are refused, which keeps a web page that a
-    person opens from reaching a gateway that only this machine can reach. With `hide_metrics`, numbers need the key."""
-    served = Served(gateway, api_key, hide_metrics)
+    """The application. Of several gateways, a request names the model of one.
+
+    With `hosts`, requests that name another host are refused, which keeps a web page that a person opens from reaching
+    a gateway that only this machine can reach. With `hide_metrics`, numbers need the key.
+    """
+    served = Served(gateways, api_key, hide_metrics)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await gateway.client.aclose()
+        for gateway in gateways:
+            await gateway.client.aclose()
 
     return Starlette(
         routes=[
@@ -79,8 +88,10 @@ def create_app(
             Route("/v1/responses", served.endpoint("responses", read_responses), methods=["POST"]),
             Route("/v1/messages", served.endpoint("messages", read_messages), methods=["POST"]),
             Route("/v1/messages/count_tokens", served.count, methods=["POST"]),
+            Route("/v1/completions", served.completions, methods=["POST"]),
             Route("/v1/models", served.models),
             Route("/v1/models/{id:path}", served.one_model),
+            Route("/", served.page),
             Route("/health", served.health),
             Route("/metrics", served.metrics),
         ],
@@ -109,8 +120,25 @@ async def _failed(request: Request, error: Exception) -> Response:
     return _refused(api_of(request.url.path), refusal)
 
 
-class Streamed(EventSourceResponse):
-    """A stream that lets go of what it holds, however it ends: also where it never began."""
+class _Closing:
+    """A response that lets go of what it holds, however it ends: also where it never began."""
+
+    close: Callable[[], Awaitable[None]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)  # type: ignore[misc]
+        except Exception as error:
+            if not _is_over(error):
+                raise
+        finally:
+            with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
+                await self.close()
+
+
+class Streamed(_Closing, EventSourceResponse):
+    """A stream of events."""
 
     def __init__(self, content: AsyncIterator[bytes], close: Callable[[], Awaitable[None]], limits: Limits) -> None:
         # The library ends streams when the process has to; here that is the server's part, which gives them time.
@@ -122,18 +150,16 @@ class Streamed(EventSourceResponse):
             shutdown_event=anyio.Event(),
             shutdown_grace_period=limits.grace + _CLOSING_SECONDS,
         )
-        self._close = close
+        self.close = close
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
-        try:
-            await super().__call__(scope, receive, send)
-        except Exception as error:
-            if not _is_slow(error):
-                raise
-        finally:
-            with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
-                await self._close()
+
+class Passed(_Closing, StreamingResponse):
+    """A response of the server itself. If that breaks off, so does this."""
+
+    def __init__(self, response: httpx.Response, close: Callable[[], Awaitable[None]]) -> None:
+        kind = response.headers.get("content-type", "application/json")
+        super().__init__(response.aiter_raw(), response.status_code, {"Content-Type": kind})
+        self.close = close
 
 
 def _object(data: bytearray) -> Mapping[str, Any]:
@@ -151,38 +177,57 @@ def _object(data: bytearray) -> Mapping[str, Any]:
     return said
 
 
-def _is_slow(error: BaseException) -> bool:
-    """Whether a client did not take what it was sent."""
+def _is_over(error: BaseException) -> bool:
+    """Whether a client did not take what it was sent, or a server broke off what is passed through."""
     if isinstance(error, BaseExceptionGroup):
-        return all(_is_slow(each) for each in error.exceptions)
-    return type(error).__name__ == "SendTimeoutError"
+        return all(_is_over(each) for each in error.exceptions)
+    return isinstance(error, httpx.HTTPError) or type(error).__name__ == "SendTimeoutError"
 
 
 class Served:
-    """The endpoints of one gateway."""
+    """The endpoints of one or more gateways, which share limits and the record."""
 
-    def __init__(self, gateway: Gateway, api_key: str | None, hide_metrics: bool) -> None:
-        self.gateway = gateway
-        self.numbers = Numbers(lambda: gateway.record.lost if gateway.record is not None else 0)
+    def __init__(self, gateways: Sequence[Gateway], api_key: str | None, hide_metrics: bool) -> None:
+        self.gateways = {gateway.model.name: gateway for gateway in gateways}
+        self.limits, record = gateways[0].limits, gateways[0].record
+        self.numbers = Numbers(lambda: record.lost if record is not None else 0)
         self._api_key, self._hide_metrics = api_key, hide_metrics
         self._busy = 0
         self._created = int(time.time())
 
     # --- what every request goes through
 
-    def _check_key(self, request: Request) -> None:
+    def _check_key(self, request: Request, given: str = "") -> None:
         if self._api_key is None:
             return
-        given = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self._api_key.encode()):
+        given = given or request.headers.get("x-api-key") or request.headers.get("authorization", "")
+        if not hmac.compare_digest(given.removeprefix("Bearer ").encode(), self._api_key.encode()):
             raise Refusal("the API key is missing or wrong", 401, code="invalid_api_key")
+
+    def _gateway(self, name: Any) -> Gateway:
+        """The gateway of a model; the only one has every name. Raises Refusal."""
+        found = self.gateways.get(name) if isinstance(name, str) else None
+        if found is None and len(self.gateways) > 1:
+            names = ", ".join(self.gateways)
+            raise Refusal(f"model is one of {names}", 404, param="model", code="model_not_found")
+        return found or next(iter(self.gateways.values()))
 
     async def _ask(self, request: Request, read: Callable[[Mapping[str, Any]], Ask]) -> Ask:
         """What a request asks for. Raises Refusal."""
+        data = await self._body(request)
+        if len(data) > LARGE_REQUEST:
+            ask = await anyio.to_thread.run_sync(lambda: read(_object(data)))
+        else:
+            ask = read(_object(data))
+        ask.size = len(data)
+        return ask
+
+    async def _body(self, request: Request) -> bytearray:
+        """The bytes of a request. Raises Refusal."""
         self._check_key(request)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal("the content type must be application/json", 415)
-        most = self.gateway.limits.body
+        most = self.limits.body
         data = bytearray()
         try:
             async with asyncio.timeout(_BODY_SECONDS):
@@ -192,12 +237,7 @@ class Served:
                         raise Refusal(f"the request has more than {most} bytes", 413)
         except TimeoutError:
             raise Refusal("the request did not arrive in time", 408) from None
-        if len(data) > LARGE_REQUEST:
-            ask = await anyio.to_thread.run_sync(lambda: read(_object(data)))
-        else:
-            ask = read(_object(data))
-        ask.size = len(data)
-        return ask
+        return data
 
     def endpoint(self, api: Api, read: Callable[[Mapping[str, Any]], Ask]) -> Callable[[Request], Awaitable[Response]]:
         """The endpoint that answers requests of an API."""
@@ -216,17 +256,15 @@ class Served:
 
     async def _answer(self, request: Request, read: Callable[[Mapping[str, Any]], Ask]) -> Response:
         ask = await self._ask(request, read)
-        if self._busy >= self.gateway.limits.concurrent:
-            raise Refusal("too many answers are being written; try again", 429, code="rate_limit_exceeded")
-        self._busy += 1
-        self.numbers.in_flight.inc()
+        gateway = self._gateway(ask.body.get("model"))
+        self._begin()
         handed_on = False
         try:
-            prepared = await self.gateway.prepare(ask)
+            prepared = await gateway.prepare(ask)
             if not ask.stream:
-                return JSONResponse(await _unless_gone(request, self._whole(ask, prepared)))
-            turn = await _unless_gone(request, self.gateway.turn(ask, prepared))
-            stream = _stream(_Answering(self, ask, prepared, turn))
+                return JSONResponse(await _unless_gone(request, self._whole(gateway, ask, prepared)))
+            turn = await _unless_gone(request, gateway.turn(ask, prepared))
+            stream = _stream(_Answering(self, gateway, ask, prepared, turn))
 
             async def close() -> None:
                 self._done()
@@ -234,10 +272,17 @@ class Served:
                 await turn.close()
 
             handed_on = True
-            return Streamed(stream, close, self.gateway.limits)
+            return Streamed(stream, close, self.limits)
         finally:
             if not handed_on:
                 self._done()
+
+    def _begin(self) -> None:
+        """Count an answer that begins. Raises Refusal if there are too many."""
+        if self._busy >= self.limits.concurrent:
+            raise Refusal("too many answers are being written; try again", 429, code="rate_limit_exceeded")
+        self._busy += 1
+        self.numbers.in_flight.inc()
 
     def _done(self) -> None:
         self._busy -= 1
@@ -245,28 +290,28 @@ class Served:
 
     # --- whole answers
 
-    async def _whole(self, ask: Ask, prepared: Prepared) -> dict[str, Any]:
+    async def _whole(self, gateway: Gateway, ask: Ask, prepared: Prepared) -> dict[str, Any]:
         """The answer to a request, when it has come."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._read(ask, prepared, number)) for number in range(ask.answers)]
+            tasks = [group.create_task(self._read(gateway, ask, prepared, number)) for number in range(ask.answers)]
         turns = [task.result() for task in tasks]
         for each in turns:
             if isinstance(each, Refusal):
                 raise each
         done = [each for each in turns if not isinstance(each, Refusal)]
         messages = [turn.said for turn in done]
-        usage, name = added([turn.usage for turn in done]), self.gateway.model.name
+        usage, name = added([turn.usage for turn in done]), gateway.model.name
         if ask.api == "chat":
-            return to_chat_completion(messages, name, usage=usage, reasoning=self.gateway.reasoning)
+            return to_chat_completion(messages, name, usage=usage, reasoning=gateway.reasoning)
         if ask.api == "responses":
             return to_response(messages[0], name, request=ask.body, usage=usage)
         return to_anthropic_message(messages[0], name, usage=usage, stop_sequence=done[0].stopped_by)
 
-    async def _read(self, ask: Ask, prepared: Prepared, number: int) -> Turn | Refusal:
+    async def _read(self, gateway: Gateway, ask: Ask, prepared: Prepared, number: int) -> Turn | Refusal:
         """One output, read to its end; a refusal is handed back, so that the others are closed in order."""
         began = time.monotonic()
         try:
-            turn = await self.gateway.turn(ask, prepared, number)
+            turn = await gateway.turn(ask, prepared, number)
             try:
                 message = await turn.message()
             finally:
@@ -285,8 +330,8 @@ class Served:
         log_answer(
             api=ask.api,
             id=new_id("req_"),
-            model=self.gateway.model.name,
-            format=self.gateway.model.fmt.name,
+            model=turn.model.name,
+            format=turn.model.fmt.name,
             calls=len(message.tool_calls),
             malformed=len(message.malformed),
             repairs=repairs,
@@ -301,36 +346,63 @@ class Served:
         """How many tokens a request of Anthropic's has."""
         try:
             ask = await self._ask(request, partial(read_messages, counting=True))
-            return JSONResponse({"input_tokens": await self.gateway.count(ask)})
+            return JSONResponse({"input_tokens": await self._gateway(ask.body.get("model")).count(ask)})
         except ClientDisconnect:
             return Response(status_code=_GONE)
 
-    def _model(self) -> dict[str, Any]:
-        """The model in the words of both APIs, which share the path."""
-        name = self.gateway.model.name
+    async def completions(self, request: Request) -> Response:
+        """What the server itself answers to a prompt, as it comes."""
+        body = dict(_object(await self._body(request)))
+        gateway = self._gateway(body.get("model"))
+        body |= {"model": gateway.model.served} if gateway.model.served else {}
+        self._begin()
+        try:
+            response = await _unless_gone(request, passed_through(gateway.client, request.url.path, body))
+        except BaseException:
+            self._done()
+            raise
+
+        async def close() -> None:
+            self._done()
+            await response.aclose()
+
+        return Passed(response, close)
+
+    def _model(self, name: str) -> dict[str, Any]:
+        """A model in the words of both APIs, which share the path."""
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._created))
         openai = {"id": name, "object": "model", "created": self._created, "owned_by": "toolgram"}
         return {**openai, "type": "model", "display_name": name, "created_at": made}
 
     async def models(self, request: Request) -> Response:
-        """The one model that is served."""
+        """The models that are served."""
         self._check_key(request)
-        name = self.gateway.model.name
-        listed = {"object": "list", "data": [self._model()], "has_more": False, "first_id": name, "last_id": name}
-        return JSONResponse(listed)
+        names = [*self.gateways]
+        listed = {"object": "list", "data": [self._model(name) for name in names], "has_more": False}
+        return JSONResponse({**listed, "first_id": names[0], "last_id": names[-1]})
 
     async def one_model(self, request: Request) -> Response:
-        """The model by its name."""
+        """A model by its name."""
         self._check_key(request)
-        if request.path_params["id"] != self.gateway.model.name:
-            raise Refusal(f"there is one model here: {self.gateway.model.name}", 404, code="model_not_found")
-        return JSONResponse(self._model())
+        if request.path_params["id"] not in self.gateways:
+            raise Refusal(f"the models here are {', '.join(self.gateways)}", 404, code="model_not_found")
+        return JSONResponse(self._model(request.path_params["id"]))
+
+    async def page(self, request: Request) -> Response:
+        """The last answers. Without a key only this machine reaches a gateway; a browser says the key as `?key=`."""
+        self._check_key(request, request.query_params.get("key", ""))
+        answers = [each for gateway in self.gateways.values() for each in gateway.recent]
+        return HTMLResponse(await anyio.to_thread.run_sync(recent_page, answers))
 
     async def health(self, request: Request) -> Response:
-        """That the gateway runs, and whether its server answers at all: 503 if it does not."""
-        model, alive = self.gateway.model, await answers(self.gateway.client)
-        said = {"model": model.name, "format": model.fmt.name, "upstream": self.gateway.kind}
-        return JSONResponse({"status": "ok" if alive else "the server does not answer", **said}, 200 if alive else 503)
+        """That the gateway runs, and whether its servers answer at all: 503 if one does not."""
+        found = [
+            {"model": name, "format": each.model.fmt.name, "upstream": each.kind, "answers": await answers(each.client)}
+            for name, each in self.gateways.items()
+        ]
+        alive = all(each["answers"] for each in found)
+        said = {"status": "ok" if alive else "the server does not answer", "models": found}
+        return JSONResponse(said, 200 if alive else 503)
 
     async def metrics(self, request: Request) -> Response:
         """Numbers for Prometheus."""
@@ -371,6 +443,7 @@ class _Answering(NamedTuple):
     """One request whose stream has begun."""
 
     served: Served
+    gateway: Gateway
     ask: Ask
     prepared: Prepared
     turn: Turn
@@ -407,7 +480,7 @@ def _chat(answering: _Answering) -> Parts:
 
 async def _choices(answering: _Answering) -> AsyncGenerator[Messages, None]:
     """The chunks of a chat completion; several choices come at the same time, each with its index."""
-    ask, gateway = answering.ask, answering.served.gateway
+    ask, gateway = answering.ask, answering.gateway
     settings: Any = {"calls": gateway.calls, "reasoning": gateway.reasoning}
     settings |= {"id": new_id("chatcmpl-"), "created": int(time.time())}
     chunks = [ChatChunks(gateway.model.name, index=number, **settings) for number in range(ask.answers)]
@@ -424,10 +497,10 @@ async def _choice(
     answering: _Answering, number: int, chunks: ChatChunks, usages: list[Usage]
 ) -> AsyncGenerator[Messages, None]:
     """The chunks of one choice; the turn of the first one has begun."""
-    served, ask, prepared, turn = answering
+    served, gateway, ask, prepared, turn = answering
     began = time.monotonic()
     if number:
-        turn = await served.gateway.turn(ask, prepared, number)
+        turn = await gateway.turn(ask, prepared, number)
     try:
         yield chunks.start()
         async for events in turn.events():
@@ -442,14 +515,14 @@ async def _choice(
 
 
 def _responses(answering: _Answering) -> Parts:
-    gateway, turn = answering.served.gateway, answering.turn
+    gateway, turn = answering.gateway, answering.turn
     adapter = ResponseEvents(gateway.model.name, calls=gateway.calls, request=answering.ask.body)
     parts = _events(answering, adapter, lambda: adapter.end((), turn.reason, turn.usage))
     return parts, lambda refusal: adapter.fail(refusal.code or "server_error", refusal.message)
 
 
 def _messages(answering: _Answering) -> Parts:
-    gateway, turn = answering.served.gateway, answering.turn
+    gateway, turn = answering.gateway, answering.turn
     adapter = MessageEvents(gateway.model.name, calls=gateway.calls)
     parts = _events(answering, adapter, lambda: adapter.end((), turn.reason, turn.usage, turn.stopped_by))
     return parts, lambda refusal: [error_body("messages", refusal)]

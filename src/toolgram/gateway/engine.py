@@ -19,7 +19,7 @@ from toolgram.adapters.reading import SSEData
 from toolgram.errors import ToolgramError
 from toolgram.gateway.errors import Refusal
 from toolgram.gateway.upstreams import UPSTREAMS, Piece, Upstream
-from toolgram.limits import MAX_ANSWER, MAX_ERROR, MAX_STREAM_LINE
+from toolgram.limits import MAX_ANSWER, MAX_ERROR
 
 _KINDS = (
     ("/props", "llama.cpp"),
@@ -31,6 +31,10 @@ _KINDS = (
 
 
 _JSON = {"Content-Type": "application/json"}
+
+
+class NoServer(ToolgramError):
+    """No server answers yet, or it is still loading its model."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def client_for(url: str, idle: float, key: str | None = None) -> httpx.AsyncClie
 
 
 async def look_at(client: httpx.AsyncClient, kind: str | None = None) -> Found:
-    """What stands at the other end. Raises ToolgramError where nothing answers, or `kind` is unknown."""
+    """Look what is at the other end. Raises NoServer if nothing answers, and ToolgramError for an unknown `kind`."""
     if kind is not None and kind not in UPSTREAMS:
         raise ToolgramError(f"unknown kind of server {kind!r}; the kinds are {', '.join(UPSTREAMS)}")
     for path, name in _KINDS:
@@ -103,9 +107,11 @@ async def _is_mlx(client: httpx.AsyncClient) -> bool:
 async def _asked(client: httpx.AsyncClient, path: str) -> Mapping[str, Any] | None:
     try:
         response = await client.get(path, timeout=10.0)
+        if response.status_code == 503:
+            raise NoServer(f"the server at {client.base_url} is loading its model")
         said = response.json() if response.status_code == 200 else None
     except httpx.ConnectError as error:
-        raise ToolgramError(f"no server answers at {client.base_url}: {error}") from None
+        raise NoServer(f"no server answers at {client.base_url}: {error}") from None
     except (httpx.HTTPError, ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None
@@ -152,7 +158,7 @@ class Answer:
             raise Refusal(f"{self._where} broke off in the middle of its answer", 502, code="upstream")
 
     async def _lines(self) -> AsyncIterator[str]:
-        data: SSEData | JSONLines = JSONLines() if self._upstream.lines else SSEData()
+        data = JSONLines() if self._upstream.lines else SSEData()
         async for block in self._response.aiter_bytes():
             for line in data.feed(block):
                 yield line
@@ -208,6 +214,12 @@ async def answer_of(client: httpx.AsyncClient, upstream: Upstream, body: Mapping
             raise await _refused(response, where)
         finally:
             await response.aclose()
+
+
+async def passed_through(client: httpx.AsyncClient, path: str, body: Mapping[str, Any]) -> httpx.Response:
+    """Send a request as it is. The response is to be read and closed. Raises Refusal if there is none."""
+    with _refusals(address_of(client.base_url)):
+        return await client.send(client.build_request("POST", path, json=body), stream=True)
 
 
 async def count_tokens(client: httpx.AsyncClient, upstream: Upstream, prompt: str) -> int:
@@ -277,26 +289,10 @@ def _said(error: Any) -> str:
     return error if isinstance(error, str) else ""
 
 
-class JSONLines:
-    """Lines of JSON, put together from pieces cut anywhere."""
+class JSONLines(SSEData):
+    """Lines of JSON, put together in the same way; each is data."""
 
-    def __init__(self) -> None:
-        self._rest: list[bytes] = []  # of the line that is not over
-        self._size = 0
+    __slots__ = ()
 
-    def feed(self, piece: bytes) -> list[str]:
-        """The lines that this piece ends. Raises ToolgramError for a line without end."""
-        *lines, rest = piece.split(b"\n")
-        if lines:
-            lines[0] = b"".join([*self._rest, lines[0]])
-            self._rest, self._size = [], 0
-        self._rest.append(rest)
-        self._size += len(rest)
-        if self._size > MAX_STREAM_LINE:
-            raise ToolgramError(f"a line of the server's stream has more than {MAX_STREAM_LINE} bytes")
-        return [line.decode("utf-8", "replace") for line in lines]
-
-    def end(self) -> list[str]:
-        """What is left."""
-        line, self._rest = b"".join(self._rest), []
-        return [line.decode("utf-8", "replace")]
+    def _line(self, line: str) -> str | None:
+        return line or None

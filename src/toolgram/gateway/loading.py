@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolgram.derive.deriving import derive_format
+from toolgram.derive.doctor import diagnose
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.sources import Source
 from toolgram.errors import ToolgramError
@@ -80,3 +81,13 @@ def format_of(files: TemplateFiles, fmt: Format | None = None) -> Format:
             raise
         return fmt
     return derived if fmt is None else Format(fmt.spec, fmt.machine_text, derived.report)
+
+
+def not_fitting(model: Model) -> str:
+    """Return what the format of a model does not read of what its template writes; "" for nothing."""
+    report = model.fmt.report
+    if report is None or report.analysis is None:
+        return ""
+    found = diagnose(model.fmt, model.fmt)  # which has the report of its template
+    better = f" {found.better} reads {found.better_read}." if found.better else ""
+    return "" if found.ok else f"{found.format} reads {found.read} of {found.written} messages of the template.{better}"

@@ -1,7 +1,7 @@
-"""Running the gateway: look at the server behind, load the model, listen.
+"""Running the gateway: look at the servers behind, load their models, listen.
 
-Strategy: everything that can be wrong is found before the port is opened, and said in one line. Without a key, a
-gateway listens to this machine only.
+Strategy: everything that can be wrong is found before the port is opened, and said in one line. A server that does not
+answer yet is waited for. Without a key, a gateway listens to this machine only.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import asyncio
 import ipaddress
 import math
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import httpx
 import uvicorn
 from starlette.applications import Starlette
 
@@ -21,8 +23,8 @@ from toolgram.errors import ToolgramError
 from toolgram.formats import Format
 from toolgram.gateway.answering import Constrain, Gateway, Limits
 from toolgram.gateway.app import create_app
-from toolgram.gateway.engine import client_for, look_at
-from toolgram.gateway.loading import TemplateFiles, load_model
+from toolgram.gateway.engine import Found, NoServer, client_for, look_at
+from toolgram.gateway.loading import TemplateFiles, load_model, not_fitting
 from toolgram.gateway.model import SpecialText
 from toolgram.gateway.recording import Recorder
 
@@ -33,6 +35,7 @@ _LOOPBACK = ["localhost", "127.0.0.1", "["]
 # request that meets the end of its connection is lost.
 KEEP_ALIVE = 75
 
+_LOOK_AGAIN = 0.5  # seconds
 _LAST_WORDS = 5.0  # seconds for the error that ends an answer to reach its client
 
 
@@ -57,34 +60,62 @@ class Settings:
     special_text: SpecialText = "neutralise"
     record: str | None = None
     hide_metrics: bool = False  # numbers need the key, too
+    wait: float = math.inf  # seconds to wait for a server that does not answer yet
 
 
-async def application(settings: Settings) -> tuple[Starlette, Gateway]:
-    """The gateway, ready to listen. Raises ToolgramError where it cannot be."""
-    local = is_loopback(settings.host)
-    if not local and settings.api_key is None:
-        raise ToolgramError(
-            f"listening on {settings.host} lets other machines in: set an API key, or listen on 127.0.0.1"
-        )
+async def application(*servers: Settings, say: Callable[[str], None] = print) -> tuple[Starlette, list[Gateway]]:
+    """The gateway to one or more servers, ready to listen. Where, to whom and how is what the first settings say.
+
+    Raises ToolgramError where it cannot be.
+    """
+    first = servers[0]
+    local = is_loopback(first.host)
+    if not local and first.api_key is None:
+        raise ToolgramError(f"listening on {first.host} lets other machines in: set an API key, or listen on 127.0.0.1")
+    record = Recorder(first.record) if first.record else None
+    gateways: list[Gateway] = []
+    try:
+        for settings in servers:
+            gateways.append(await _gateway(settings, record, say))
+        names = [each.model.name for each in gateways]
+        if len({*names}) < len(names):
+            raise ToolgramError(f"two models have one name: {', '.join(names)}")
+    except BaseException:
+        for each in gateways:
+            await each.client.aclose()
+        raise
+    return create_app(gateways, first.api_key, _LOOPBACK if local else None, first.hide_metrics), gateways
+
+
+async def _gateway(settings: Settings, record: Recorder | None, say: Callable[[str], None]) -> Gateway:
+    """The gateway to one server, as soon as that answers."""
     client = client_for(settings.upstream, settings.limits.idle, settings.upstream_key)
     try:
-        found = await look_at(client, settings.kind)
+        found = await _found(client, settings, say)
         model = load_model(found, settings.files, settings.fmt, settings.name, settings.special_text, settings.served)
-        record = Recorder(settings.record) if settings.record else None
     except BaseException:
         await client.aclose()
         raise
-    gateway = Gateway(
-        model,
-        found.kind,
-        client,
-        settings.limits,
-        settings.calls,
-        settings.reasoning,
-        settings.constrain,
-        record,
+    if settings.fmt is not None and (problem := not_fitting(model)):
+        say(f"warning: {problem}")
+    return Gateway(
+        model, found.kind, client, settings.limits, settings.calls, settings.reasoning, settings.constrain, record
     )
-    return create_app(gateway, settings.api_key, _LOOPBACK if local else None, settings.hide_metrics), gateway
+
+
+async def _found(client: httpx.AsyncClient, settings: Settings, say: Callable[[str], None]) -> Found:
+    """Look at a server, and wait for it if it is not there yet."""
+    until, said = time.monotonic() + settings.wait, False
+    while True:
+        try:
+            return await look_at(client, settings.kind)
+        except NoServer as error:
+            if time.monotonic() >= until:
+                raise
+            if not said:
+                say(f"{error}; waiting for it")
+            said = True
+        await asyncio.sleep(_LOOK_AGAIN)
 
 
 def is_loopback(host: str) -> bool:
@@ -100,9 +131,9 @@ def is_loopback(host: str) -> bool:
 class _Server(uvicorn.Server):  # type: ignore[misc]  # its types are not read
     """The HTTP server: it says where it listens after the port is open, and gives answers time to end."""
 
-    def __init__(self, config: uvicorn.Config, gateway: Gateway, say: Callable[[str], None]) -> None:
+    def __init__(self, config: uvicorn.Config, gateways: Sequence[Gateway], say: Callable[[str], None]) -> None:
         super().__init__(config)
-        self._gateway, self._say = gateway, say
+        self._gateways, self._say = gateways, say
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Open the port. Raises ToolgramError if it cannot be opened; the library logs why."""
@@ -115,26 +146,29 @@ class _Server(uvicorn.Server):  # type: ignore[misc]  # its types are not read
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for the answers; those that are not over after the grace time end with an error."""
-        timer = asyncio.get_running_loop().call_later(self._gateway.limits.grace, self._gateway.waits.stop)
+        later = asyncio.get_running_loop().call_later
+        timers = [later(each.limits.grace, each.waits.stop) for each in self._gateways]
         await super().shutdown(sockets)
-        timer.cancel()
+        for timer in timers:
+            timer.cancel()
 
 
-async def serve(settings: Settings, say: Callable[[str], None]) -> None:
+async def serve(servers: Sequence[Settings], say: Callable[[str], None]) -> None:
     """Listen until the process is told to end. Raises ToolgramError where that cannot begin."""
-    app, gateway = await application(settings)
-    model = gateway.model
-    tools = "with tools" if model.takes_tools else "without tools"
-    served = f", which knows it as {model.served}" if model.served not in (None, model.name) else ""
-    say(f"{model.name}: format {model.fmt.name}, {tools}; {gateway.kind} at {settings.upstream}{served}")
+    app, gateways = await application(*servers, say=say)
+    for gateway in gateways:
+        model = gateway.model
+        tools = "with tools" if model.takes_tools else "without tools"
+        served = f", which knows it as {model.served}" if model.served not in (None, model.name) else ""
+        say(f"{model.name}: format {model.fmt.name}, {tools}; {gateway.kind} at {gateway.client.base_url}{served}")
     config = uvicorn.Config(
         app,
-        host=settings.host,
-        port=settings.port,
+        host=servers[0].host,
+        port=servers[0].port,
         log_level="error",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=math.ceil(settings.limits.grace + _LAST_WORDS),
+        timeout_graceful_shutdown=math.ceil(servers[0].limits.grace + _LAST_WORDS),
         timeout_keep_alive=KEEP_ALIVE,
     )
-    await _Server(config, gateway, say).serve()
+    await _Server(config, gateways, say).serve()

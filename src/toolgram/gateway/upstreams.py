@@ -59,7 +59,7 @@ def _without_bos(model: Model, prompt: Prompt) -> str:
 def _reason(said: Any) -> str | None:
     if said in (None, ""):
         return None
-    return "stop" if said in ("eos", "eos_token", "stop_sequence", "tool_calls") else str(said)
+    return "stop" if said in ("eos", "eos_token") else str(said)
 
 
 def _number(value: Any) -> int:
@@ -121,9 +121,6 @@ def _completions_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | 
 def _vllm_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) -> dict[str, Any]:
     body = _completions_body(model, prompt, ask, grammar)
     body |= {"skip_special_tokens": False, "spaces_between_special_tokens": False, "add_special_tokens": False}
-    if ask.limit is None:
-        del body["max_tokens"]
-        body["max_tokens"] = MOST_ANSWER_TOKENS
     if grammar is not None:
         body["structured_outputs"] = {"structural_tag": grammar.text}
     return body

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolgram.adapters.langchain import AIMessageChunks
+from toolgram.adapters.reading import evidence_in
 from toolgram.adapters.shaping import Calls
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
@@ -44,7 +45,7 @@ def output_parser(
         for piece in pieces:
             reason = _reason_of(piece) or reason
             yield from chunks.feed(parser.feed(_text_of(piece)))
-        yield from chunks.end(parser.close(reason), reason)
+        yield from chunks.end(parser.close(evidence_in(reason)), reason)
 
     async def aread(pieces: AsyncIterator[Any]) -> AsyncIterator[AIMessageChunk]:
         parser, chunks = fmt.parser(tools, prefix, strict=strict), AIMessageChunks(calls=calls)
@@ -53,7 +54,7 @@ def output_parser(
             reason = _reason_of(piece) or reason
             for chunk in chunks.feed(parser.feed(_text_of(piece))):
                 yield chunk
-        for chunk in chunks.end(parser.close(reason), reason):
+        for chunk in chunks.end(parser.close(evidence_in(reason)), reason):
             yield chunk
 
     return RunnableGenerator(read, aread)

@@ -5,14 +5,13 @@
   are one line in the log at the end.
 * The gauge `toolgram_tags` has a label `result`: found in the cache, or written anew.
 * TOOLGRAM_RECORD_FAILED=DIRECTORY writes outputs with a call that could not be read there: `failed.jsonl` for `toolgram
-  parse --jsonl text`, each as a text file for `toolgram explain`, and the format beside them. At most MOST_RECORDED
-  outputs of at most LONGEST_RECORDED characters; off by default, because outputs are what users asked and were told.
+  parse --jsonl output`, and the format beside it. At most MOST_RECORDED outputs of at most LONGEST_RECORDED characters;
+  off by default, because outputs are what users asked and were told.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
 import logging
 import os
 from collections import Counter
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from toolgram.formats import Format
+from toolgram.gateway.recording import Recorder as Rows
 from toolgram.limits import LONGEST_RECORDED, MOST_RECORDED
 
 logger = logging.getLogger("vllm.toolgram")  # below "vllm", so that the server's handlers print it
@@ -81,41 +81,25 @@ def _say_counts() -> None:
 
 
 class Recorder:
-    """A directory of outputs that could not be read."""
+    """A directory of outputs that could not be read. Raises OSError if it cannot be written."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.written = 0
         folder.mkdir(parents=True, exist_ok=True)
-        self.written = len(list(folder.glob("failed-*.txt")))
-
-    @property
-    def full(self) -> bool:
-        """Whether no more is written."""
-        return self.written >= MOST_RECORDED
+        rows = folder / "failed.jsonl"
+        self._folder, self._add = folder, Rows(str(rows))
+        self.written = rows.read_bytes().count(b"\n")
 
     def write(self, fmt: Format, text: str, prefix: str | None, tools: Any, finish_reason: str | None) -> None:
-        """Write one output, as a row and as a file of its own, and the format if it is not there yet."""
-        if self.full:
+        """Write one output as a row, and the format if it is not there yet."""
+        if self.written >= MOST_RECORDED:
             return
         self.written += 1
-        name = f"failed-{self.written:03}.txt"
-        text = text[:LONGEST_RECORDED]
-        (self.folder / name).write_text(text, encoding="utf-8", newline="")
         for ending, content in ((".lark", fmt.grammar_text), (".yaml", fmt.machine_text)):
-            path = self.folder / f"{fmt.name}{ending}"
+            path = self._folder / f"{fmt.name}{ending}"
             if not path.exists():
                 path.write_text(content, encoding="utf-8")
-        row = {
-            "text": text,
-            "file": name,
-            "format": fmt.name,
-            "prefix": prefix,
-            "tools": list(tools),
-            "finish_reason": finish_reason,
-        }
-        with (self.folder / "failed.jsonl").open("a", encoding="utf-8") as rows:
-            rows.write(json.dumps(row, ensure_ascii=False) + "\n")
+        row = {"output": text[:LONGEST_RECORDED], "format": fmt.name, "prefix": prefix, "tools": list(tools)}
+        self._add({**row, "finish_reason": finish_reason})
 
 
 @lru_cache(maxsize=1)

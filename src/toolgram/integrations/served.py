@@ -69,9 +69,7 @@ class Served:
         states = list(program.states.values()) if program else []
         literals = program.literals if program else {}
         self.special_tokens = {
-            text: self.tokens[text]
-            for text in (program.special.values() if program else ())
-            if text in self.tokens and not self._leaves_out(self.tokens[text])
+            text: self.tokens[text] for text in (program.special.values() if program else ()) if text in self.tokens
         }
         self.by_id = {number: text for text, number in self.special_tokens.items()}
         initial = program.initial if program else None
@@ -129,14 +127,6 @@ class Served:
         # Nor are tokens of which such a marker is put together, as `<|open|>` of `<|open|>think<|sep|>`.
         within = self.marks | self.both_ways | inner
         return frozenset(number for text, number in self.tokens.items() if not any(text in marker for marker in within))
-
-    def _leaves_out(self, number: int) -> bool:
-        """Whether the tokenizer gives no text for a token, as that of vLLM 0.24 for Mistral's [ARGS]."""
-        tokenizer = self.tokenizer_ref()
-        try:
-            return tokenizer is not None and tokenizer.decode([number], skip_special_tokens=False) == ""
-        except Exception:  # a tokenizer may raise anything
-            return False
 
     @property
     def reasons(self) -> bool:

@@ -20,7 +20,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.integrations.answers import CALL, FAILED, TEXT, WHOLE, AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger
 from toolgram.integrations.vllm_patches import (
@@ -77,10 +77,6 @@ class Outgoing:
 
     def delta(self, events: list[Event]) -> Any:
         """The next delta; None for nothing to send."""
-        if not self.waiting:
-            found = self._of_one_call(events)
-            if found is not events:
-                return found
         if self.waiting:
             events = [*self.waiting, *events]
         place, self.carried = self._cut(events)
@@ -92,29 +88,6 @@ class Outgoing:
             elif type(event) is ToolCallEnd:
                 self.open = -1
         return delta_of(sent)
-
-    def _of_one_call(self, events: list[Event]) -> Any:
-        """The delta of events that are all of one call, as nearly all are; the events themselves where they are not."""
-        start: ToolCallStart | None = None
-        index, ends, arguments = -1, False, ""
-        for event in events:
-            if isinstance(event, Dropped):
-                continue
-            if isinstance(event, ToolCallDelta) and index in (-1, event.index) and not ends:
-                index = event.index
-                arguments += event.arguments
-            elif isinstance(event, ToolCallStart) and index < 0:
-                start, index = event, event.index
-            elif isinstance(event, ToolCallEnd) and not ends and index in (-1, event.index):
-                index, ends = event.index, True
-            else:
-                return events
-        self.carried = start is None and arguments != "" and index == self.open
-        if start is not None or ends:
-            self.open = -1 if ends else index
-        if start is not None:
-            return quick_call(index, start.id, start.name, arguments)
-        return quick_arguments(index, arguments) if arguments else None
 
     def last(self, events: list[Event]) -> Any:
         """What is left at the end. Goes into one message with the delta before it."""
@@ -155,6 +128,10 @@ def delta_of(events: Iterable[Event]) -> Any:
     said, thought = "".join(content), "".join(reasoning)
     if not calls and bool(said) != bool(thought):
         return quick_content(said) if said else quick_reasoning(thought)
+    if len(calls) == 1 and not said and not thought:
+        ((index, (id, name, fragments)),) = calls.items()
+        arguments = "".join(fragments)
+        return quick_call(index, id, name, arguments) if name or id else quick_arguments(index, arguments)
     fields: dict[str, Any] = {name: text for name, text in (("content", said), ("reasoning", thought)) if text}
     if calls:
         fields["tool_calls"] = [_call_delta(index, *call) for index, call in calls.items()]

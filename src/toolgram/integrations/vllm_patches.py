@@ -211,43 +211,24 @@ def quick_messages() -> tuple[Any, Any, Any, Any] | None:
             for name in _PLACES
         )
 
-        def filled(kind: Any, values: dict[str, Any], name: str) -> Any:
+        def filled(kind: Any, values: dict[str, Any], names: set[str]) -> Any:
             made = new(kind)
             put_values(made, values)
-            put_names(made, {name})
+            put_names(made, names)
             put_more(made, {} if keeps_more else None)
             put_private(made, None)
             return made
 
         def content(text: str) -> Any:
-            return filled(message_kind, {**message_values, "tool_calls": [], "content": text}, "content")
+            return filled(message_kind, {**message_values, "tool_calls": [], "content": text}, {"content"})
 
         def reasoning(text: str) -> Any:
-            return filled(message_kind, {**message_values, "tool_calls": [], "reasoning": text}, "reasoning")
+            return filled(message_kind, {**message_values, "tool_calls": [], "reasoning": text}, {"reasoning"})
 
-        def arguments(index: int, text: str) -> Any:  # nearly every message is one of these: written out
-            function = new(function_kind)
-            values = function_values.copy()
-            values["arguments"] = text
-            put_values(function, values)
-            put_names(function, {"arguments"})
-            put_more(function, {} if keeps_more else None)
-            put_private(function, None)
-            call = new(call_kind)
-            values = call_values.copy()
-            values["index"], values["function"] = index, function
-            put_values(call, values)
-            put_names(call, {"index", "function"})
-            put_more(call, {} if keeps_more else None)
-            put_private(call, None)
-            message = new(message_kind)
-            values = message_values.copy()
-            values["tool_calls"] = [call]
-            put_values(message, values)
-            put_names(message, {"tool_calls"})
-            put_more(message, {} if keeps_more else None)
-            put_private(message, None)
-            return message
+        def arguments(index: int, text: str) -> Any:
+            function = filled(function_kind, {**function_values, "arguments": text}, {"arguments"})
+            call = filled(call_kind, {**call_values, "index": index, "function": function}, {"index", "function"})
+            return filled(message_kind, {**message_values, "tool_calls": [call]}, {"tool_calls"})
 
         def beginning(index: int, id: str, name: str, text: str) -> Any:
             made = arguments(index, text)
