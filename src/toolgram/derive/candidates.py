@@ -27,9 +27,17 @@ import yaml
 from toolgram.derive.adapting import Behind, adapted
 from toolgram.derive.budget import look, time_left
 from toolgram.derive.messages import outputs_of
-from toolgram.derive.rebuilding import framed
 from toolgram.derive.report import Probe
-from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, DiffAnalysisResult, Slot, Tokens, Written
+from toolgram.derive.result import (
+    ArgumentSlot,
+    ArgumentsStyle,
+    CallsFormat,
+    DiffAnalysisResult,
+    Slot,
+    Tokens,
+    Written,
+    framed,
+)
 from toolgram.derive.text_skeleton import turn_blanks, turn_ends
 from toolgram.derive.verification import passed, probe_one
 from toolgram.formats import Format, format_names, grammar_home

@@ -22,11 +22,10 @@ from toolgram.derive.adapting import named
 from toolgram.derive.analysis import analyse_compiled
 from toolgram.derive.budget import look, within
 from toolgram.derive.candidates import Candidate, choose
-from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
+from toolgram.derive.errors import CostlyTemplate, NotExpressible, OutOfBudget, TemplateError
 from toolgram.derive.isolated import derive_apart
 from toolgram.derive.keeping import as_data, from_data, load, save
 from toolgram.derive.messages import write_messages
-from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.report import ReportBuilder
 from toolgram.derive.result import DiffAnalysisResult, Tokens
