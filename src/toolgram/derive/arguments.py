@@ -210,10 +210,9 @@ def _unquoted(
     stretches: Mapping[str, str], arguments: Mapping[str, Any], before: str, after: str, number: str
 ) -> tuple[str, str]:
     """`before` and `after` without the quotes that belong to a text value, where a number has none."""
-    bare = before[-1:] in ("'", '"') and before[-1:] == after[:1]
-    if bare and number in stretches and stretches[number] == before[:-1] + str(arguments[number]) + after[1:]:
-        return before[:-1], after[1:]
-    return before, after
+    quoted = before[-1:] in ("'", '"') and before[-1:] == after[:1]
+    found, closing, _ = stretches.get(number, "").rpartition(f"{arguments[number]}{after[1:]}")
+    return (before[:-1], after[1:]) if quoted and closing and found[-1:] != before[-1:] else (before, after)
 
 
 def _value_style(stretch: str, value: Any, frames: list[tuple[str, str]]) -> ValueStyle:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from toolgram.derive.hints import TOOLS
+from toolgram.derive.hints import RESULTS, TOOLS
 from toolgram.derive.messages import loses_empties
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.report import ReportBuilder
@@ -45,6 +45,8 @@ def _calls(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
         yield "the template refused every message with calls; how they are written is not known"
     elif TOOLS in result.instructions:
         yield "the template tells the model of tools and prints no calls; how they are written is not known"
+    elif RESULTS in result.instructions:
+        yield "the template prints what a tool answers and no calls; how they are written is not known"
 
 
 def _values(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:

@@ -444,7 +444,7 @@ def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str |
         return Frame(before[:-1], after[1:], echo, ("json",), True)
     if kinds.get("string") is ValueEncoding.JSON_ESCAPED and before.endswith('"') and after.startswith('"'):
         return Frame(before[:-1], after[1:], echo, ("json",), True)
-    if encodings <= _JSON and (("string" in kinds) or not after.strip()) and echo is None:
+    if echo is None and ((encodings <= _JSON and "string" in kinds) or (encodings <= _LITERAL and not after.strip())):
         return Frame(before, after, echo, ("json",), True)
     if encodings <= _LITERAL:
         return Frame(before, after, echo, ("json", "echo") if echo is not None else ("json",), False)
