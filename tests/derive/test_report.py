@@ -11,6 +11,7 @@ import toolgram
 from toolgram.derive.report import DeriveReport
 
 START, END = "{% for m in messages %}<|{{ m.role }}|>", "{% endfor %}"
+AS_USER = START.replace("{{ m.role }}", "{{ 'user' if m.role == 'tool' else m.role }}")
 PROMPT = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 CONTENT = "{{ m.content if m.content }}"
 CALLS = "{% for c in m.tool_calls %}<call>{{ c.function|tojson }}</call>{% endfor %}"
@@ -45,7 +46,7 @@ def test_a_template_that_has_no_calls_and_tells_of_none_is_ok() -> None:
         (TOLD + START + CONTENT + "<|end|>" + END + PROMPT, "are those of hermes is taken from what it tells"),
         (TOLD.replace("tool_call", "x") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
         (TOLD.replace("name", "?") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
-        (START.replace("{{ m.role }}", "{{ 'user' if m.role == 'tool' else m.role }}") + CONTENT + "<|end|>" + END + PROMPT,
+        (AS_USER + CONTENT + "<|end|>" + END + PROMPT,
          "prints what a tool answers and no calls"),
         (WHOLE.replace("<|assistant|>{% endif", "<|assistant|><|secret|>{% endif"), "ends in '<|secret|>'"),
         (WHOLE.replace(CONTENT, CONTENT * 2), "is printed twice"),
