@@ -83,7 +83,9 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     rule = [*path.symbols, "list", "_ws" if opening or ending else ""]
     if opening:
         builder.use("python_sole_call", {})
-        rule.append(_one_by_one(builder, calls.separator.strip()))
+        inside = bool(calls.section_start.strip())  # what stands around each call separates two of them
+        between = closing.lstrip().removeprefix(")") + calls.separator + before if inside else calls.separator
+        rule.append(_one_by_one(builder, between.strip()))
     else:
         builder.to("OPEN_BRACKET", ["content", "reasoning"], "WAITING_FOR_TOOL_KEY")
     leaving = ["TOOL_COMPLETE"]
