@@ -182,7 +182,8 @@ def _report(conversation: Conversation, result: CallsFormat, calls: Calls) -> Ca
         "T1-T3", section, "what stands between two calls, before the first and behind the last", *texts
     )
     conversation.report.found("T4-T7", f"each call {shown!r}", "what surrounds name, id and arguments", *texts)
-    if not result.parallel and CALLS[1].name in _body(conversation, CALLS[:2]):
+    both = _body(conversation, CALLS[:2])
+    if not result.parallel and all(call.name in both for call in CALLS[:2]):
         conversation.report.leave_unexplained(
             "the template prints two calls, and not one after the other as it prints one"
         )
